@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Floors and fences of the house: the table below is the truth, docs/architecture.md must repeat it.
+
+A module includes itself and modules on lower floors, never another module of its own floor. Fences
+keep foreign libraries in one place. Exit status 1 and one line for each violation.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+FLOORS = {
+    "core": 0,
+    "problem": 1,
+    "device": 1,
+    "measure": 2,
+    "variant": 3,
+    "protocol": 3,
+    "runner": 4,
+    "worker": 4,
+    "session": 5,
+    "analyze": 5,
+    "report": 6,
+    "engine": 7,
+    "playbook": 8,
+    "cli": 9,
+}
+
+# (what, pattern in an #include or the text, where it may stand)
+FENCES = [
+    ("CUDA", re.compile(r'#include\s*[<"](cuda|nvml|cupti|cublas|cudnn)'), ("worker",)),
+    ("libgit2", re.compile(r'#include\s*[<"]git2'), ("session",)),
+    ("Lua", re.compile(r'#include\s*[<"](lua|lauxlib|lualib)'), ("playbook",)),
+    ("pybind11", re.compile(r'#include\s*[<"]pybind11'), ()),
+    ("the kernel ABI", re.compile(r'#include\s*[<"].*sdpa_abi\.h'), ("worker",)),
+    ("the environment", re.compile(r"\b(secure_)?getenv\s*\("), ("cli", "core")),
+    ("the command-line library", re.compile(r'#include\s*[<"]CLI/'), ("cli",)),
+]
+
+INCLUDE = re.compile(r'^\s*#include\s+"([a-z_]+)/')
+CMAKE_DEP = re.compile(r"\bwb::([a-z_]+)")
+
+
+def sources(root):
+    for path in sorted((root / "workbench").rglob("*")):
+        if path.suffix in {".cpp", ".hpp", ".h", ".cu", ".cuh"}:
+            yield path.relative_to(root / "workbench").parts[0], path
+
+
+def check_includes(root):
+    for module, path in sources(root):
+        if module not in FLOORS:
+            yield f"{path.relative_to(root)}: module {module} has no floor"
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            where = f"{path.relative_to(root)}:{number}"
+            match = INCLUDE.match(line)
+            target = match.group(1) if match else module
+            if target != module and target in FLOORS and FLOORS[target] >= FLOORS[module]:
+                yield (
+                    f"{where}: {module} (floor {FLOORS[module]}) includes {target} "
+                    f"(floor {FLOORS[target]})"
+                )
+            for what, pattern, allowed in FENCES:
+                if pattern.search(line) and module not in allowed:
+                    yield f"{where}: {what} belongs in {', '.join(allowed) or 'bindings'} only"
+
+
+def check_cmake(root):
+    """A static library must not link against its own floor or a higher one either."""
+    for module, floor in FLOORS.items():
+        path = root / "workbench" / module / "CMakeLists.txt"
+        if not path.exists():
+            yield f"workbench/{module}: no CMakeLists.txt"
+            continue
+        for target in CMAKE_DEP.findall(path.read_text()):
+            if target != module and target in FLOORS and FLOORS[target] >= floor:
+                yield f"workbench/{module}/CMakeLists.txt: links {target} (floor {FLOORS[target]})"
+
+
+def check_documentation(root):
+    """The floor table of docs/architecture.md says the same as the one above."""
+    text = (root / "docs" / "architecture.md").read_text()
+    written = {
+        name: int(floor)
+        for floor, names in re.findall(r"^\| (\d) \| ([`a-z, ]+) \|", text, re.M)
+        for name in re.findall(r"`([a-z]+)`", names)
+    }
+    if written != FLOORS:
+        differing = sorted(set(written.items()) ^ set(FLOORS.items()))
+        yield f"docs/architecture.md: its floor table differs from .ci/check_layers.py: {differing}"
+    for what, _, allowed in FENCES:
+        row = re.search(rf"^\| {re.escape(what)} \| (.*?) \|", text, re.M)
+        expected = ", ".join(f"`{name}`" for name in allowed) or "`bindings`"
+        if row is None or row.group(1) != expected:
+            yield f"docs/architecture.md: the fence of {what} should read {expected}"
+
+
+def main(root):
+    faults = [*check_includes(root), *check_cmake(root), *check_documentation(root)]
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()))

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Installs the system packages that are missing: `install.sh build [test] [lint]`.
+# Debian 12 and Ubuntu 24.04 use the same names. Without root one line says what to install.
+set -euo pipefail
+
+declare -A packages=(
+  [build]="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libssl-dev libcli11-dev liblua5.4-dev libgit2-dev"
+  [test]="catch2 python3 python3-venv git"
+  [lint]="clang clang-format clang-tidy"
+)
+
+missing=()
+for group in "$@"; do
+  for package in ${packages[$group]}; do
+    state=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
+    [ "$state" = "install ok installed" ] && continue
+    # Tools may come from elsewhere than a package.
+    case "$package" in
+      g++ | cmake | git | python3 | clang | clang-format | clang-tidy)
+        command -v "$package" >/dev/null && continue ;;
+      pkg-config) command -v pkg-config >/dev/null && continue ;;
+      ninja-build) command -v ninja >/dev/null && continue ;;
+      python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null && continue ;;
+    esac
+    missing+=("$package")
+  done
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+say="install.sh: missing: ${missing[*]}; install them: apt-get install -y ${missing[*]}"
+if ! command -v apt-get >/dev/null; then
+  echo "$say (or what your system calls them)" >&2
+  exit 1
+fi
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if sudo -n true 2>/dev/null; then as_root=(sudo -n); else echo "$say (as root)" >&2; exit 1; fi
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
+       "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+         apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+  tail -n 5 "$log" >&2
+  echo "$say (the package manager failed: is there a network?)" >&2
+  exit 1
+fi

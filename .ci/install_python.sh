@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Makes the virtual environment for tests and Python subjects: install_python.sh PYTHON VENV.
+# PyTorch is optional: it is installed when that brings a CPU build, or any build with WB_TORCH=yes;
+# WB_TORCH=no leaves it out. Without it the tests that need it skip and there is no PyTorch rival.
+set -euo pipefail
+python=$1 venv=$2
+torch="torch==2.13.0"
+root=$(cd "$(dirname "$0")/.." && pwd)
+stamp="$venv/.installed-$(cat "$root/tests/python/requirements.txt" "$0" | sha256sum | cut -c1-16)-${WB_TORCH:-auto}"
+[ -e "$stamp" ] && exit 0
+
+[ -x "$venv/bin/python3" ] || "$python" -m venv "$venv"
+pip=("$venv/bin/python3" -m pip --quiet --disable-pip-version-check)
+if ! "${pip[@]}" install -r "$root/tests/python/requirements.txt"; then
+  echo "install_python.sh: pip failed; install the packages of tests/python/requirements.txt into $venv" >&2
+  exit 1
+fi
+if "$venv/bin/python3" -c 'import torch' 2>/dev/null || [ "${WB_TORCH:-auto}" = no ]; then
+  touch "$stamp"
+  exit 0
+fi
+plan=$(mktemp)
+trap 'rm -f "$plan"' EXIT
+if ! timeout 300 "${pip[@]}" install --dry-run --report "$plan" "$torch" >/dev/null 2>&1; then
+  echo "install_python.sh: no $torch for this Python: going on without PyTorch" >&2
+elif [ "${WB_TORCH:-auto}" != yes ] && grep -q '"nvidia[-_]' "$plan"; then
+  echo "install_python.sh: $torch would bring CUDA packages of several GB: going on without PyTorch" \
+       "(install a CPU build into $venv, or set WB_TORCH=yes)" >&2
+else
+  "${pip[@]}" install "$torch" || echo "install_python.sh: $torch failed: going on without PyTorch" >&2
+fi
+touch "$stamp"

@@ -1,0 +1,35 @@
+# Two commands: `make demo` runs one whole session on the CPU, `make test` runs every test.
+# Everything else is CMake: see CMakePresets.json and docs/architecture.md.
+BUILD := build/release
+JOBS ?= $(shell nproc)
+PYTHON ?= python3
+VENV := .venv
+
+.PHONY: all demo test bench venv deps deps-test clean
+all: deps
+	@cmake --preset release -DWB_TESTS=$(if $(wildcard $(BUILD)/CMakeCache.txt),$(shell grep -s ^WB_TESTS: $(BUILD)/CMakeCache.txt | cut -d= -f2),OFF) >/dev/null
+	@cmake --build $(BUILD) -j$(JOBS) --target sdpa-wb sdpa-wb-worker
+
+deps:
+	@bash .ci/install.sh build
+deps-test:
+	@bash .ci/install.sh build test
+venv: deps-test
+	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)"
+
+demo: all
+	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" >&2
+	@$(BUILD)/sdpa-wb run optimize
+
+test: venv
+	@cmake --preset release -DWB_TESTS=ON
+	@cmake --build $(BUILD) -j$(JOBS)
+	@bash .ci/test.sh $(BUILD) "$(VENV)"
+
+bench: deps-test
+	@cmake --preset release -DWB_TESTS=ON >/dev/null
+	@cmake --build $(BUILD) -j$(JOBS)
+	@bash tests/bench/run.sh $(BUILD) "$(VENV)"
+
+clean:
+	rm -rf build

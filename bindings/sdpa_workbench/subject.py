@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: MIT
+"""The loop of a Python subject: imports one attention function and calls it for its supervisor.
+
+Started by sdpa-wb-worker as `python -I -B -u subject.py` with one socket as descriptor 3; needs the
+standard library only. The messages are those of compiled subjects (docs/worker_protocol.md,
+"Between supervisor and subject"), but the input tensors come ready-made as memory files.
+
+The function is called as f(q, k, v, *, causal, scale, mask, out, lse) with tensors indexed
+[batch, head, row, width] whatever their memory layout. Their type follows what the function's
+module imports: torch tensors if torch is loaded, else NumPy arrays if NumPy is (bf16 as uint16),
+else memoryviews in memory order (16-bit formats as "H"). It writes `out` and returns None, or
+returns the result. If it cannot give a log-sum-exp it raises NotImplementedError when lse is not
+None; raised again without one, the problem counts as not supported.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import mmap
+import os
+import platform
+import random
+import socket
+import sys
+import time
+import traceback
+from itertools import repeat
+
+SOCKET_FD = 3
+MAX_MESSAGE_BYTES = 64 << 10
+MAX_FDS = 8
+MAX_TRACEBACK_CHARS = 12_000
+SETTLED_FRAC = 0.005  # two successive blocks agree within this share
+SETTLE_MAX_FACTOR = 10  # settling is given up after this many times the wanted time
+SWEEP_BYTES = 64 << 20
+ITEM_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "bool": 1}
+
+
+class Problem:
+    """Shapes are [batch, head, row, width]; `swapped` says that memory has rows before heads."""
+
+    def __init__(self, fields):
+        width, rows, keys = fields["D"], fields["Sq"], fields["Skv"]
+        value_width = fields.get("Dv", width)
+        batch, heads, kv_heads = fields["B"], fields["Hq"], fields["Hkv"]
+        self.dtype = fields["dtype"]
+        self.causal = fields["causal"]
+        self.scale = fields.get("scale", width**-0.5)
+        self.swapped = fields.get("layout", "BHSD") == "BSHD"
+        self.shapes = {
+            "q": (batch, heads, rows, width),
+            "k": (batch, kv_heads, keys, width),
+            "v": (batch, kv_heads, keys, value_width),
+            "out": (batch, heads, rows, value_width),
+            "lse": (batch, heads, rows),
+        }
+        self.inputs = ["q", "k", "v"]
+        self.mask_kind = fields.get("mask", {}).get("kind", "none")
+        if self.mask_kind != "none":
+            self.shapes["mask"] = (batch, 1, rows, keys)
+            self.inputs.append("mask")
+
+    def dtype_of(self, name):
+        if name == "lse":
+            return "f32"
+        return "bool" if name == "mask" and self.mask_kind == "bool" else self.dtype
+
+    def swapped_of(self, name):
+        return self.swapped and name in ("q", "k", "v", "out")
+
+    def memory_shape(self, name):
+        shape = self.shapes[name]
+        return (shape[0], shape[2], shape[1], shape[3]) if self.swapped_of(name) else shape
+
+
+class TorchTensors:
+    """Private torch tensors beside shared memory files."""
+
+    def __init__(self):
+        self.torch = sys.modules["torch"]
+        self.dtypes = {
+            "f32": self.torch.float32,
+            "f16": self.torch.float16,
+            "bf16": self.torch.bfloat16,
+            "bool": self.torch.bool,
+        }
+
+    def view(self, problem, name, buffer):
+        flat = self.torch.frombuffer(buffer, dtype=self.dtypes[problem.dtype_of(name)])
+        tensor = flat.view(problem.memory_shape(name))
+        return tensor.transpose(1, 2) if problem.swapped_of(name) else tensor
+
+    def private(self, shared):
+        return shared.clone(memory_format=self.torch.preserve_format)
+
+    def copy(self, target, source):
+        target.copy_(source)
+
+    def address(self, tensor):
+        return tensor.data_ptr(), tensor.numel() * tensor.element_size()
+
+
+class NumpyTensors:
+    def __init__(self):
+        self.numpy = sys.modules["numpy"]
+        self.dtypes = {"f32": "<f4", "f16": "<f2", "bf16": "<u2", "bool": "?"}
+
+    def view(self, problem, name, buffer):
+        flat = self.numpy.frombuffer(buffer, dtype=self.dtypes[problem.dtype_of(name)])
+        array = flat.reshape(problem.memory_shape(name))
+        return array.swapaxes(1, 2) if problem.swapped_of(name) else array
+
+    def private(self, shared):
+        return shared.copy(order="K")
+
+    def copy(self, target, source):
+        self.numpy.copyto(target, source, casting="no")
+
+    def address(self, array):
+        return array.ctypes.data, array.nbytes
+
+
+class PlainTensors:
+    def __init__(self):
+        self.formats = {"f32": "f", "f16": "H", "bf16": "H", "bool": "?"}
+
+    def view(self, problem, name, buffer):
+        shape = problem.memory_shape(name)
+        return memoryview(buffer).cast(self.formats[problem.dtype_of(name)], shape=shape)
+
+    def private(self, shared):
+        return memoryview(bytearray(shared)).cast(shared.format, shape=shared.shape)
+
+    def copy(self, target, source):
+        target.cast("B")[:] = source.cast("B")
+
+    def address(self, view):
+        flat = (ctypes.c_char * view.nbytes).from_buffer(view.cast("B"))
+        return ctypes.addressof(flat), view.nbytes
+
+
+class CacheFlusher:
+    """Takes memory out of all caches. Python has no such call, so x86-64 gets five instructions of
+    machine code; elsewhere, or where such memory is refused, a 64 MiB sweep that is flagged."""
+
+    # rdi: address, rsi: lines of 64 bytes.
+    CODE = bytes.fromhex(
+        "0fae3f"  # again: clflush [rdi]
+        "4883c740"  # add rdi, 64
+        "48ffce"  # dec rsi
+        "75f4"  # jnz again
+        "0faef0"  # mfence
+        "c3"  # ret
+    )
+
+    def __init__(self):
+        self.flush_lines = None
+        self.sweep = None
+        if platform.machine() in ("x86_64", "AMD64"):
+            try:
+                protection = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+                self.page = mmap.mmap(-1, mmap.PAGESIZE, prot=protection)
+                self.page.write(self.CODE)
+                entry = ctypes.addressof(ctypes.c_char.from_buffer(self.page))
+                self.flush_lines = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)(entry)
+            except OSError:
+                self.flush_lines = None
+
+    def flush(self, regions):
+        if self.flush_lines is None:
+            self.sweep = bytes(self.sweep or bytearray(SWEEP_BYTES))
+            return
+        for address, size in regions:
+            first = address & ~63
+            if size:
+                self.flush_lines(first, (address + size - first + 63) // 64)
+
+
+class Stage:
+    """The tensors of one problem and placement, kept from turn to turn."""
+
+    def __init__(self, tensors, problem, key, shared):
+        self.tensors, self.problem, self.key = tensors, problem, key
+        self.values = {name: tensors.private(shared[name]) for name in (*problem.inputs, "out")}
+
+    def refill(self, shared):
+        for name in self.problem.inputs:
+            self.tensors.copy(self.values[name], shared[name])
+
+    def regions(self):
+        return [self.tensors.address(value) for value in self.values.values()]
+
+
+class Subject:
+    def __init__(self, channel):
+        self.channel = channel
+        self.function = None
+        self.tensors = None
+        self.stage = None
+        self.shared = {}
+        self.result = None
+        self.flusher = None
+
+    # Messages; each returns the fields of its answer.
+
+    def ping(self, _message, _fds):
+        return {}
+
+    def load(self, message, _fds):
+        if "builtin" in message:
+            self.function = lambda q, k, v, *, causal, scale, mask, out, lse: None
+        else:
+            sys.path.insert(0, message["folder"])
+            module_name, _, function_name = message["entry"].partition(":")
+            self.function = getattr(importlib.import_module(module_name), function_name)
+        if "torch" in sys.modules:
+            self.tensors = TorchTensors()
+            self.tensors.torch.set_num_threads(message["threads"])
+        else:
+            self.tensors = NumpyTensors() if "numpy" in sys.modules else PlainTensors()
+        return {"versions": self.versions()}
+
+    def run(self, message, fds):
+        problem = Problem(message["problem"])
+        want_lse = len(fds) > len(problem.inputs) + 1
+        names = [*problem.inputs, "out", *(["lse"] if want_lse else [])]
+        shared = self.map(problem, names, fds)
+        values = {name: self.tensors.private(tensor) for name, tensor in shared.items()}
+        begin = time.perf_counter_ns()
+        try:
+            result = self.call(problem, values)()
+        except NotImplementedError:
+            if not want_lse:
+                raise
+            want_lse = False  # it gives no log-sum-exp; perhaps it gives the output
+            values.pop("lse")
+            begin = time.perf_counter_ns()
+            result = self.call(problem, values)()
+        call_us = (time.perf_counter_ns() - begin) / 1e3
+        self.tensors.copy(shared["out"], values["out"] if result is None else result)
+        if want_lse:
+            self.tensors.copy(shared["lse"], values["lse"])
+        return {"call_us": call_us, "lse": want_lse}
+
+    def turn(self, message, fds):
+        problem = Problem(message["problem"])
+        self.shared = self.map(problem, [*problem.inputs, "out"], fds)
+        key = (json.dumps(message["problem"], sort_keys=True), message["placement"])
+        begin = time.perf_counter_ns()
+        if self.stage is None or self.stage.key != key:
+            self.stage = Stage(self.tensors, problem, key, self.shared)
+        else:
+            self.stage.refill(self.shared)
+        refill_us = (time.perf_counter_ns() - begin) / 1e3
+        self.flusher = self.flusher or CacheFlusher()
+        call = self.call(problem, self.stage.values)
+        call()  # just-in-time compilation is no part of any turn
+        call_us, settled = settle(call, message["settle_us"])
+        return {
+            "call_us": call_us,
+            "settled": settled,
+            "refill_us": refill_us,
+            "flushes": self.flusher.flush_lines is not None,
+        }
+
+    def prime(self, message, _fds):
+        if "seed" in message:
+            self.stage.refill(self.shared)
+        if message["warm"]:
+            self.result = self.call(self.stage.problem, self.stage.values)()
+        self.poison(message["poison"])
+        if message["flush"]:
+            self.flusher.flush(self.stage.regions())
+        return {}
+
+    def go(self, message, _fds):
+        call = self.call(self.stage.problem, self.stage.values)
+        gc.disable()  # as timeit does: a collection is not the candidate's work
+        try:
+            sample_ns, self.result = take_samples(call, message["samples"], message["calls"])
+        finally:
+            gc.enable()
+        return {"sample_ns": sample_ns}
+
+    # What they share.
+
+    def map(self, problem, names, fds):
+        shared = {}
+        for name, fd in zip(names, fds, strict=True):
+            buffer = mmap.mmap(fd, 0)  # the whole file
+            shared[name] = self.tensors.view(problem, name, buffer)
+        return shared
+
+    def call(self, problem, values):
+        function, q, k, v, out = self.function, values["q"], values["k"], values["v"], values["out"]
+        causal, scale = problem.causal, problem.scale
+        mask, lse = values.get("mask"), values.get("lse")
+        return lambda: function(q, k, v, causal=causal, scale=scale, mask=mask, out=out, lse=lse)
+
+    def poison(self, seed):
+        """A result that an earlier call left in `out` must not pass for this one's."""
+        address, size = self.tensors.address(self.stage.values["out"])
+        tile = random.Random(seed).randbytes(min(size, 64 << 10))
+        for offset in range(0, size, len(tile) or 1):
+            ctypes.memmove(address + offset, tile, min(len(tile), size - offset))
+        self.result = None
+
+    def show(self):
+        result = self.stage.values["out"] if self.result is None else self.result
+        self.tensors.copy(self.shared["out"], result)
+
+    @staticmethod
+    def versions():
+        versions = {"python": platform.python_version()}
+        for name in ("torch", "numpy", "triton", "jax", "flash_attn", "xformers"):
+            version = getattr(sys.modules.get(name), "__version__", None)
+            if version is not None:
+                versions[name] = str(version)
+        return versions
+
+    def serve(self):
+        while True:
+            packet, fds, flags, _ = socket.recv_fds(self.channel, MAX_MESSAGE_BYTES, MAX_FDS)
+            if not packet or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+                return
+            message = json.loads(packet)
+            if message["op"] == "bye":
+                return
+            answer = self.answer(message, fds)
+            self.reply(message, answer)
+            if message["op"] == "go" and answer["ok"]:
+                self.reply(message, self.answer({"op": "show"}, []))
+
+    def answer(self, message, fds):
+        """Every fault of the candidate becomes an answer, whatever it derives from."""
+        try:
+            if message["op"] == "show":
+                self.show()
+                return {"ok": True}
+            handler = {
+                "ping": self.ping,
+                "load": self.load,
+                "run": self.run,
+                "turn": self.turn,
+                "prime": self.prime,
+                "go": self.go,
+            }[message["op"]]
+            return {"ok": True, **handler(message, fds)}
+        except SystemExit:
+            raise
+        except BaseException as fault:
+            return failure(message["op"], fault)
+        finally:
+            for fd in fds:
+                os.close(fd)  # a mapping keeps its own hold on the file
+
+    def reply(self, message, answer):
+        text = json.dumps({"n": message["n"], **answer})
+        self.channel.send(text.encode("utf-8", "replace"))
+
+
+def failure(op, fault):
+    words = " ".join(f"{type(fault).__name__}: {fault}".split())[:400]
+    if isinstance(fault, MemoryError):
+        words = f"ran out of memory ({words})"
+    return {
+        "ok": False,
+        "invalidity": "constraints" if isinstance(fault, NotImplementedError) else "runtime",
+        "message": f"the Python subject failed at {op}: {words}",
+        "untrusted_output": traceback.format_exc()[-MAX_TRACEBACK_CHARS:],
+    }
+
+
+def settle(call, settle_us):
+    """Blocks of a quarter of settle_us until settle_us has gone by and two agree; (us, settled)."""
+    begin = time.perf_counter_ns()
+    before_us, blocks = 0.0, 0
+    while True:
+        block_begin = time.perf_counter_ns()
+        calls, block_us = 0, 0.0
+        while calls == 0 or block_us < settle_us / 4:
+            call()
+            calls += 1
+            block_us = (time.perf_counter_ns() - block_begin) / 1e3
+        call_us = block_us / calls
+        blocks += 1
+        spent_us = (time.perf_counter_ns() - begin) / 1e3
+        settled = blocks >= 2 and abs(call_us - before_us) <= SETTLED_FRAC * call_us
+        if settled and spent_us >= settle_us:
+            return call_us, True
+        if blocks >= 2 and spent_us >= SETTLE_MAX_FACTOR * settle_us:
+            return call_us, settled
+        before_us = call_us
+
+
+def take_samples(call, samples, calls):
+    """Back to back: the end of one sample is the start of the next. (ns per sample, last result)"""
+    clock, result, sample_ns = time.perf_counter_ns, None, []
+    begin = clock()
+    for _ in repeat(None, samples):
+        for _ in repeat(None, calls):
+            result = call()
+        end = clock()
+        sample_ns.append(end - begin)
+        begin = end
+    return sample_ns, result
+
+
+def main():
+    with socket.socket(fileno=SOCKET_FD) as channel:
+        Subject(channel).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// cp.async: 16-byte copies from global to shared memory that do not pass through registers, and
+// the groups in which they are waited for.
+#pragma once
+
+#include <cstdint>
+
+namespace wb::gpu {
+
+// Copies 16 bytes when `valid`, else writes 16 zero bytes (the source is then not read).
+__device__ __forceinline__ void cp_async_cg_zfill(uint32_t smem, const void* global, bool valid) {
+  const int bytes = valid ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(smem), "l"(global),
+               "r"(bytes)
+               : "memory");
+}
+
+// The same for data read once: its lines are the first to leave the L2.
+__device__ __forceinline__ uint64_t createpolicy_evict_first() {
+  uint64_t policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+__device__ __forceinline__ void cp_async_cg_zfill_hint(uint32_t smem, const void* global,
+                                                       bool valid, uint64_t policy) {
+  const int bytes = valid ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(smem),
+               "l"(global), "r"(bytes), "l"(policy)
+               : "memory");
+}
+
+__device__ __forceinline__ void cp_async_commit_group() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most `Pending` of this thread's newest groups are still under way.
+template <int Pending>
+__device__ __forceinline__ void cp_async_wait_group() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+}  // namespace wb::gpu

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: MIT
+// sm90_cluster_large_hdim: f32 attention with head dims of 256 to 8192.
+//
+// Idea. With a head dim this large there are few rows and few heads, so rows alone cannot fill the
+// device. A cluster of 16 blocks takes one tile of query rows; each block owns 1/16 of the columns
+// of Q, K, V and O and reads them once. Scores are sums over columns: every block computes its
+// partial scores, pushes each row to the row's owner in the cluster (st.async), the owners add the
+// 16 parts, keep the running softmax and push the probabilities back to all 16. P V needs no more
+// exchange. All arithmetic is f32 FFMA, so the accuracy is that of a plain f32 kernel.
+// Longer KV is walked in blocks of keys with an online softmax.
+//
+// Parent: none. Predicted: 4 to 8 us for the suite large_hdim (4 to 20 times the rivals, which give
+// one head one or two SMs). Measured: docs/kernels.md.
+
+#include "../common/cluster.cuh"
+#include "../common/cp_async.cuh"
+#include "../common/griddepcontrol.cuh"
+#include "../common/mbarrier.cuh"
+#include "../common/mma.cuh"
+#include "../common/plan.cuh"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+#ifndef WB_RANKS  // blocks of a cluster, 8 or 16; each has 1/WB_RANKS of the columns
+#define WB_RANKS 16
+#endif
+#ifndef WB_ROWS  // query rows of a cluster, 16 or 32; 0 chooses by the grid
+#define WB_ROWS 0
+#endif
+
+#ifndef WB_PDL  // 1: start while the previous kernel drains
+#define WB_PDL 1
+#endif
+
+namespace {
+
+using namespace wb::gpu;
+
+constexpr int k_ranks = WB_RANKS;
+constexpr int k_threads = 256;
+
+struct Params {
+  const float* q;
+  const float* k;
+  const float* v;
+  float* out;
+  float* lse;
+  wb_strides sq, sk, sv, so;
+  int heads_q, group, seq_q, seq_kv, dim, dim_v;
+  int causal_offset;  // a row keeps key <= q + offset; seq_kv without a causal rule
+  float scale;
+};
+
+// BM query rows, BK keys at a time, DS columns a block.
+template <int BM_, int BK_, int DS_>
+struct Shape {
+  static constexpr int BM = BM_, BK = BK_, DS = DS_;
+  static constexpr int k_own = BM / k_ranks;            // rows whose softmax a block keeps
+  static constexpr int k_line = DS + 4;                 // floats; the pad spreads the banks
+  static constexpr int k_tiles = BM * BK / 16;          // 4 x 4 score tiles
+  static constexpr int k_parts = k_threads / k_tiles;   // column groups that share the scores
+  static constexpr int k_part_columns = DS / k_parts;
+  // Output rows of a thread; where there are fewer quads than threads, the last threads have none.
+  static constexpr int k_out_rows = BM * DS / 4 < k_threads ? 1 : BM * DS / 4 / k_threads;
+  static_assert(k_part_columns % 4 == 0);
+  // Floats. The partial scores overlay K, which is not needed any more then.
+  static constexpr int k_q = 0;
+  static constexpr int k_k = k_q + BM * k_line;
+  static constexpr int k_k_floats = BK * k_line > k_threads * 16 ? BK * k_line : k_threads * 16;
+  static constexpr int k_v = k_k + k_k_floats;
+  static constexpr int k_recv_s = k_v + BK * DS;        // [rank][own row][key]
+  static constexpr int k_recv_p = k_recv_s + BM * BK;   // [row][key]
+  static constexpr int k_recv_stat = k_recv_p + BM * BK;  // float2 [row]: factor for O, sum
+  static constexpr int k_barriers = k_recv_stat + 2 * BM;
+  static constexpr int k_smem_bytes = (k_barriers + 4) * 4;
+};
+
+// Rows [first, first + Rows) and columns [column, column + DS) into lines of `Line` floats.
+template <int Rows, int DS, int Line>
+__device__ __forceinline__ void load_slice(uint32_t smem, const float* src, int64_t stride,
+                                           int first, int limit, int column, int dim) {
+  constexpr int units = DS / 4;
+#pragma unroll 4
+  for (int e = threadIdx.x; e < Rows * units; e += k_threads) {
+    const int row = e / units, d = e % units * 4;
+    const bool valid = first + row < limit && column + d < dim;
+    const float* from = src + (valid ? (first + row) * stride + column + d : 0);
+    cp_async_cg_zfill(smem + (row * Line + d) * 4, from, valid);
+  }
+}
+
+// Partial scores over this block's columns. A thread has 4 rows x 4 keys of one column group; keys
+// of a thread lie BK / 4 apart so that a warp's lanes read neighbouring lines.
+template <class S>
+__device__ __forceinline__ void partial_scores(float (&s)[4][4], const float* q, const float* k) {
+  const int tile = threadIdx.x % S::k_tiles, part = threadIdx.x / S::k_tiles;
+  const int key = tile % (S::BK / 4), row = tile / (S::BK / 4);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) s[i][j] = 0.0f;
+  }
+  const float* q_line = q + row * S::k_line + part * S::k_part_columns;
+  const float* k_line = k + key * S::k_line + part * S::k_part_columns;
+#pragma unroll 4
+  for (int d = 0; d < S::k_part_columns; d += 4) {
+    float4 a[4], b[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      a[i] = *reinterpret_cast<const float4*>(q_line + i * (S::BM / 4) * S::k_line + d);
+      b[i] = *reinterpret_cast<const float4*>(k_line + i * (S::BK / 4) * S::k_line + d);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        s[i][j] = fmaf(a[i].x, b[j].x, s[i][j]);
+        s[i][j] = fmaf(a[i].y, b[j].y, s[i][j]);
+        s[i][j] = fmaf(a[i].z, b[j].z, s[i][j]);
+        s[i][j] = fmaf(a[i].w, b[j].w, s[i][j]);
+      }
+    }
+  }
+}
+
+template <class S>
+__device__ __forceinline__ void stage_scores(float* scratch, const float (&s)[4][4]) {
+  const int tile = threadIdx.x % S::k_tiles, part = threadIdx.x / S::k_tiles;
+  const int key = tile % (S::BK / 4), row = tile / (S::BK / 4);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      scratch[(part * S::BM + row + i * (S::BM / 4)) * S::BK + key + j * (S::BK / 4)] = s[i][j];
+    }
+  }
+}
+
+// Adds the column groups and pushes every row to the block that owns it.
+template <class S>
+__device__ __forceinline__ void push_scores(const float* scratch, uint32_t recv, uint32_t barrier,
+                                            int rank) {
+#pragma unroll
+  for (int e = threadIdx.x; e < S::BM * S::BK / 4; e += k_threads) {
+    const int row = e / (S::BK / 4), key = e % (S::BK / 4) * 4;
+    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll
+    for (int part = 0; part < S::k_parts; ++part) {
+      const float4 x =
+          *reinterpret_cast<const float4*>(scratch + (part * S::BM + row) * S::BK + key);
+      sum.x += x.x;
+      sum.y += x.y;
+      sum.z += x.z;
+      sum.w += x.w;
+    }
+    const int owner = row / S::k_own;
+    const uint32_t at = recv + ((rank * S::k_own + row % S::k_own) * S::BK + key) * 4;
+    st_async_v4(mapa(at, owner), sum, mapa(barrier, owner));
+  }
+}
+
+// One warp per owned row: adds the 16 blocks' scores, advances the row's softmax and sends the
+// probabilities and the factor for O to every block. A lane has the keys 2 lane and 2 lane + 1.
+template <class S>
+__device__ __forceinline__ void own_softmax(const float* recv_s, uint32_t recv_p,
+                                            uint32_t recv_stat, uint32_t barrier, float& m,
+                                            float& l, int row, int own_row, int key_count,
+                                            float scale, int lane) {
+  float2 s = make_float2(-INFINITY, -INFINITY);
+  if (2 * lane < S::BK) {
+    float2 sum = make_float2(0.0f, 0.0f);
+#pragma unroll
+    for (int r = 0; r < k_ranks; ++r) {
+      const float2 x = *reinterpret_cast<const float2*>(
+          recv_s + (r * S::k_own + own_row) * S::BK + 2 * lane);
+      sum.x += x.x;
+      sum.y += x.y;
+    }
+    if (2 * lane < key_count) s.x = sum.x * scale;
+    if (2 * lane + 1 < key_count) s.y = sum.y * scale;
+  }
+  float top = fmaxf(m, fmaxf(s.x, s.y));
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, step));
+  const float shift = top == -INFINITY ? 0.0f : top;  // no key seen yet
+  // Subtract before scaling to log2 units: the difference is exact where it matters most.
+  const float alpha = exp2f((m - shift) * k_log2_e);
+  const float2 prob = make_float2(exp2f((s.x - shift) * k_log2_e), exp2f((s.y - shift) * k_log2_e));
+  float sum = prob.x + prob.y;
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  m = top;
+  l = l * alpha + sum;
+  if (2 * lane < S::BK) {
+#pragma unroll
+    for (int r = 0; r < k_ranks; ++r) {
+      st_async_v2(mapa(recv_p + (row * S::BK + 2 * lane) * 4, r), prob, mapa(barrier, r));
+    }
+  }
+  if (lane < k_ranks) {
+    st_async_v2(mapa(recv_stat + row * 8, lane), make_float2(alpha, l), mapa(barrier, lane));
+  }
+}
+
+template <class S>
+struct Output {
+  float4 o[S::k_out_rows];
+};
+
+__device__ __forceinline__ void multiply_add(float4& o, float p, const float4& v) {
+  o.x = fmaf(p, v.x, o.x);
+  o.y = fmaf(p, v.y, o.y);
+  o.z = fmaf(p, v.z, o.z);
+  o.w = fmaf(p, v.w, o.w);
+}
+
+// O = O * factor + P V on this block's columns.
+template <class S>
+__device__ __forceinline__ void accumulate(Output<S>& out, const float* prob, const float2* stat,
+                                           const float* v, int first_row, int column) {
+#pragma unroll
+  for (int i = 0; i < S::k_out_rows; ++i) {
+    const float factor = stat[first_row + i].x;
+    out.o[i].x *= factor;
+    out.o[i].y *= factor;
+    out.o[i].z *= factor;
+    out.o[i].w *= factor;
+  }
+#pragma unroll 4
+  for (int key = 0; key < S::BK; key += 4) {
+    float4 value[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      value[j] = *reinterpret_cast<const float4*>(v + (key + j) * S::DS + column);
+    }
+#pragma unroll
+    for (int i = 0; i < S::k_out_rows; ++i) {
+      const float4 p = *reinterpret_cast<const float4*>(prob + (first_row + i) * S::BK + key);
+      multiply_add(out.o[i], p.x, value[0]);
+      multiply_add(out.o[i], p.y, value[1]);
+      multiply_add(out.o[i], p.z, value[2]);
+      multiply_add(out.o[i], p.w, value[3]);
+    }
+  }
+}
+
+template <class S>
+__global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(const Params p) {
+  extern __shared__ __align__(16) float smem[];
+  const uint32_t base = smem_address(smem);
+  const uint32_t score_barrier = base + S::k_barriers * 4, prob_barrier = score_barrier + 8;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int rank = cluster_ctarank();
+  const int first_query = blockIdx.y * S::BM;
+  const int batch = blockIdx.z / p.heads_q, head = blockIdx.z % p.heads_q;
+  const int head_kv = head / p.group;
+  const int column = rank * S::DS;
+  const float* q = p.q + batch * p.sq.batch + head * p.sq.head;
+  const float* k = p.k + batch * p.sk.batch + head_kv * p.sk.head;
+  const float* v = p.v + batch * p.sv.batch + head_kv * p.sv.head;
+
+  const int last_query = min(first_query + S::BM, p.seq_q) - 1;
+  const int keys = max(0, min(p.seq_kv, last_query + p.causal_offset + 1));
+  const int blocks = (keys + S::BK - 1) / S::BK;
+
+  if (threadIdx.x == 0) {
+    mbarrier_init(score_barrier, 1);
+    mbarrier_init(prob_barrier, 1);
+    fence_mbarrier_init();
+  }
+  if (threadIdx.x < 2 * S::BM) smem[S::k_recv_stat + threadIdx.x] = 0.0f;
+#if WB_PDL
+  griddepcontrol_launch_dependents();
+  griddepcontrol_wait();
+#endif
+  load_slice<S::BM, S::DS, S::k_line>(base + S::k_q * 4, q, p.sq.row, first_query, p.seq_q, column,
+                                      p.dim);
+  load_slice<S::BK, S::DS, S::k_line>(base + S::k_k * 4, k, p.sk.row, 0, p.seq_kv, column, p.dim);
+  cp_async_commit_group();
+  load_slice<S::BK, S::DS, S::DS>(base + S::k_v * 4, v, p.sv.row, 0, p.seq_kv, column, p.dim_v);
+  cp_async_commit_group();
+  __syncthreads();
+  barrier_cluster_arrive();  // this block's barriers are ready for the peers' pushes
+  bool peers_ready = false;
+
+  float m = -INFINITY, l = 0.0f;  // of row `own_row`, in the warps below k_own
+  const int own_row = warp;
+  const int row = rank * S::k_own + own_row;
+  Output<S> out;
+#pragma unroll
+  for (int i = 0; i < S::k_out_rows; ++i) out.o[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  const int out_column = threadIdx.x % (S::DS / 4) * 4;
+  const int out_row = threadIdx.x / (S::DS / 4) * S::k_out_rows;
+
+  for (int block = 0; block < blocks; ++block) {
+    if (threadIdx.x == 0) {
+      mbarrier_arrive_expect_tx(score_barrier, S::BM * S::BK * 4);
+      mbarrier_arrive_expect_tx(prob_barrier, S::BM * (S::BK * 4 + 8));
+    }
+    cp_async_wait_group<1>();
+    __syncthreads();  // Q and this block's K have landed
+    {
+      float s[4][4];
+      partial_scores<S>(s, smem + S::k_q, smem + S::k_k);
+      __syncthreads();  // K's readers are done: the scores overlay it
+      stage_scores<S>(smem + S::k_k, s);
+      __syncthreads();
+    }
+    if (!peers_ready) {
+      barrier_cluster_wait();
+      peers_ready = true;
+    }
+    push_scores<S>(smem + S::k_k, base + S::k_recv_s * 4, score_barrier, rank);
+    __syncthreads();  // the staged scores are read: the next K may land on them
+    if (block + 1 < blocks) {
+      load_slice<S::BK, S::DS, S::k_line>(base + S::k_k * 4, k, p.sk.row, (block + 1) * S::BK,
+                                          p.seq_kv, column, p.dim);
+    }
+    cp_async_commit_group();
+    if (warp < S::k_own) {
+      mbarrier_wait_parity_cluster(score_barrier, block & 1);
+      const int limit = min(p.seq_kv - 1, first_query + row + p.causal_offset);
+      own_softmax<S>(smem + S::k_recv_s, base + S::k_recv_p * 4, base + S::k_recv_stat * 4,
+                     prob_barrier, m, l, row, own_row, limit + 1 - block * S::BK, p.scale, lane);
+    }
+    cp_async_wait_group<1>();
+    mbarrier_wait_parity_cluster(prob_barrier, block & 1);
+    __syncthreads();  // V has landed for every thread
+    if (out_row < S::BM) {
+      accumulate<S>(out, smem + S::k_recv_p,
+                    reinterpret_cast<const float2*>(smem + S::k_recv_stat), smem + S::k_v,
+                    out_row, out_column);
+    }
+    if (block + 1 < blocks) {
+      __syncthreads();  // V's and P's readers are done
+      load_slice<S::BK, S::DS, S::DS>(base + S::k_v * 4, v, p.sv.row, (block + 1) * S::BK,
+                                      p.seq_kv, column, p.dim_v);
+    }
+    cp_async_commit_group();
+  }
+  if (!peers_ready) barrier_cluster_wait();
+  cp_async_wait_group<0>();
+
+  const float2* stat = reinterpret_cast<const float2*>(smem + S::k_recv_stat);
+#pragma unroll
+  for (int i = 0; i < S::k_out_rows; ++i) {
+    const int query = first_query + out_row + i;
+    if (out_row >= S::BM || query >= p.seq_q || column + out_column >= p.dim_v) continue;
+    const float sum = stat[out_row + i].y;
+    const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;  // a row with no key gives zeros
+    float* to = p.out + batch * p.so.batch + head * p.so.head + query * p.so.row + column +
+                out_column;
+    *reinterpret_cast<float4*>(to) = make_float4(out.o[i].x * inverse, out.o[i].y * inverse,
+                                                 out.o[i].z * inverse, out.o[i].w * inverse);
+  }
+  if (p.lse != nullptr && warp < S::k_own && lane == 0 && first_query + row < p.seq_q) {
+    p.lse[int64_t(blockIdx.z) * p.seq_q + first_query + row] =
+        l > 0.0f ? m + logf(l) : -INFINITY;
+  }
+}
+
+// ---- host ----------------------------------------------------------------------------------
+
+using KernelPointer = void (*)(Params);
+
+struct Entry {
+  KernelPointer kernel;
+  int rows, smem_bytes;
+};
+
+template <class S>
+Entry entry_of() {
+  return {&large_hdim<S>, S::BM, S::k_smem_bytes};
+}
+
+template <int BM>
+Entry entry_for(int64_t dim, int64_t keys) {
+  if (dim <= 32 * k_ranks) {
+    return keys <= 32 ? entry_of<Shape<BM, 32, 32>>() : entry_of<Shape<BM, 64, 32>>();
+  }
+  if (dim <= 64 * k_ranks) {
+    return keys <= 32 ? entry_of<Shape<BM, 32, 64>>() : entry_of<Shape<BM, 64, 64>>();
+  }
+  if (dim <= 128 * k_ranks) {
+    return keys <= 32 ? entry_of<Shape<BM, 32, 128>>() : entry_of<Shape<BM, 64, 128>>();
+  }
+  if (dim <= 256 * k_ranks) {
+    return keys <= 32 ? entry_of<Shape<BM, 32, 256>>() : entry_of<Shape<BM, 64, 256>>();
+  }
+  return keys <= 16 ? entry_of<Shape<BM, 16, 512>>() : entry_of<Shape<BM, 32, 512>>();
+}
+
+bool aligned(wb_strides s) { return s.batch % 4 == 0 && s.head % 4 == 0 && s.row % 4 == 0; }
+
+}  // namespace
+
+struct wb_sdpa_plan {
+  wb_sdpa_problem problem;
+  Params params;
+  Entry entry;
+  dim3 grid;
+};
+
+extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
+  const int status = check_problem(problem, out);
+  if (status != WB_OK) return status;
+  const wb_sdpa_problem& p = *problem;
+  if (p.dtype != WB_F32) return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: f32 only");
+  if (p.mask != WB_MASK_NONE) return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: no masks");
+  const int64_t dim = std::max(p.dim, p.dim_v);
+  if (dim > 512 * k_ranks || p.dim % 4 != 0 || p.dim_v % 4 != 0) {
+    return fail(WB_UNSUPPORTED,
+                "sm90_cluster_large_hdim: head dims are multiples of 4 up to 8192");
+  }
+  if (!aligned(p.q) || !aligned(p.k) || !aligned(p.v) || !aligned(p.out)) {
+    return fail(WB_UNSUPPORTED,
+                "sm90_cluster_large_hdim: strides must be multiples of 4 elements");
+  }
+  const int64_t heads = p.batch * p.heads_q;
+  if (heads > 65535 || p.seq_q > 65535 * 16 || p.seq_kv > (1 << 29)) {
+    return fail(WB_UNSUPPORTED,
+                "sm90_cluster_large_hdim: more rows, keys or heads than the grid holds");
+  }
+  int device = 0, sm_count = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
+  if (error != cudaSuccess) return fail_cuda("reading the device's attributes", error);
+
+  wb_sdpa_plan* plan = new (std::nothrow) wb_sdpa_plan{};
+  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
+  plan->problem = p;
+  // Fewer rows a cluster read K and V more often: only while all clusters run at once.
+  const bool fine = WB_ROWS > 0 ? WB_ROWS == 16
+                                : heads * ((p.seq_q + 15) / 16) * k_ranks <= sm_count;
+  plan->entry = fine ? entry_for<16>(dim, p.seq_kv) : entry_for<32>(dim, p.seq_kv);
+  plan->grid = dim3(k_ranks, unsigned((p.seq_q + plan->entry.rows - 1) / plan->entry.rows),
+                    unsigned(heads));
+  error = cudaFuncSetAttribute(plan->entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               plan->entry.smem_bytes);
+  if (error == cudaSuccess)
+    error = cudaFuncSetAttribute(plan->entry.kernel,
+                                 cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  if (error != cudaSuccess) {
+    delete plan;
+    return fail_cuda("setting the kernel's attributes", error);
+  }
+  Params& k = plan->params;
+  k.sq = p.q;
+  k.sk = p.k;
+  k.sv = p.v;
+  k.so = p.out;
+  k.heads_q = int(p.heads_q);
+  k.group = int(p.heads_q / p.heads_kv);
+  k.seq_q = int(p.seq_q);
+  k.seq_kv = int(p.seq_kv);
+  k.dim = int(p.dim);
+  k.dim_v = int(p.dim_v);
+  k.causal_offset = p.causal == WB_CAUSAL_NONE       ? int(p.seq_kv)
+                    : p.causal == WB_CAUSAL_TOP_LEFT ? 0
+                                                     : int(p.seq_kv - p.seq_q);
+  k.scale = float(p.scale);
+  *out = plan;
+  return WB_OK;
+}
+
+extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan*) { return 0; }
+
+extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
+  Params params = plan->params;
+  params.q = static_cast<const float*>(args->q);
+  params.k = static_cast<const float*>(args->k);
+  params.v = static_cast<const float*>(args->v);
+  params.out = static_cast<float*>(args->out);
+  params.lse = plan->problem.want_lse ? args->lse : nullptr;
+  cudaLaunchConfig_t config = {};
+  cudaLaunchAttribute attributes[2];
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim.x = k_ranks;
+  attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
+  config.gridDim = plan->grid;
+  config.blockDim = dim3(k_threads);
+  config.dynamicSmemBytes = size_t(plan->entry.smem_bytes);
+  config.stream = static_cast<cudaStream_t>(args->stream);
+  config.attrs = attributes;
+  config.numAttrs = 1;
+  allow_early_start(config, attributes, WB_PDL != 0);
+  const cudaError_t error = cudaLaunchKernelEx(&config, plan->entry.kernel, params);
+  return error == cudaSuccess ? WB_OK : fail_cuda("launching large_hdim", error);
+}
+
+extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) { delete plan; }

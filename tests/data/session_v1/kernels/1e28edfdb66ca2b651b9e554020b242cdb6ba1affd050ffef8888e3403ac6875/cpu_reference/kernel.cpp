@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+// The kernel cpu_reference

@@ -1,0 +1,73 @@
+"""Fixtures of the scenario tests: the real commands of a built tree, in folders of their own."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = "B=1 Hq=2 Sq=64 D=32 f32"
+
+
+class Workbench:
+    """Runs sdpa-wb in a folder with its own sessions and a cache shared by the whole test run."""
+
+    def __init__(self, program: Path, folder: Path, cache: Path):
+        self.program, self.folder, self.cache = program, folder, cache
+
+    def argv(self, *words):
+        return [
+            str(self.program), *map(str, words),
+            "--path", str(ROOT), "--cache", str(self.cache), "--quiet",
+        ]  # fmt: skip
+
+    def run(self, *words, check=None, timeout=240):
+        done = subprocess.run(
+            self.argv(*words), cwd=self.folder, capture_output=True, text=True, timeout=timeout
+        )
+        if check is not None:
+            assert done.returncode == check, f"{words}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def json(self, *words, check=0):
+        return json.loads(self.run(*words, "--json", check=check).stdout)
+
+    def start(self, *words):
+        return subprocess.Popen(
+            self.argv(*words), cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+
+    def open_small(self, session="s", **options):
+        words = ["open", "--start", "cpu_unfused", "--problem", SMALL, "--rivals", "none",
+                 "--effort", "quick", "--session", session]  # fmt: skip
+        for key, value in options.items():
+            words += ["--" + key.replace("_", "-"), value]
+        return self.json(*words)
+
+
+def events(session: Path):
+    """The parsed log; a torn last line is left out, as readers do."""
+    lines = (session / "events.jsonl").read_text().split("\n")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+@pytest.fixture(scope="session")
+def build():
+    folder = Path(os.environ.get("WB_BUILD_DIR", ROOT / "build" / "release"))
+    folder = folder if folder.is_absolute() else ROOT / folder
+    if not (folder / "sdpa-wb").exists():
+        pytest.skip(f"no sdpa-wb in {folder}: build first, or set WB_BUILD_DIR")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def wb(build, cache, tmp_path):
+    return Workbench(build / "sdpa-wb", tmp_path, cache)

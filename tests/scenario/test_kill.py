@@ -1,0 +1,126 @@
+"""SIGKILL at random moments, then resume: no closed iteration, evaluation or event is lost."""
+
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import events
+from test_session import check_chain, git
+
+PLAYBOOK = Path(__file__).parent / "playbooks" / "steps.lua"
+KILLS = 10
+
+
+def acknowledged(session):
+    """What the log already promised: closed iterations and answered verb calls."""
+    if not (session / "events.jsonl").exists():
+        return {}, {}
+    log = events(session)
+    closed = {
+        e["payload"]["iteration"]: e["payload"] for e in log if e["type"] == "iteration_closed"
+    }
+    answered = {e["payload"]["n"]: e["payload"] for e in log if e["type"] == "verb_answered"}
+    return closed, answered
+
+
+def children_of(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def wait_for_log(process, session):
+    """A session exists from its first event on; before that there is nothing to resume."""
+    while process.poll() is None:
+        if (session / "events.jsonl").exists() and (session / "session.json").exists():
+            if "session_opened" in (session / "events.jsonl").read_text():
+                return
+        time.sleep(0.01)
+
+
+def test_ten_kills_lose_nothing(wb, tmp_path):
+    seed = random.SystemRandom().randrange(10**6)
+    dice = random.Random(seed)
+    session = tmp_path / "s"
+    process = wb.start("run", PLAYBOOK, "--session", session)
+    wait_for_log(process, session)
+    kills = 0
+    while kills < KILLS:
+        try:
+            process.wait(timeout=dice.uniform(0.05, 4.0))
+            break  # the session ended by itself
+        except subprocess.TimeoutExpired:
+            pass
+        before = acknowledged(session)
+        offspring = children_of(process.pid)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+        after = acknowledged(session)
+        assert before[0].items() <= after[0].items(), f"seed {seed}"
+        # Workers and playbook hosts end with the owner: their wire closed.
+        deadline = time.monotonic() + 10
+        while any(Path(f"/proc/{pid}/exe").exists() for pid in offspring):
+            assert time.monotonic() < deadline, f"children survive: {offspring} (seed {seed})"
+            time.sleep(0.05)
+        check_chain_of_whole_lines(session)
+        process = wb.start("resume", "--session", session)
+        time.sleep(0.02)
+        resumed = after
+        assert acknowledged(session)[0].items() >= resumed[0].items(), f"seed {seed}"
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, f"seed {seed}, {kills} kills\n{out}\n{err}"
+    assert kills >= 3, "the session is too short to be killed"
+
+    check_chain(session)
+    log = events(session)
+    numbers = [e["payload"]["iteration"] for e in log if e["type"] == "iteration_closed"]
+    assert len(numbers) == len(set(numbers)), "an iteration closed twice"
+    opened = [e["payload"]["iteration"] for e in log if e["type"] == "iteration_opened"]
+    assert sorted(numbers) == sorted(opened), "every opened iteration was closed or abandoned"
+    outcomes = [e["payload"]["outcome"] for e in log if e["type"] == "iteration_closed"]
+    assert outcomes.count("baseline") == 1
+    assert sum(o in {"win", "no_gain", "invalid"} for o in outcomes) == 5, outcomes
+    # Each closed iteration is one commit, in order, and the history is sound.
+    git(session, "fsck", "--strict")
+    committed = git(session, "log", "--reverse", "--format=%(trailers:key=Iteration,valueonly)")
+    assert [int(n) for n in committed.split()] == numbers
+    final = [e["type"] for e in log][-1]
+    assert final == "session_closed"
+
+
+def check_chain_of_whole_lines(session):
+    """After a kill the last line may be torn; all before it must chain."""
+    if (session / "events.jsonl").read_bytes().endswith(b"\n"):
+        check_chain(session)
+
+
+def test_sigterm_pauses_in_order(wb, tmp_path):
+    session = tmp_path / "s"
+    process = wb.start("run", PLAYBOOK, "--session", session)
+    wait_for_log(process, session)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGTERM)
+    started = time.monotonic()
+    process.wait(timeout=30)
+    assert time.monotonic() - started < 10
+    assert process.returncode == 130
+    log = events(session)
+    assert log[-1]["type"] == "session_paused"
+    opened = [e["payload"]["iteration"] for e in log if e["type"] == "iteration_opened"]
+    closed = [e["payload"]["iteration"] for e in log if e["type"] == "iteration_closed"]
+    assert opened == closed
+    status = wb.json("status", "--session", session)
+    assert status["status"] == "paused"
+
+
+def test_two_owners_are_refused(wb, tmp_path):
+    session = tmp_path / "s"
+    process = wb.start("run", PLAYBOOK, "--session", session)
+    wait_for_log(process, session)
+    refused = wb.run("note", "me too", "--session", session, check=75)
+    assert str(process.pid) in refused.stderr
+    # Readers need no lock.
+    wb.run("status", "--session", session, check=0)
+    process.kill()
+    process.wait()

@@ -1,0 +1,54 @@
+"""The checks of .ci find what they are for: each planted violation is reported."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+
+def run_check(script, folder):
+    return subprocess.run(
+        [sys.executable, str(ROOT / ".ci" / script), str(folder)], capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def copy(tmp_path):
+    shutil.copytree(ROOT / "workbench", tmp_path / "workbench")
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "architecture.md", tmp_path / "docs")
+    return tmp_path
+
+
+def test_the_tree_is_clean(copy):
+    done = run_check("check_layers.py", copy)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("measure", '#include "engine/engine.hpp"'),
+        ("problem", '#include "device/device.hpp"'),
+        ("engine", "#include <git2.h>"),
+        ("cli", "#include <lua.hpp>"),
+        ("runner", "#include <cuda.h>"),
+        ("engine", 'auto x = std::getenv("HOME");'),
+        ("variant", '#include "../../kernels/common/sdpa_abi.h"'),
+    ],
+)
+def test_planted_violations_are_found(copy, module, line):
+    (copy / "workbench" / module / "planted.cpp").write_text(line + "\n")
+    done = run_check("check_layers.py", copy)
+    assert done.returncode == 1
+    assert "planted.cpp:1" in done.stderr
+
+
+def test_a_documentation_that_lies_is_found(copy):
+    page = copy / "docs" / "architecture.md"
+    page.write_text(page.read_text().replace("| 7 | `engine` |", "| 6 | `engine` |"))
+    done = run_check("check_layers.py", copy)
+    assert done.returncode == 1
+    assert "floor table" in done.stderr

@@ -1,0 +1,146 @@
+"""One whole session through the real commands: open, iterate, report, show, close, and its commits."""
+
+import hashlib
+import json
+import subprocess
+
+from conftest import events
+
+
+def git(session, *words):
+    done = subprocess.run(
+        ["git", "-C", str(session), *words], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def check_chain(session):
+    previous = "0" * 64
+    for number, line in enumerate((session / "events.jsonl").read_bytes().split(b"\n")[:-1], 1):
+        event = json.loads(line)
+        assert event["seq"] == number
+        assert event["prev"] == previous
+        previous = hashlib.sha256(line).hexdigest()
+
+
+def test_a_session_from_open_to_close(wb, tmp_path):
+    opened = wb.open_small(compile_cpu_usd_per_hour=0.1, device_usd_per_hour=1.0)
+    session = tmp_path / opened["session"]
+    answer = wb.json(
+        "iterate", "--variant", "cpu_tiled", "--hypothesis", "tiles reuse keys",
+        "--predicted-speedup", "1.5", "--confirm", "always", "--session", session,
+    )  # fmt: skip
+    assert answer["outcome"] in {"win", "no_gain"}
+    assert answer["decision"] in {"supported", "refuted", "undecided"}
+    wb.run("note", "tiles first", "--session", session, check=0)
+    log = events(session)
+    check_chain(session)
+
+    # No speed without a verdict: every timed subject passed before its first turn.
+    passed = set()
+    for event in log:
+        payload = event["payload"]
+        if event["type"] == "verdict_given" and payload["pass"]:
+            passed.add((payload["subject"], payload["problem"]))
+        if event["type"] == "turn_measured":
+            assert (payload["subject"], payload["problem"]) in passed
+
+    # The gain in the closing event is the confirmed comparison's, not the selection's.
+    comparisons = [
+        e["payload"] for e in log
+        if e["type"] == "comparison_made" and e["payload"]["problem"] is None
+    ]  # fmt: skip
+    closing = [e["payload"] for e in log if e["type"] == "iteration_closed"][-1]
+    assert comparisons[-1]["phase"] == "confirmation"
+    assert closing["speedup"] == comparisons[-1]["speedup"]
+
+    # Pages are what the log says they are, and the commit holds those very bytes.
+    for name, digest in closing["pages"].items():
+        page = (session / "iterations" / name).read_bytes()
+        assert hashlib.sha256(page).hexdigest() == digest
+        committed = subprocess.run(
+            ["git", "-C", str(session), "show", f"HEAD:iterations/{name}"], capture_output=True,
+            check=True,
+        )  # fmt: skip
+        assert committed.stdout == page
+    trailers = dict(
+        line.split(": ", 1)
+        for line in git(session, "log", "-1", "--format=%(trailers)").splitlines()
+    )
+    assert trailers["Iteration"] == "1"
+    assert trailers["Outcome"] == answer["outcome"]
+    assert trailers["Cost"].startswith("$")
+
+    shown = wb.json("show", f"e{log[2]['seq']}", "--session", session)
+    assert shown["value"]["payload"] == log[2]["payload"]
+    closed = wb.json("close", "--session", session, "--reason", "enough")
+    report = (session / "reports" / "session.md").read_text()
+    assert closed["report"].endswith("session.md")
+    assert "enough" in report
+    assert (
+        "rate not given" not in report.split("## Cost")[-1].split("##")[0].replace("tokens", "")
+        or "tokens" in report
+    )
+    git(session, "fsck", "--strict")
+    assert git(session, "show", "HEAD:events.jsonl") == (
+        (session / "events.jsonl").read_text().strip()
+    )
+    # A closed session is read-only.
+    wb.run("note", "late", "--session", session, check=65)
+
+
+def test_a_variant_that_does_not_compile_costs_one_iteration(wb, tmp_path):
+    session = tmp_path / wb.open_small()["session"]
+    answer = wb.json(
+        "iterate", "--parent", "cpu_unfused", "--files", "kernel.cpp=int nonsense(;",
+        "--hypothesis", "less code is faster", "--predicted-speedup", "2", "--session", session,
+        check=3,
+    )  # fmt: skip
+    assert answer["outcome"] == "invalid"
+    assert answer["invalidity"] == "compile"
+    built = [e["payload"] for e in events(session) if e["type"] == "variant_built"][-1]
+    compiler_words = (session / "blobs" / built["log_blob"]).read_text()
+    assert "kernel.cpp" in compiler_words
+    # The session goes on.
+    again = wb.json(
+        "iterate", "--variant", "cpu_online", "--hypothesis", "one pass", "--predicted-speedup",
+        "1.2", "--session", session,
+    )  # fmt: skip
+    assert again["outcome"] in {"win", "no_gain"}
+
+
+def test_a_wrong_variant_is_never_timed(wb, tmp_path):
+    session = tmp_path / wb.open_small()["session"]
+    source = (tmp_path / "kernel.cpp").resolve()
+    kernel = next(
+        (session / "kernels").glob("*/cpu_unfused/kernel.cpp")
+    ).read_text()  # what the session stored
+    assert "scale" in kernel
+    source.write_text(kernel.replace("problem->scale", "1.01 * problem->scale").replace(
+        "problem.scale", "1.01 * problem.scale"))  # fmt: skip
+    answer = wb.json(
+        "iterate", "--parent", "cpu_unfused", "--files", f"kernel.cpp=@{source}",
+        "--hypothesis", "scale does not matter", "--predicted-speedup", "1.1",
+        "--session", session, check=4,
+    )  # fmt: skip
+    assert answer["invalidity"] == "correctness", answer
+    timed = [e for e in events(session) if e["type"] == "turn_measured"]
+    assert all(e["payload"]["iteration"] == 0 for e in timed)
+
+
+def test_budget_stops_before_work(wb, tmp_path):
+    session = tmp_path / wb.open_small(evaluations=0)["session"]
+    answer = wb.json(
+        "iterate", "--variant", "cpu_online", "--hypothesis", "x", "--predicted-speedup", "1.1",
+        "--session", session, check=5,
+    )  # fmt: skip
+    assert answer["outcome"] == "stopped"
+    assert "0 of 0 evaluations" in answer["stop_reason"]
+
+
+def test_a_repeated_request_gives_the_first_answer(wb, tmp_path):
+    session = tmp_path / wb.open_small()["session"]
+    words = ["note", "once", "--session", session, "--request-id", "r-1"]
+    first, second = wb.json(*words), wb.json(*words)
+    assert first == second
+    assert sum(e["type"] == "note" for e in events(session)) == 1

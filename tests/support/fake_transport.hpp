@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// FakeTransport answers request lines from a function; FakeWorker is such a function that behaves
+// like a healthy worker whose subjects have the speeds and faults a test gives them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/protocol.hpp"
+#include "runner/transport.hpp"
+
+namespace wb::testing {
+
+/// One answer per sent line, in order. `answer` may return an Error: the wire is broken then.
+class FakeTransport final : public Transport {
+ public:
+  using Answer = std::function<Result<std::string>(std::string_view line)>;
+  explicit FakeTransport(Answer answer, std::string description = "fake")
+      : m_answer(std::move(answer)), m_description(std::move(description)) {}
+
+  Result<void> send(std::string_view line, std::chrono::milliseconds) override {
+    if (m_closed) return Error{ErrorCode::canceled, "send to", m_description, "it is closed", ""};
+    m_waiting = m_answer(line);
+    return {};
+  }
+  Result<std::string> receive(std::chrono::milliseconds) override {
+    if (m_closed || !m_waiting) {
+      return Error{ErrorCode::canceled, "read from", m_description, "end of stream", ""};
+    }
+    Result<std::string> line = *std::move(m_waiting);
+    m_waiting.reset();
+    return line;
+  }
+  void close() override { m_closed = true; }
+  std::string description() const override { return m_description; }
+
+ private:
+  Answer m_answer;
+  std::string m_description;
+  std::optional<Result<std::string>> m_waiting;
+  bool m_closed = false;
+};
+
+/// How one subject behaves. Everything has a healthy default.
+struct FakeSubject {
+  /// True time of one call, in microseconds.
+  std::function<double(const Problem&, PlanKind)> time_us = [](const Problem&, PlanKind) {
+    return 100.0;
+  };
+  double noise_frac = 0.002;          ///< standard deviation of a sample
+  double between_instances_frac = 0;  ///< of the bias that each load draws
+  std::function<bool(const Problem&)> passes = [](const Problem&) { return true; };
+  bool spot_passes = true;
+  std::optional<Failure> load_failure, verdict_failure, turn_failure;
+  std::vector<std::string> turn_flags;
+};
+
+class FakeWorker {
+ public:
+  /// By the subject's label ("cpu_tiled@1f0c44aa") or its name ("cpu_tiled"); else `other`.
+  std::map<std::string, FakeSubject> subjects;
+  FakeSubject other;
+  protocol::HelloResult hello_result = default_hello();
+  /// A verb in here fails with the failure, whatever its arguments.
+  std::map<protocol::Verb, Failure> verb_failures;
+  /// The wire breaks at this request (counted from 1); 0: never.
+  std::int64_t dies_at_request = 0;
+
+  /// What was asked, for checks.
+  std::vector<protocol::Request> requests;
+  [[nodiscard]] std::int64_t count(protocol::Verb verb) const {
+    std::int64_t n = 0;
+    for (const auto& request : requests) n += request.verb == verb ? 1 : 0;
+    return n;
+  }
+
+  explicit FakeWorker(std::uint32_t seed = 1) : m_random(seed) {}
+  FakeWorker(const FakeWorker&) = delete;
+  FakeWorker& operator=(const FakeWorker&) = delete;
+
+  /// A wire to this worker, which must outlive it. Several may be opened one after the other.
+  std::unique_ptr<Transport> transport() {
+    return std::make_unique<FakeTransport>([this](std::string_view line) { return answer(line); });
+  }
+
+  static protocol::HelloResult default_hello() {
+    protocol::HelloResult hello;
+    hello.worker_version = "fake";
+    hello.device.backend = "cpu";
+    hello.device.id = "cpu:fake:0-1";
+    hello.device.name = "Fake CPU";
+    hello.device.architecture = "x86-64-v3";
+    hello.device.units = 2;
+    hello.device.f32_flops_per_s = DeviceFact{1e13, "made up for a test"};
+    hello.device.f16_flops_per_s = hello.device.bf16_flops_per_s = hello.device.f32_flops_per_s;
+    hello.device.memory_bytes_per_s = DeviceFact{1e12, "made up for a test"};
+    hello.threads = 2;
+    hello.isolation = "none (fake)";
+    hello.empty_call_us = 0.002;
+    hello.backends = {"cpu", "python"};
+    return hello;
+  }
+
+ private:
+  struct Loaded {
+    std::string label;
+    double bias = 1;
+  };
+
+  FakeSubject& behaviour(const std::string& label) {
+    if (const auto found = subjects.find(label); found != subjects.end()) return found->second;
+    const auto found = subjects.find(label.substr(0, label.find('@')));
+    return found != subjects.end() ? found->second : other;
+  }
+
+  Result<std::string> answer(std::string_view line) {
+    const auto request = protocol::parse_request(line);
+    if (!request.ok()) return request.error();
+    requests.push_back(*request);
+    if (dies_at_request != 0 && static_cast<std::int64_t>(requests.size()) >= dies_at_request) {
+      return Error{ErrorCode::canceled, "read from", "fake", "the fake worker died", ""};
+    }
+    return to_line(protocol::Reply{request->id, handle(*request)});
+  }
+
+  Outcome<Json> handle(const protocol::Request& request) {
+    if (const auto found = verb_failures.find(request.verb); found != verb_failures.end()) {
+      return found->second;
+    }
+    switch (request.verb) {
+      case protocol::Verb::hello:
+        return to_json(hello_result);
+      case protocol::Verb::has:
+        return read<protocol::HasArgs>(request, &FakeWorker::has);
+      case protocol::Verb::put:
+        return read<protocol::PutArgs>(request, &FakeWorker::put);
+      case protocol::Verb::load:
+        return read<protocol::LoadArgs>(request, &FakeWorker::load);
+      case protocol::Verb::run:
+        return read<protocol::RunArgs>(request, &FakeWorker::run);
+      case protocol::Verb::verdict:
+        return read<protocol::VerdictArgs>(request, &FakeWorker::verdict);
+      case protocol::Verb::turn:
+        return read<protocol::TurnArgs>(request, &FakeWorker::turn);
+      case protocol::Verb::profile:
+        return to_json(
+            protocol::ProfileResult{false, "a fake worker cannot profile", Json::object()});
+      case protocol::Verb::unload:
+        m_loaded.erase(request.args.value("handle", std::int64_t{0}));
+        return Json::object();
+      case protocol::Verb::canary:
+        return to_json(protocol::CanaryResult{true, "fake"});
+      case protocol::Verb::status:
+        return to_json(status());
+      case protocol::Verb::build:
+        return Failure{Invalidity::environment, "a fake worker cannot build", {}};
+      case protocol::Verb::bye:
+        return Json::object();
+    }
+    return Json::object();
+  }
+
+  template <typename Args>
+  Outcome<Json> read(const protocol::Request& request, Outcome<Json> (FakeWorker::*body)(Args)) {
+    Args args;
+    if (const auto parsed = from_json(request.args, args); !parsed.ok()) {
+      return Failure{Invalidity::environment, parsed.error().message(), {}};
+    }
+    return (this->*body)(std::move(args));
+  }
+
+  Outcome<Json> has(protocol::HasArgs args) {
+    protocol::HasResult result;
+    for (const auto& sha256 : args.sha256) {
+      if (!m_stored.contains(sha256)) result.missing.push_back(sha256);
+    }
+    return to_json(result);
+  }
+
+  Outcome<Json> put(protocol::PutArgs args) {
+    const auto bytes = protocol::base64_decode(args.data_base64);
+    if (!bytes.ok()) return Failure{Invalidity::environment, bytes.error().message(), {}};
+    const auto received = args.offset + static_cast<std::int64_t>(bytes->size());
+    if (received == args.total_bytes) m_stored.insert(args.sha256);
+    return to_json(protocol::PutResult{received, received == args.total_bytes});
+  }
+
+  Outcome<Json> load(protocol::LoadArgs args) {
+    const FakeSubject& subject = behaviour(args.subject);
+    if (subject.load_failure) return *subject.load_failure;
+    const std::int64_t handle = m_next_handle++;
+    m_loaded[handle] = {args.subject, 1 + subject.between_instances_frac * gauss()};
+    return to_json(protocol::LoadResult{handle, 1000 + handle, 0.5, Json::object()});
+  }
+
+  Outcome<Json> missing(std::int64_t handle) const {
+    return Failure{Invalidity::environment,
+                   "the fake worker has no subject with handle " + std::to_string(handle),
+                   {}};
+  }
+
+  static OutputVerdict output_verdict(bool pass) {
+    OutputVerdict verdict;
+    verdict.pass = pass;
+    verdict.blocks_judged = verdict.blocks_total = 1;
+    verdict.worst = {{0, 0, 0, 64}, "max", pass ? 1e-7 : 1e-3, 1e-6, pass ? 0.1 : 1e3, 3, 5, 1, 1};
+    if (!pass) verdict.reason = "max error beyond its budget";
+    return verdict;
+  }
+
+  protocol::RunResult run_result(bool pass) {
+    return {static_cast<std::uint32_t>(m_random()), output_verdict(pass), true, 0.1};
+  }
+
+  Outcome<Json> run(protocol::RunArgs args) {
+    const auto found = m_loaded.find(args.handle);
+    if (found == m_loaded.end()) return missing(args.handle);
+    const FakeSubject& subject = behaviour(found->second.label);
+    if (subject.verdict_failure) return fail(args.handle, *subject.verdict_failure);
+    return to_json(run_result(subject.passes(args.problem)));
+  }
+
+  Outcome<Json> verdict(protocol::VerdictArgs args) {
+    const auto found = m_loaded.find(args.handle);
+    if (found == m_loaded.end()) return missing(args.handle);
+    const FakeSubject& subject = behaviour(found->second.label);
+    if (subject.verdict_failure) return fail(args.handle, *subject.verdict_failure);
+    protocol::VerdictResult result;
+    result.pass = subject.passes(args.problem);
+    const std::vector<Draw> draws =
+        result.pass ? std::vector<Draw>{Draw::normal, Draw::normal, Draw::normal, Draw::large}
+                    : std::vector<Draw>{Draw::normal};
+    for (const Draw draw : draws) result.runs.emplace_back(draw, run_result(result.pass));
+    return to_json(result);
+  }
+
+  Outcome<Json> turn(protocol::TurnArgs args) {
+    const auto found = m_loaded.find(args.handle);
+    if (found == m_loaded.end()) return missing(args.handle);
+    const FakeSubject& subject = behaviour(found->second.label);
+    if (subject.turn_failure) return fail(args.handle, *subject.turn_failure);
+    const double true_us = subject.time_us(args.problem, args.plan.kind) * found->second.bias;
+    protocol::TurnResult result;
+    result.calls_per_sample = args.plan.kind == PlanKind::hot
+                                  ? std::max<std::int64_t>(1, std::llround(200 / true_us))
+                                  : 1;
+    const double sample_us = true_us * static_cast<double>(result.calls_per_sample);
+    const auto wanted = static_cast<std::int64_t>(std::ceil(args.plan.timed_us / sample_us));
+    const std::int64_t samples = std::clamp(wanted, args.plan.min_samples, args.plan.max_samples);
+    for (std::int64_t i = 0; i < samples; ++i) {
+      result.samples_us.push_back(true_us * (1 + subject.noise_frac * gauss()));
+      result.reported_us += result.samples_us.back() * static_cast<double>(result.calls_per_sample);
+    }
+    result.wall_us = result.reported_us;
+    result.flags = subject.turn_flags;
+    if (args.spot_check) result.spot = output_verdict(subject.spot_passes);
+    return to_json(result);
+  }
+
+  protocol::StatusResult status() const {
+    protocol::StatusResult result;
+    for (const auto& [handle, loaded] : m_loaded) {
+      result.subjects.push_back({handle, 1000 + handle, loaded.label, 1 << 20});
+    }
+    return result;
+  }
+
+  /// As the worker does: a subject that failed is gone, unless the problem was outside its reach.
+  Outcome<Json> fail(std::int64_t handle, const Failure& failure) {
+    if (failure.invalidity != Invalidity::constraints) m_loaded.erase(handle);
+    return failure;
+  }
+
+  double gauss() { return std::normal_distribution<double>()(m_random); }
+
+  std::mt19937 m_random;
+  std::set<std::string> m_stored;
+  std::map<std::int64_t, Loaded> m_loaded;
+  std::int64_t m_next_handle = 1;
+};
+
+}  // namespace wb::testing

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Runs a piece of a test in a forked process: for what would spoil the test process itself (limits,
+// name spaces, closed stdio) and for locks that must be held by somebody else.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+
+namespace wb::testing {
+
+/// The exit code of `body`, run in a child; -1 when the child died of a signal or did not start.
+/// Catch's macros do not work in there: return a number that names the failed step.
+inline int in_child(const std::function<int()>& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(body());
+  int status = 0;
+  if (pid < 0 || ::waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+/// A child that ran `body` and then stays until this object goes (SIGKILL). `body` is over when the
+/// constructor returns.
+class BackgroundChild {
+ public:
+  explicit BackgroundChild(const std::function<bool()>& body) {
+    int ready[2] = {-1, -1};
+    if (::pipe(ready) != 0) return;
+    m_pid = ::fork();
+    if (m_pid == 0) {
+      const char word = body() ? 'y' : 'n';
+      if (::write(ready[1], &word, 1) != 1) ::_exit(1);
+      while (true) ::pause();
+    }
+    ::close(ready[1]);
+    char word = 'n';
+    m_succeeded = ::read(ready[0], &word, 1) == 1 && word == 'y';
+    ::close(ready[0]);
+  }
+  BackgroundChild(const BackgroundChild&) = delete;
+  BackgroundChild& operator=(const BackgroundChild&) = delete;
+  ~BackgroundChild() { kill(); }
+
+  [[nodiscard]] pid_t pid() const { return m_pid; }
+  [[nodiscard]] bool succeeded() const { return m_succeeded; }
+  void kill() {
+    if (m_pid <= 0) return;
+    ::kill(m_pid, SIGKILL);
+    ::waitpid(m_pid, nullptr, 0);
+    m_pid = -1;
+  }
+
+ private:
+  pid_t m_pid = -1;
+  bool m_succeeded = false;
+};
+
+}  // namespace wb::testing

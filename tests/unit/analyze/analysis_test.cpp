@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/analysis.hpp"
+
+#include <cmath>
+#include <set>
+
+#include "made_evidence.hpp"
+#include "support/catch.hpp"
+
+using namespace wb;
+
+TEST_CASE("Every analysis has a name of its own and says what it is about", "[analyze][unit]") {
+  std::set<std::string_view> names;
+  for (const Analysis& analysis : analyses()) {
+    CHECK(names.insert(analysis.name).second);
+    CHECK_FALSE(analysis.about.empty());
+    CHECK(analysis.run != nullptr);
+  }
+  CHECK(names == std::set<std::string_view>{"regime", "roofline_share", "scaling"});
+}
+
+TEST_CASE("analyze runs them all, in order, and repeats itself", "[analyze][unit]") {
+  Evidence evidence;
+  evidence.device = made::device();
+  for (const int s : {128, 256, 512}) {
+    evidence.observations.push_back(
+        made::observation("B=4 Hq=8 Sq=" + std::to_string(s) + " D=64 f32", 0.01 * s * s));
+  }
+  const auto findings = analyze(evidence);
+  REQUIRE(findings.size() == 7);
+  CHECK(findings[0].analysis == "regime");
+  CHECK(findings[3].analysis == "roofline_share");
+  CHECK(findings[6].analysis == "scaling");
+  const auto again = analyze(evidence);
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    CHECK(to_json(again[i]) == to_json(findings[i]));
+    CHECK(finding_from_json(to_json(findings[i])).ok());
+    CHECK_FALSE(findings[i].statement.empty());
+  }
+}
+
+TEST_CASE("Analyses find nothing in nothing", "[analyze][unit]") {
+  CHECK(analyze(Evidence{}).empty());
+  Evidence untimed;
+  untimed.device = made::device();
+  untimed.observations.push_back(made::observation("B=1 Hq=1 Sq=64 D=64 f32", std::nan("")));
+  untimed.observations.push_back(made::observation("B=1 Hq=1 Sq=128 D=64 f32", 0));
+  CHECK(analyze(untimed).empty());
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "made_evidence.hpp"
+#include "support/catch.hpp"
+
+using namespace wb;
+
+namespace {
+
+std::vector<Finding> shares(const Observation& observation, Device device = made::device()) {
+  Evidence evidence;
+  evidence.device = std::move(device);
+  evidence.observations.push_back(observation);
+  return made::run("roofline_share", evidence);
+}
+
+double figure(const Finding& finding, const char* name) {
+  return finding.figures.at(name);
+}
+
+}  // namespace
+
+TEST_CASE("The share is of the peak of the problem's own dtype", "[analyze][unit]") {
+  // 2.147e9 FLOP in 4 ms: 0.537 TFLOP/s
+  const auto f32 = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f32", 4000));
+  REQUIRE(f32.size() == 1);
+  CHECK(figure(f32[0], "achieved_flops_per_s") == Approx(5.3687e11).epsilon(1e-4));
+  CHECK(figure(f32[0], "flop_share_frac") == Approx(0.53687).epsilon(1e-4));
+  CHECK(figure(f32[0], "headroom_ratio") == Approx(1 / 0.53687).epsilon(1e-4));
+  CHECK(f32[0].figures.at("bound") == "compute");
+  CHECK(f32[0].statement.find("f32 compute peak (calibrated)") != std::string::npos);
+  const auto f16 = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f16", 4000));
+  REQUIRE(f16.size() == 1);
+  CHECK(figure(f16[0], "flop_share_frac") == Approx(0.53687 / 4).epsilon(1e-4));
+}
+
+TEST_CASE("Memory's share counts where the plan can show it", "[analyze][unit]") {
+  const auto large = shares(made::observation("B=4 Hq=8 Sq=1 Skv=32768 D=64 f32", 8000));
+  REQUIRE(large.size() == 1);
+  CHECK(large[0].figures.at("bound") == "memory");
+  CHECK(figure(large[0], "byte_share_frac") == Approx(0.671).epsilon(0.01));
+
+  // 66 kB of tensors stay in a 1 MB cache: hot says nothing about memory, cold does.
+  const auto hot = shares(made::observation("B=1 Hq=1 Sq=64 D=64 f32", 10));
+  REQUIRE(hot.size() == 1);
+  CHECK_FALSE(hot[0].figures.contains("byte_share_frac"));
+  CHECK(hot[0].unseen.find("last-level cache") != std::string::npos);
+  const auto cold = shares(made::observation("B=1 Hq=1 Sq=64 D=64 f32", 10, PlanKind::cold));
+  REQUIRE(cold.size() == 1);
+  CHECK(figure(cold[0], "byte_share_frac") == Approx(0.065536).epsilon(1e-3));
+}
+
+TEST_CASE("More than the peak is called wrong, not fast", "[analyze][unit]") {
+  const auto above = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f32", 1000));
+  REQUIRE(above.size() == 1);
+  CHECK(above[0].statement.find("above the peak") != std::string::npos);
+  CHECK(above[0].statement.find("headroom") == std::string::npos);
+}
+
+TEST_CASE("Causal work is counted, not the full square", "[analyze][unit]") {
+  const auto causal = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f32 causal=top_left", 4000));
+  REQUIRE(causal.size() == 1);
+  CHECK(figure(causal[0], "flop_share_frac") == Approx(0.53687 * 513 / 1024).epsilon(1e-4));
+}
+
+TEST_CASE("Unknown peaks are named, and without any there is no finding", "[analyze][unit]") {
+  const auto bf16 = shares(made::observation("B=4 Hq=8 Sq=512 D=64 bf16", 4000));
+  REQUIRE(bf16.size() == 1);
+  CHECK_FALSE(bf16[0].figures.contains("flop_share_frac"));
+  CHECK(bf16[0].unseen.find("bf16 compute peak") != std::string::npos);
+  CHECK(shares(made::observation("B=4 Hq=8 Sq=512 D=64 bf16", 4000), Device{}).empty());
+  Device no_cache = made::device();
+  no_cache.l3_bytes.reset();
+  const auto unsure = shares(made::observation("B=1 Hq=1 Sq=64 D=64 f32", 10), no_cache);
+  REQUIRE(unsure.size() == 1);
+  CHECK(unsure[0].unseen.find("size is not known") != std::string::npos);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "cli/command_line.hpp"
+
+#include "engine/verb.hpp"
+#include "support/catch.hpp"
+#include "support/memory_file_system.hpp"
+
+using namespace wb;
+
+namespace {
+
+std::variant<Command, PrintAndExit> parse(const std::vector<std::string>& words) {
+  static testing::MemoryFileSystem file_system;
+  return parse_command_line(words, file_system);
+}
+Command command(const std::vector<std::string>& words) {
+  auto parsed = parse(words);
+  if (const auto* text = std::get_if<PrintAndExit>(&parsed)) FAIL(text->err);
+  return std::get<Command>(parsed);
+}
+PrintAndExit refusal(const std::vector<std::string>& words) {
+  auto parsed = parse(words);
+  REQUIRE(std::holds_alternative<PrintAndExit>(parsed));
+  return std::get<PrintAndExit>(parsed);
+}
+
+}  // namespace
+
+TEST_CASE("every verb of the table is a command", "[cli][command_line]") {
+  for (const VerbSpec& verb : verb_table()) {
+    std::vector<std::string> words;
+    std::string name(verb.name);
+    if (const auto split = name.find('_'); split != std::string::npos) {
+      words = {name.substr(0, split), name.substr(split + 1)};
+    } else {
+      words = {name};
+    }
+    words.emplace_back("--help");
+    INFO(name);
+    const PrintAndExit help = refusal(words);
+    CHECK(help.exit_code == 0);
+  }
+}
+
+TEST_CASE("arguments become typed JSON", "[cli][command_line]") {
+  const Command iterate = command({"iterate", "--variant", "cpu_tiled", "--hypothesis", "a reason",
+                                   "--predicted-speedup", "1.5", "--configuration", "TILE_M=32",
+                                   "TILE_N=64", "--session", "s"});
+  CHECK(iterate.verb == "iterate");
+  CHECK(iterate.options.session == "s");
+  CHECK(iterate.args == Json{{"variant", "cpu_tiled"},
+                             {"hypothesis", "a reason"},
+                             {"predicted_speedup", 1.5},
+                             {"configuration", {{"TILE_M", 32}, {"TILE_N", 64}}}});
+  const Command open =
+      command({"open", "--start", "a", "--rivals", "r1", "r2", "--evaluations", "3", "--json"});
+  CHECK(open.options.json);
+  CHECK(open.args == Json{{"start", "a"}, {"rivals", {"r1", "r2"}}, {"evaluations", 3}});
+  CHECK(command({"resume", "--replan", "--session", "s"}).args == Json{{"replan", true}});
+  CHECK(command({"check", "cpu_tiled", "--suite", "n6"}).args ==
+        Json{{"variant", "cpu_tiled"}, {"suite", "n6"}});
+  CHECK(command({"playbook", "check", "x.lua"}).verb == "playbook_check");
+}
+
+TEST_CASE("faults of the command line are usage errors with a suggestion", "[cli][command_line]") {
+  struct Bad {
+    std::vector<std::string> words;
+    const char* fragment;
+  };
+  const std::vector<Bad> cases{
+      {{"chek", "x"}, "did you mean check"},
+      {{"check", "x", "--suit", "n6"}, "did you mean --suite"},
+      {{}, "subcommand"},
+      {{"iterate", "--variant", "x"}, "required"},
+      {{"open", "--start", "x", "--evaluations", "many"}, "not an integer"},
+      {{"open", "--start", "x", "--usd", "1e"}, "not a number"},
+      {{"iterate", "--variant", "x", "--hypothesis", "h", "--predicted-speedup", "1.1",
+        "--configuration", "TILE_M"},
+       "NAME=VALUE"},
+      {{"iterate", "--variant", "x", "--hypothesis", "h", "--predicted-speedup", "1.1",
+        "--configuration", "A=1", "A=2"},
+       "twice"},
+      {{"iterate", "--variant", "x", "--hypothesis", "h", "--predicted-speedup", "1.1", "--files",
+        "kernel.cpp=@missing.cpp"},
+       "missing.cpp"},
+  };
+  for (const Bad& bad : cases) {
+    const PrintAndExit text = refusal(bad.words);
+    INFO(text.err);
+    CHECK(text.exit_code == 2);
+    CHECK(text.err.find(bad.fragment) != std::string::npos);
+  }
+}
+
+TEST_CASE("the reference names every verb and argument", "[cli][command_line]") {
+  const std::string page = command_reference();
+  for (const VerbSpec& verb : verb_table()) {
+    for (const ArgumentSpec& spec : verb.arguments) {
+      INFO(verb.name << " " << spec.name);
+      CHECK(page.find(std::string(spec.doc.substr(0, 20))) != std::string::npos);
+    }
+  }
+}

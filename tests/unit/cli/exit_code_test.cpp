@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "cli/exit_code.hpp"
+
+#include "support/catch.hpp"
+
+using namespace wb;
+
+TEST_CASE("each error code has its documented exit code", "[cli][exit_code]") {
+  const std::pair<ErrorCode, int> expected[] = {
+      {ErrorCode::usage, 2},      {ErrorCode::not_found, 2},  {ErrorCode::parse, 65},
+      {ErrorCode::invalid, 65},   {ErrorCode::io, 74},        {ErrorCode::no_space, 74},
+      {ErrorCode::locked, 75},    {ErrorCode::read_only, 73}, {ErrorCode::too_new, 65},
+      {ErrorCode::damaged, 65},   {ErrorCode::compile, 3},    {ErrorCode::wrong_result, 4},
+      {ErrorCode::limit, 5},      {ErrorCode::security, 6},   {ErrorCode::environment, 76},
+      {ErrorCode::canceled, 130}, {ErrorCode::internal, 70}};
+  for (const auto& [code, exit_code] : expected) {
+    INFO(to_string(code));
+    CHECK(static_cast<int>(exit_code_of(code)) == exit_code);
+  }
+}
+
+TEST_CASE("failed results are not success", "[cli][exit_code]") {
+  const auto iterate = [](const char* outcome, const Json& invalidity) {
+    return static_cast<int>(
+        exit_code_of("iterate", {{"outcome", outcome}, {"invalidity", invalidity}}));
+  };
+  CHECK(iterate("win", nullptr) == 0);
+  CHECK(iterate("no_gain", nullptr) == 0);
+  CHECK(iterate("stopped", nullptr) == 5);
+  CHECK(iterate("invalid", "compile") == 3);
+  CHECK(iterate("invalid", "correctness") == 4);
+  CHECK(iterate("invalid", "timeout") == 5);
+  CHECK(iterate("invalid", "runtime") == 1);
+  CHECK(iterate("invalid", "constraints") == 1);
+  CHECK(iterate("invalid", "environment") == 76);
+  const auto check = [](bool pass, const char* outcome) {
+    return static_cast<int>(exit_code_of(
+        "check", {{"pass", pass}, {"problems", {{{"outcome", "pass"}}, {{"outcome", outcome}}}}}));
+  };
+  CHECK(check(true, "not_supported") == 0);
+  CHECK(check(false, "correctness") == 4);
+  CHECK(check(false, "not_supported") == 1);
+  CHECK(static_cast<int>(exit_code_of("doctor", {{"healthy", false}})) == 1);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "cli/output.hpp"
+
+#include "support/catch.hpp"
+
+using namespace wb;
+
+TEST_CASE("the last line of run and open is the session's folder", "[cli][output]") {
+  CHECK(render_result("run", {{"session", "sessions/s-0001"}, {"summary", "3 iterations"}}) ==
+        "3 iterations\nsessions/s-0001\n");
+  const std::string open = render_result("open", {{"session", "s"}, {"baseline", Json::array()}});
+  CHECK(open.substr(open.size() - 2) == "s\n");
+}
+
+TEST_CASE("a failed check says so first and shows every row", "[cli][output]") {
+  const std::string text = render_result("check", {{"variant", "x@1"},
+                                                   {"pass", false},
+                                                   {"problems",
+                                                    {{{"problem", "p"},
+                                                      {"outcome", "correctness"},
+                                                      {"message", "row 3"},
+                                                      {"worst_share", nullptr}}}}});
+  CHECK(text.find("x@1: FAIL") == 0);
+  CHECK(text.find("row 3") != std::string::npos);
+}
+
+TEST_CASE("text results are printed as they are", "[cli][output]") {
+  CHECK(render_result("report", {{"text", "# Title"}}) == "# Title\n");
+}
+
+TEST_CASE("an iteration without a figure prints none", "[cli][output]") {
+  const std::string text = render_result("iterate", {{"iteration", 2},
+                                                     {"outcome", "invalid"},
+                                                     {"invalidity", "compile"},
+                                                     {"message", "no"},
+                                                     {"speedup", nullptr},
+                                                     {"interval", nullptr},
+                                                     {"decision", "undecided"},
+                                                     {"variant", "v"},
+                                                     {"incumbent", "i"},
+                                                     {"problems", Json::array()},
+                                                     {"stop_reason", nullptr}});
+  CHECK(text.find("speedup") == std::string::npos);
+  CHECK(text.find("invalid") != std::string::npos);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include <cmath>
+
+#include "measure/statistics.hpp"
+#include "simulated.hpp"
+#include "support/catch.hpp"
+
+using namespace wb;
+
+namespace {
+
+/// Process i takes exp(bias[i]) * 100 us in every turn; slope per turn, processes interleaved.
+std::vector<Turn> same_code(const std::vector<double>& bias, double slope = 0) {
+  std::vector<Turn> turns;
+  double elapsed = 0;
+  for (std::int64_t round = 0; round < 2; ++round) {
+    std::int64_t position = 0;
+    for (const std::size_t i : abba_order(bias.size(), round)) {
+      Turn turn;
+      turn.subject = "code";
+      turn.instance = static_cast<std::int64_t>(i);
+      turn.round = round;
+      turn.position = position++;
+      turn.samples_us = {100 * std::exp(bias[i] + slope * elapsed++)};
+      turns.push_back(std::move(turn));
+    }
+  }
+  return turns;
+}
+
+const std::vector<double> k_five{-0.02, -0.01, 0, 0.01, 0.02};
+constexpr double k_deviation = 0.0158114;  // of k_five
+
+}  // namespace
+
+TEST_CASE("The noise floor follows from the spread of processes", "[measure][unit]") {
+  const NoiseFloor floor = noise_floor(same_code(k_five));
+  CHECK(floor.instances == 5);
+  CHECK(floor.turns == 20);
+  CHECK(floor.degrees_of_freedom == 4);
+  CHECK(floor.instance_sd_frac == Approx(k_deviation).epsilon(1e-5));
+  CHECK(floor.floor_frac == Approx(std::expm1(k_deviation * std::sqrt(0.4))).epsilon(1e-5));
+  const double t = student_t_quantile(0.996, 4);
+  CHECK(floor.between_instance_frac ==
+        Approx(std::expm1(t * k_deviation * std::sqrt(2.0))).epsilon(1e-5));
+  CHECK(floor.within_frac == Approx(0).margin(1e-12));
+  CHECK(floor.reason.empty());
+}
+
+TEST_CASE("Interleaved processes keep a drift out of the floor", "[measure][unit]") {
+  const NoiseFloor floor = noise_floor(same_code(k_five, 0.02));  // 2 % slower with every turn
+  CHECK(floor.instance_sd_frac == Approx(k_deviation).epsilon(1e-5));
+}
+
+TEST_CASE("Processes measured one after another are taken as they are", "[measure][unit]") {
+  auto turns = same_code(k_five);
+  turns.pop_back();  // no longer every process in every pass
+  CHECK(noise_floor(turns).instance_sd_frac == Approx(k_deviation).epsilon(1e-5));
+}
+
+TEST_CASE("Turns with foreign load do not widen the floor", "[measure][unit]") {
+  auto turns = same_code(k_five);
+  turns[2].flags = {"foreign_load"};
+  turns[2].samples_us = {400};
+  CHECK(noise_floor(turns).instance_sd_frac == Approx(k_deviation).epsilon(0.2));
+}
+
+TEST_CASE("A floor that cannot be known says why", "[measure][unit]") {
+  const NoiseFloor one = noise_floor(same_code({0.01}));
+  CHECK(std::isnan(one.floor_frac));
+  CHECK(std::isnan(one.between_instance_frac));
+  CHECK(one.reason.find("one process") == 0);
+  CHECK(noise_floor({}).reason == "no turns");
+  auto foreign = same_code(k_five);
+  for (std::size_t i = 0; i < 6; ++i) foreign[i].flags = {"foreign_load"};
+  CHECK(std::isnan(noise_floor(foreign).floor_frac));
+  CHECK_FALSE(noise_floor(foreign).reason.empty());
+}
+
+TEST_CASE("Pooled floors of one class need less room", "[measure][unit]") {
+  const std::vector<NoiseFloor> three(3, noise_floor(same_code(k_five)));
+  const NoiseFloor pooled = pool(three);
+  CHECK(pooled.degrees_of_freedom == 12);
+  CHECK(pooled.instance_sd_frac == Approx(k_deviation).epsilon(1e-5));
+  CHECK(pooled.floor_frac == Approx(three[0].floor_frac).epsilon(1e-9));
+  CHECK(pooled.between_instance_frac < three[0].between_instance_frac);
+  const std::vector<NoiseFloor> with_unknown{three[0], noise_floor({})};
+  CHECK(pool(with_unknown).degrees_of_freedom == 4);
+  CHECK(std::isnan(pool({}).floor_frac));
+  CHECK_FALSE(pool({}).reason.empty());
+}
+
+TEST_CASE("The floor of single processes counts placements in full", "[measure][unit]") {
+  // No spread between processes over three placements together, but one in each of them.
+  std::vector<Turn> turns;
+  for (std::int64_t placement = 0; placement < 3; ++placement) {
+    for (std::int64_t instance = 0; instance < 3; ++instance) {
+      Turn turn;
+      turn.subject = "code";
+      turn.instance = instance;
+      turn.placement = placement;
+      turn.samples_us = {std::exp(0.01 * static_cast<double>((instance + placement) % 3))};
+      turns.push_back(turn);
+    }
+  }
+  const NoiseFloor floor = noise_floor(turns);
+  CHECK(floor.instance_sd_frac == Approx(0).margin(1e-12));
+  CHECK(floor.placement_sd_frac == Approx(0.01));
+  CHECK(floor.between_instance_frac > 0.05);
+}
+
+TEST_CASE("compare_options takes both floors", "[measure][unit]") {
+  const NoiseFloor floor = noise_floor(same_code(k_five));
+  const CompareOptions options = compare_options(floor, 17);
+  CHECK(options.noise_floor_frac == floor.floor_frac);
+  REQUIRE(options.between_instance_floor_frac);
+  CHECK(*options.between_instance_floor_frac == floor.between_instance_frac);
+  CHECK(options.seed == 17);
+}
+
+TEST_CASE("The between-instance floor bounds single pairs of the same code",
+          "[measure][simulation]") {
+  simulated::Random random(13);
+  simulated::Noise noise;
+  noise.bias = simulated::Bias::normal;
+  int above = 0;
+  constexpr int k_times = 2'000;
+  for (int n = 0; n < k_times; ++n) {
+    const NoiseFloor floor = noise_floor(simulated::measure_same_code({5, 1, 2}, noise, random));
+    const auto pair = simulated::measure_same_code({2, 1, 2}, noise, random);
+    std::vector<double> medians;
+    for (std::int64_t i = 0; i < 2; ++i) {
+      std::vector<Turn> own;
+      for (const Turn& turn : pair) {
+        if (turn.instance == i) own.push_back(turn);
+      }
+      medians.push_back(summarize(own, 1).median_us);
+    }
+    above += std::abs(std::log(medians[0] / medians[1])) > std::log1p(floor.between_instance_frac);
+  }
+  CHECK(above <= 0.016 * k_times);  // 0.8 % by design
+}

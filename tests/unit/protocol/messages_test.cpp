@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include <limits>
+#include <string>
+
+#include "protocol/protocol.hpp"
+#include "support/catch.hpp"
+
+using namespace wb;
+using namespace wb::protocol;
+
+namespace {
+
+const std::string k_hash(64, 'a');
+
+/// Through JSON text and back, as the wire does it; equal JSON means that no field was lost.
+template <typename Message>
+Message round_trip(const Message& message) {
+  Message read;
+  const auto json = parse_json(to_json(message).dump(), "a message");
+  REQUIRE(json.ok());
+  const auto result = from_json(*json, read);
+  if (!result.ok()) FAIL(result.error().message());
+  CHECK(to_json(read) == to_json(message));
+  return read;
+}
+
+template <typename Message>
+std::string refusal(const Json& json) {
+  Message message;
+  const auto result = from_json(json, message);
+  return result.ok() ? "" : result.error().message();
+}
+
+Problem some_problem() {
+  return *parse_problem(
+      "B=2 Hq=4 Hkv=2 Sq=3 Skv=70 D=32 Dv=16 bf16 causal=bottom_right "
+      "mask=bool:0.7 layout=BSHD scale=0.25");
+}
+
+OutputVerdict some_verdict() {
+  OutputVerdict verdict;
+  verdict.reason = "max error beyond its budget";
+  verdict.worst = {{1, 2, 64, 128}, "max", 1e-3, 1e-6, 1e3, 70, 5, 0.5, 0.25};
+  verdict.blocks_judged = 4;
+  verdict.blocks_total = 9;
+  return verdict;
+}
+
+}  // namespace
+
+TEST_CASE("hello goes both ways", "[protocol][messages]") {
+  const auto args = round_trip(HelloArgs{1, "/usr/bin/python3", "0-1", 2});
+  CHECK(args.cpu_set == "0-1");
+  HelloResult result;
+  result.worker_version = "0.1.0";
+  result.device.backend = "cpu";
+  result.device.id = "cpu:x:0-1";
+  result.device.name = "x";
+  result.device.units = 2;
+  result.device.f32_flops_per_s = DeviceFact{2e11, "calibrated at open"};
+  result.isolation = "rlimits";
+  result.empty_call_us = 0.002;
+  result.backends = {"cpu"};
+  CHECK(round_trip(result).device.f32_flops_per_s->value == 2e11);
+}
+
+TEST_CASE("the small messages go both ways", "[protocol][messages]") {
+  CHECK(round_trip(HasArgs{{k_hash}}).sha256.size() == 1);
+  CHECK(round_trip(HasResult{{k_hash}}).missing.size() == 1);
+  CHECK(round_trip(PutArgs{k_hash, 512, 1024, "Zm9v"}).offset == 512);
+  CHECK(round_trip(PutResult{1024, true}).complete);
+  CHECK(round_trip(CanaryResult{true, "fine"}).healthy);
+  CHECK(round_trip(ProfileResult{false, "none", Json::object()}).reason == "none");
+  StatusResult status;
+  status.subjects.push_back({1, 42, "cpu_tiled@00000000", 1 << 20});
+  status.judge_pid = 43;
+  CHECK(round_trip(status).subjects[0].pid == 42);
+}
+
+TEST_CASE("build and load go both ways", "[protocol][messages]") {
+  BuildArgs build;
+  build.variant_name = "cpu_tiled";
+  build.build_id = "id";
+  build.target = "native";
+  build.files = {{"cpu_tiled/kernel.cpp", k_hash}};
+  build.configuration = {{"TILE_M", 32}, {"TILE_N", -1}};
+  CHECK(round_trip(build).configuration.size() == 2);
+  CHECK(round_trip(BuildResult{k_hash, {{"wall_s", 1.5}}}).record["wall_s"] == 1.5);
+  LoadArgs load;
+  load.subject = "torch";
+  load.backend = "python";
+  load.entry = "rival:sdpa";
+  load.files = {{"rival.py", k_hash}};
+  CHECK(round_trip(load).files[0].path == "rival.py");
+  CHECK(round_trip(LoadResult{3, 99, 1.25, {{"torch", "2"}}}).versions["torch"] == "2");
+}
+
+TEST_CASE("run, verdict and turn go both ways", "[protocol][messages]") {
+  RunArgs run;
+  run.handle = 2;
+  run.problem = some_problem();
+  run.draw = Draw::edge;
+  run.want_lse = false;
+  CHECK(round_trip(run).problem == some_problem());
+  const RunResult result{std::numeric_limits<std::uint32_t>::max(), some_verdict(), true, 0.5};
+  CHECK(round_trip(result).seed == std::numeric_limits<std::uint32_t>::max());
+  VerdictArgs verdict;
+  verdict.problem = some_problem();
+  round_trip(verdict);
+  VerdictResult verdict_result;
+  verdict_result.runs = {{Draw::normal, result}, {Draw::large, result}};
+  CHECK(round_trip(verdict_result).runs[1].first == Draw::large);
+  TurnArgs turn;
+  turn.problem = some_problem();
+  turn.plan.kind = PlanKind::cold;
+  turn.placement = 4;
+  turn.spot_check = false;
+  CHECK(round_trip(turn).plan == turn.plan);
+  TurnResult turn_result;
+  turn_result.samples_us = {1.5, 1.25};
+  turn_result.calls_per_sample = 100;
+  turn_result.wall_us = 280;
+  turn_result.reported_us = 275;
+  turn_result.flags = {"not_settled"};
+  CHECK_FALSE(round_trip(turn_result).spot.has_value());
+  turn_result.spot = some_verdict();
+  CHECK(round_trip(turn_result).spot->blocks_total == 9);
+}
+
+TEST_CASE("an infinite error of a verdict survives the wire", "[protocol][messages]") {
+  OutputVerdict verdict = some_verdict();
+  verdict.worst.error = std::numeric_limits<double>::infinity();
+  verdict.worst.got = std::numeric_limits<double>::quiet_NaN();
+  const auto back = round_trip(RunResult{1, verdict, false, 0.5});
+  CHECK(back.verdict.worst.error == std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("ill-typed arguments are refused by name", "[protocol][messages][hostile]") {
+  Json load = to_json(LoadArgs{});
+  load["deadline_ms"] = 0;
+  CHECK(refusal<LoadArgs>(load).find("deadline_ms") != std::string::npos);
+  load["deadline_ms"] = 1e300;
+  CHECK(refusal<LoadArgs>(load).find("deadline_ms") != std::string::npos);
+  load = to_json(LoadArgs{});
+  load["artifact_sha256"] = "../../etc/passwd";
+  CHECK(refusal<LoadArgs>(load).find("artifact_sha256") != std::string::npos);
+  load = to_json(LoadArgs{});
+  load["surprise"] = 1;
+  CHECK(refusal<LoadArgs>(load).find("surprise") != std::string::npos);
+  for (const std::string path : {"../x.py", "/etc/x.py", "", "a/../../x.py"}) {
+    load = to_json(LoadArgs{});
+    load["files"] = {{{"path", path}, {"sha256", k_hash}}};
+    CHECK(refusal<LoadArgs>(load).find("inside") != std::string::npos);
+  }
+  Json put = to_json(PutArgs{k_hash, 0, 1, ""});
+  put["offset"] = -1;
+  CHECK(refusal<PutArgs>(put).find("offset") != std::string::npos);
+  Json has = {{"sha256", {"ABC"}}};
+  CHECK(refusal<HasArgs>(has).find("sha256") != std::string::npos);
+  Json run = to_json(RunArgs{});
+  run["problem"]["Hkv"] = 3;
+  run["problem"]["Hq"] = 4;
+  CHECK(refusal<RunArgs>(run).find("problem") != std::string::npos);
+  run = to_json(RunArgs{});
+  run["draw"] = "huge";
+  CHECK(refusal<RunArgs>(run).find("draw") != std::string::npos);
+  Json build = to_json(BuildArgs{"a", "b", "c", {}, {}, 1});
+  build["configuration"] = {{"TILE_M", "32"}};
+  CHECK(refusal<BuildArgs>(build).find("TILE_M") != std::string::npos);
+}
+
+TEST_CASE("samples that are no numbers are refused", "[protocol][messages][hostile]") {
+  Json turn = to_json(TurnResult{{1.0}, 1, 1, 1, {}, {}});
+  turn["samples_us"] = {1.0, nullptr};
+  CHECK(refusal<TurnResult>(turn).find("samples_us") != std::string::npos);
+  turn["samples_us"] = "1.0";
+  CHECK(refusal<TurnResult>(turn).find("samples_us") != std::string::npos);
+}

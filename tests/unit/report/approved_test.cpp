@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The pages of a realistic session, byte for byte as approved in tests/data/reports. After a wanted
+// change, run with WB_APPROVE=1 in the environment, read the difference, and commit it.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "log_builder.hpp"
+#include "report/report.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+const std::filesystem::path k_folder = std::filesystem::path(WB_SOURCE_DIR) / "tests/data/reports";
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void check_approved(const std::string& name, const std::string& text) {
+  const char* approve = std::getenv("WB_APPROVE");
+  if (approve != nullptr && std::string(approve) == "1") {
+    std::ofstream(k_folder / name, std::ios::binary) << text;
+  }
+  INFO("approved: " << (k_folder / name).string());
+  const std::string approved = read_file(k_folder / name);
+  REQUIRE_FALSE(approved.empty());
+  CHECK(text == approved);
+}
+
+}  // namespace
+
+TEST_CASE("the report of a whole session is as approved", "[report][approved]") {
+  check_approved("session.md", wb::render_session(wb::test::whole_session().view()));
+}
+
+TEST_CASE("iteration pages are as approved", "[report][approved]") {
+  const auto log = wb::test::whole_session();
+  const wb::SessionView& view = log.view();
+  for (const wb::IterationView& iteration : view.iterations) {
+    check_approved("000" + std::to_string(iteration.number) + ".md",
+                   wb::render_iteration(view, iteration));
+  }
+  check_approved("0001.json", wb::iteration_json(view, view.iterations[1]).dump(2) + "\n");
+}
+
+TEST_CASE("the status screen is as approved", "[report][approved]") {
+  check_approved("status.txt", wb::render_status(wb::test::whole_session().view()));
+}

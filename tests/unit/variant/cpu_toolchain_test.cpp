@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// The real compilers, on small sources.
+#include <chrono>
+
+#include "core/process.hpp"
+#include "kernel_folder.hpp"
+#include "support/catch.hpp"
+#include "variant/builder.hpp"
+
+using namespace wb;
+using wb::test::KernelFolder;
+
+namespace {
+
+struct Fixture {
+  KernelFolder folder;
+  RealFileSystem file_system;
+  BuildOptions options;
+  fs::path output = folder.path() / "out.so";
+
+  Outcome<BuildRecord> compile(const std::string& source, const Toolchain& toolchain,
+                               const std::string& extra = "",
+                               const Configuration& configuration = {}) {
+    folder.kernel("k", source, extra);
+    return toolchain.compile(folder.must_read("k"), configuration, options, "the-id", output);
+  }
+  Failure refused(const std::string& source, const Toolchain& toolchain,
+                  const std::string& extra = "") {
+    auto record = compile(source, toolchain, extra);
+    REQUIRE_FALSE(record.ok());
+    CHECK_FALSE(fs::exists(output));
+    INFO(record.error().message);
+    return std::move(record).error();
+  }
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const char* const k_good = R"(
+#include "part.h"
+extern "C" __attribute__((visibility("default"))) const char* id() { return WB_BUILD_ID; }
+static_assert(TILE == 7);
+)";
+
+}  // namespace
+
+TEST_CASE("both compilers build a variant", "[variant][toolchain]") {
+  const std::string name = GENERATE("g++", "clang++");
+  if (!find_program(name).ok()) {
+    WARN(name << " is not installed: skipped");
+    return;
+  }
+  Fixture f;
+  f.folder.write("common/part.h", "");
+  const CpuToolchain toolchain(name);
+  const auto record = f.compile(k_good, toolchain, R"("compile_flags": ["-mfma"])", {{"TILE", 7}});
+  INFO((record.ok() ? std::string() : record.error().untrusted_output));
+  REQUIRE(record.ok());
+  CHECK(fs::file_size(f.output) > 1000);
+  CHECK(record->wall_s > 0);
+  CHECK(record->cpu_s > 0);
+  CHECK(has(record->compiler, name == "g++" ? "g++" : "clang"));
+  std::string line;
+  for (const std::string& word : record->argv) line += word + " ";
+  CHECK(has(line, "-DTILE=7"));
+  CHECK(has(line, "-march=native"));
+  CHECK(has(line, "-mfma"));
+  CHECK_FALSE(has(line, f.folder.path().string()));  // no temporary path in the record
+}
+
+TEST_CASE("compiler errors come back in the compiler's words", "[variant][toolchain]") {
+  Fixture f;
+  const Failure failure = f.refused("int x = nonsense;\n", CpuToolchain("g++"));
+  CHECK(failure.invalidity == Invalidity::compile);
+  CHECK(has(failure.message, "refused the source"));
+  CHECK(has(failure.untrusted_output, "k/kernel.cpp:1"));
+  CHECK(has(failure.untrusted_output, "nonsense"));
+}
+
+TEST_CASE("a flood of errors is bounded", "[variant][toolchain][hostile]") {
+  Fixture f;
+  std::string source;
+  for (int i = 0; i < 20'000; ++i) source += "undeclared" + std::to_string(i) + ";\n";
+  const auto start = std::chrono::steady_clock::now();
+  const Failure failure = f.refused(source, CpuToolchain("g++"));
+  CHECK(failure.untrusted_output.size() < 66u << 10);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+}
+
+TEST_CASE("an endless compile ends at the deadline with its children",
+          "[variant][toolchain][hostile]") {
+  Fixture f;
+  f.options.deadline = std::chrono::seconds(1);
+  const auto start = std::chrono::steady_clock::now();
+  const Failure failure = f.refused(R"(
+template <int N, int M> struct T { static constexpr int v = T<N - 1, M>::v + T<N - 1, M + (1 << N)>::v; };
+template <int M> struct T<0, M> { static constexpr int v = M; };
+int x = T<26, 0>::v;
+)",
+                                    CpuToolchain("g++"));
+  CHECK(failure.invalidity == Invalidity::timeout);
+  CHECK(has(failure.message, "deadline"));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+}
+
+TEST_CASE("our limits are named as limits, not as faults of the compiler",
+          "[variant][toolchain][hostile]") {
+  Fixture f;
+  SECTION("a library that is too large") {
+    const std::string name = GENERATE("g++", "clang++");
+    if (!find_program(name).ok()) return;
+    CompileLimits limits;
+    limits.file_size_bytes = 4u << 20;
+    const Failure failure = f.refused("char big[64 << 20] = {1};\n", CpuToolchain(name, limits));
+    CHECK(failure.invalidity == Invalidity::compile);
+    CHECK(has(failure.message, "limit of 4 MiB"));
+  }
+  SECTION("a source that needs too much memory") {
+    CompileLimits limits;
+    limits.address_space_bytes = 256u << 20;
+    std::string source = "#define A0 0,\n";
+    for (int i = 1; i < 27; ++i) {
+      const std::string below = "A" + std::to_string(i - 1);
+      source += "#define A" + std::to_string(i) + " " + below + " " + below + "\n";
+    }
+    const Failure failure = f.refused(source + "int x[] = {A26};\n", CpuToolchain("g++", limits));
+    CHECK(failure.invalidity == Invalidity::compile);
+    CHECK(has(failure.message, "memory limit of 256 MiB"));
+  }
+}
+
+TEST_CASE("words of a full disk from a source do not blame the machine",
+          "[variant][toolchain][hostile]") {
+  Fixture f;
+  CompileLimits limits;
+  limits.file_size_bytes = 64u << 20;  // the free space that the check asks for
+  for (const std::string words : {"No space left on device", "cannot execute 'cc1plus'"}) {
+    const Failure failure = f.refused("#error " + words + "\n", CpuToolchain("g++", limits));
+    CHECK(failure.invalidity == Invalidity::compile);
+  }
+}
+
+TEST_CASE("a missing compiler is the machine's fault", "[variant][toolchain]") {
+  Fixture f;
+  const CpuToolchain toolchain("no-such-compiler-here");
+  CHECK(f.refused("int x;\n", toolchain).invalidity == Invalidity::environment);
+  const auto identity = toolchain.identity();
+  REQUIRE_FALSE(identity.ok());
+  CHECK(identity.error().code == ErrorCode::environment);
+  CHECK(has(identity.error().message(), "--compiler"));
+}
+
+TEST_CASE("a compiler that cannot compile anything is the machine's fault",
+          "[variant][toolchain][hostile]") {
+  Fixture f;
+  f.folder.write("bin/cc",
+                 "#!/bin/sh\ncase $1 in -*version) echo 'fake 1';; -dumpmachine) echo x;;"
+                 " *) echo 'No space left on device' >&2; exit 1;; esac\n");
+  const fs::path compiler = f.folder.root() / "bin/cc";
+  fs::permissions(compiler, fs::perms::owner_all);
+  const Failure failure = f.refused("int x;\n", CpuToolchain(compiler.string()));
+  CHECK(failure.invalidity == Invalidity::environment);
+}
+
+TEST_CASE("flags and targets outside the lists are refused before anything runs",
+          "[variant][toolchain][hostile]") {
+  Fixture f;
+  const Failure failure =
+      f.refused("int x;\n", CpuToolchain("g++"), R"("compile_flags": ["-fplugin=/tmp/x.so"])");
+  CHECK(failure.invalidity == Invalidity::constraints);
+  CHECK(has(failure.message, "-fplugin=/tmp/x.so"));
+  f.options.target = "native -o /tmp/x";
+  CHECK(f.refused("int x;\n", CpuToolchain("g++")).invalidity == Invalidity::constraints);
+}
+
+TEST_CASE("the caller's environment does not reach the compiler", "[variant][toolchain][hostile]") {
+  Fixture f;
+  f.folder.write("hidden/secret.h", "int hidden;\n");
+  REQUIRE(::setenv("CPATH", (f.folder.root() / "hidden").c_str(), 1) == 0);
+  const auto record = f.compile("#include <secret.h>\n", CpuToolchain("g++"));
+  ::unsetenv("CPATH");
+  CHECK_FALSE(record.ok());
+}
+
+TEST_CASE("granted includes and libraries reach the compiler", "[variant][toolchain]") {
+  Fixture f;
+  f.folder.write("extern/my_lib/a.h", "#define A_VALUE 3\n");
+  const std::string source = "#include \"my_lib/a.h\"\n#include <my_lib/a.h>\nint x = A_VALUE;\n";
+  const std::string extra = R"("includes": ["my_lib"])";
+  CHECK(f.refused(source, CpuToolchain("g++"), extra).invalidity == Invalidity::constraints);
+  f.options.allowed_includes = {f.folder.root() / "extern"};
+  CHECK(f.compile(source, CpuToolchain("g++"), extra).ok());
+}
+
+TEST_CASE("the identity is remembered until the compiler changes", "[variant][toolchain]") {
+  Fixture f;
+  f.folder.write("bin/cc", "#!/bin/sh\necho called >> \"$(dirname \"$0\")/calls\"\necho cc 1.0\n");
+  const fs::path compiler = f.folder.root() / "bin/cc", memory = f.folder.path() / "compilers";
+  fs::permissions(compiler, fs::perms::owner_all);
+  const CpuToolchain toolchain(compiler.string());
+  const auto first = toolchain.remembered_identity(memory);
+  REQUIRE(first.ok());
+  CHECK(first->version == "cc 1.0");
+  const auto calls = [&] { return fs::file_size(f.folder.root() / "bin/calls"); };
+  const auto after_first = calls();
+  const auto second = toolchain.remembered_identity(memory);
+  REQUIRE(second.ok());
+  CHECK(second->signature == first->signature);
+  CHECK(calls() == after_first);
+  fs::last_write_time(compiler, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const auto third = toolchain.remembered_identity(memory);
+  REQUIRE(third.ok());
+  CHECK(third->signature != first->signature);
+  CHECK(calls() > after_first);
+}
+
+TEST_CASE("a cache hit takes less than 5 ms and starts no compiler", "[variant][cache][bench]") {
+  RealFileSystem file_system;
+  const auto variant = read_variant(file_system, fs::path(WB_SOURCE_DIR) / "kernels", "cpu_tiled");
+  REQUIRE(variant.ok());
+  const KernelFolder folder;
+  const CpuToolchain toolchain("g++");
+  ArtifactCache cache(file_system, folder.path() / "cache");
+  REQUIRE(cache.build(*variant, {}, {}, &toolchain).ok());
+  std::vector<double> times_ms;
+  for (int i = 0; i < 21; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto artifact = cache.build(*variant, {}, {}, &toolchain);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    REQUIRE(artifact.ok());
+    REQUIRE(artifact->record.cached);
+    times_ms.push_back(took.count());
+  }
+  std::sort(times_ms.begin(), times_ms.end());
+  INFO("median " << times_ms[10] << " ms");
+  CHECK(times_ms[10] < 5.0);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "variant/include_scan.hpp"
+
+#include "support/catch.hpp"
+
+using namespace wb;
+using Names = std::vector<std::string>;
+
+namespace {
+
+Names names(const std::string& text) {
+  const auto found = scan_includes(text, "k/kernel.cpp");
+  INFO((found.ok() ? std::string() : found.error().message()));
+  REQUIRE(found.ok());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("quoted includes are found as the compiler finds them", "[variant][include]") {
+  CHECK(names("#include \"a.h\"\n#include <cmath>\n  #  include\t\"b/c.h\" // x\n") ==
+        Names{"a.h", "b/c.h"});
+  CHECK(names("/* x */ # /* y */ include /* z */ \"a.h\"") == Names{"a.h"});
+  CHECK(names("#inc\\\nlude \"a.h\"") == Names{"a.h"});
+  CHECK(names("#include \\  \n \"a.h\"") == Names{"a.h"});
+  CHECK(names("%:include \"a.h\"") == Names{"a.h"});
+  CHECK(names("#if 0\n#include \"a.h\"\n#endif\r\n#include \"b.h\"\r\n") == Names{"a.h", "b.h"});
+  CHECK(names("int a = 1'000; // it's\n#include \"a.h\"") == Names{"a.h"});
+  CHECK(names("char c = '\"';\n#include \"a.h\"\nchar d = '\\'';\n#include \"b.h\"") ==
+        Names{"a.h", "b.h"});
+  CHECK(names("#error it's\n#include \"a.h\"") == Names{"a.h"});
+}
+
+TEST_CASE("what only looks like an include is left alone", "[variant][include]") {
+  CHECK(names("// #include \"a.h\"\n/*\n#include \"b.h\"\n*/\n").empty());
+  CHECK(names("const char* s = \"\\\n#include \\\"a.h\\\"\";").empty());
+  CHECK(names("auto s = R\"(\n#include \"a.h\"\n)\";").empty());
+  CHECK(names("auto s = u8R\"xy(\n)\"\n#include \"a.h\"\n)xy\";\n#include \"b.h\"") ==
+        Names{"b.h"});
+  CHECK(names("int x; #include \"a.h\"").empty());
+  CHECK(names("#included \"a.h\"").empty());
+  CHECK(names("").empty());
+}
+
+TEST_CASE("includes that hide their target are refused", "[variant][include][hostile]") {
+  for (const std::string text :
+       {"#include MACRO", "#include", "#include_next \"a.h\"", "#import \"a.h\"",
+        "#embed \"/etc/passwd\"", "#include </etc/passwd>", "#include <../../x.h>",
+        "#define X \"a.h\"\n#include X"}) {
+    INFO(text);
+    const auto found = scan_includes(text, "k/kernel.cpp");
+    REQUIRE_FALSE(found.ok());
+    CHECK(found.error().code == ErrorCode::invalid);
+    CHECK(found.error().message().find("k/kernel.cpp") != std::string::npos);
+  }
+}
+
+TEST_CASE("unfinished text ends the scan", "[variant][include][hostile]") {
+  for (const std::string text : {"#", "#include \"a", "#include <a", "/*", "\"", "'", "R\"(", "R\"",
+                                 "R\"01234567890123456789(", "\\", "\\\n", "'\\"}) {
+    INFO(text);
+    CHECK(names(text).empty());
+  }
+}

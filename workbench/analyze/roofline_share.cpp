@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// How much of the device's peak a subject reaches on a problem, with the peak of the problem's own
+// dtype, and the headroom that leaves. One finding per observation.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/evidence_view.hpp"
+#include "measure/finding.hpp"
+#include "measure/roofline.hpp"
+
+namespace wb {
+
+std::vector<Finding> analyze_roofline_share(const Evidence& evidence);
+
+namespace {
+
+struct Shares {
+  std::optional<double> flops, bytes;  ///< of the peak, where the plan can show it
+  std::string unseen;
+};
+
+Shares shares_of(const Device& device, const Observation& observation, const Work& demanded) {
+  Shares shares;
+  const double time_s = observation.measurement.median_us * 1e-6;
+  if (const auto peak = known(peak_flops_per_s(device, observation.problem.dtype))) {
+    shares.flops = demanded.flops / time_s / *peak;
+  } else {
+    shares.unseen = fmt::format("the {} compute peak of this device is not known",
+                                to_string(observation.problem.dtype));
+  }
+  const auto note = [&](std::string_view words) {
+    shares.unseen += (shares.unseen.empty() ? "" : "; ");
+    shares.unseen += words;
+  };
+  const auto bandwidth = known(device.memory_bytes_per_s);
+  const auto memory_shown = shows_memory(observation.plan, device, demanded);
+  if (!bandwidth) {
+    note("the memory bandwidth of this device is not known");
+  } else if (memory_shown.value_or(true)) {
+    shares.bytes = demanded.min_bytes / time_s / *bandwidth;
+    if (!memory_shown) note("whether the tensors fit in a cache (its size is not known)");
+  } else {
+    note("the share of memory bandwidth: the tensors fit in the last-level cache and stay there");
+  }
+  return shares;
+}
+
+std::string statement_of(const Observation& observation, const Shares& shares, double share,
+                         bool by_bytes, const Device& device) {
+  const std::string what =
+      by_bytes ? "memory bandwidth"
+               : fmt::format("{} compute peak", to_string(observation.problem.dtype));
+  const auto& peak =
+      by_bytes ? device.memory_bytes_per_s : peak_flops_per_s(device, observation.problem.dtype);
+  std::string words = fmt::format("{} on {} ({}): {:.3g} % of the {} ({})", observation.subject,
+                                  label(observation.problem), to_string(observation.plan),
+                                  100 * share, what, peak->source);
+  if (share > 1 + k_roofline_tolerance_frac) {
+    return words + ": above the peak, so the peak or the time is wrong";
+  }
+  words += fmt::format(", headroom {:.3g}x", 1 / share);
+  if (shares.flops && shares.bytes) {
+    words += by_bytes ? fmt::format("; {:.3g} % of the compute peak", 100 * *shares.flops)
+                      : fmt::format("; {:.3g} % of the memory bandwidth", 100 * *shares.bytes);
+  }
+  return words;
+}
+
+}  // namespace
+
+std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
+  std::vector<Finding> findings;
+  for (const Observation& observation : evidence.observations) {
+    if (!has_time(observation)) continue;
+    const Work demanded = work(observation.problem);
+    const Shares shares = shares_of(evidence.device, observation, demanded);
+    if (!shares.flops && !shares.bytes) continue;
+    const bool by_bytes = shares.bytes.value_or(0) > shares.flops.value_or(0);
+    const double share = by_bytes ? *shares.bytes : shares.flops.value_or(0);
+    const double time_s = observation.measurement.median_us * 1e-6;
+    Finding finding;
+    finding.analysis = "roofline_share";
+    finding.problem = label(observation.problem);
+    finding.statement = statement_of(observation, shares, share, by_bytes, evidence.device);
+    finding.figures = {{"subject", observation.subject},
+                       {"plan", to_string(observation.plan)},
+                       {"time_us", observation.measurement.median_us},
+                       {"achieved_flops_per_s", demanded.flops / time_s},
+                       {"achieved_bytes_per_s", demanded.min_bytes / time_s},
+                       {"share_frac", share},
+                       {"headroom_ratio", 1 / share},
+                       {"bound", by_bytes ? "memory" : "compute"}};
+    if (shares.flops) {
+      finding.figures["flop_share_frac"] = *shares.flops;
+      finding.figures["peak_flops_per_s"] =
+          peak_flops_per_s(evidence.device, observation.problem.dtype)->value;
+    }
+    if (shares.bytes) {
+      finding.figures["byte_share_frac"] = *shares.bytes;
+      finding.figures["peak_bytes_per_s"] = evidence.device.memory_bytes_per_s->value;
+    }
+    finding.events = observation.events;
+    finding.unseen = shares.unseen;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace wb

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The command line, generated from the verb table: sub-commands, options, help. `a_b` is `a b`.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/services.hpp"
+#include "core/json.hpp"
+
+namespace wb {
+
+/// One verb to call.
+struct Command {
+  std::string verb;
+  Json args = Json::object();
+  GlobalOptions options;
+};
+
+/// Text to print and an exit code: help, version, or a usage error (with a did-you-mean).
+struct PrintAndExit {
+  std::string out, err;
+  int exit_code = 0;
+};
+
+/// `words` without the program's name. `file_map` values that begin with '@' are files to read.
+std::variant<Command, PrintAndExit> parse_command_line(const std::vector<std::string>& words,
+                                                       const FileSystem& file_system);
+
+/// The reference page docs/cli.md, made from the table.
+std::string command_reference();
+
+}  // namespace wb

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// The command sdpa-wb: reads the command line, calls one verb, prints its result. Signals stop the
+// session in order: what is in flight is closed as abandoned, the lock is released.
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "cli/command_line.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/output.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/services.hpp"
+#include "playbook/playbook.hpp"
+
+namespace {
+
+/// How long running requests get after a stop before the children that hold them up are ended.
+constexpr auto k_stop_grace = std::chrono::seconds(3);
+
+/// Ends our direct children (worker, playbook host): their closing wires wake the main thread.
+void end_children() {
+  std::ifstream children(fmt::format("/proc/self/task/{}/children", getpid()));
+  for (pid_t pid = 0; children >> pid;) kill(pid, SIGTERM);
+}
+
+/// Waits for SIGTERM, SIGHUP and SIGINT on a thread of its own. The signals must be blocked.
+void watch_signals(const sigset_t signals, std::atomic<bool>& stop) {
+  int number = 0;
+  if (sigwait(&signals, &number) != 0) return;
+  stop = true;
+  std::this_thread::sleep_for(k_stop_grace);
+  end_children();
+}
+
+int print_error(const wb::Error& error, bool json) {
+  if (json) {
+    const wb::Json object{
+        {"error", {{"code", wb::to_string(error.code)}, {"message", error.message()}}}};
+    std::puts(object.dump().c_str());
+  }
+  std::fputs(("sdpa-wb: " + error.message() + "\n").c_str(), stderr);
+  return static_cast<int>(wb::exit_code_of(error.code));
+}
+
+int run(const wb::Command& command, const std::atomic<bool>& stop) {
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  wb::ProgressLine line(terminal);
+  wb::ProgressSink sink;
+  if (!command.options.quiet) {
+    sink = [&](const wb::Progress& progress) { line.show(progress); };
+  }
+  wb::RealFileSystem file_system;
+  const wb::RealClock clock;
+  wb::Engine engine(
+      wb::make_services(command.options, wb::Environment::read(), file_system, clock, sink, &stop));
+  wb::register_playbook_verbs(engine, {wb::executable_folder() / "sdpa-wb", {}});
+  std::optional<std::string> request_id;
+  if (!command.options.request_id.empty()) request_id = command.options.request_id;
+  const auto result = engine.call(command.verb, command.args, command.options.session, request_id);
+  line.finish();
+  if (!result) {
+    if (result.error().code == wb::ErrorCode::canceled) {
+      if (const auto paused = engine.pause("stopped by a signal"); !paused) {
+        std::fputs(("sdpa-wb: " + paused.error().message() + "\n").c_str(), stderr);
+      }
+    }
+    return print_error(result.error(), command.options.json);
+  }
+  const std::string text =
+      command.options.json ? result->dump() + "\n" : wb::render_result(command.verb, *result);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    return static_cast<int>(wb::ExitCode::io);
+  }
+  return static_cast<int>(wb::exit_code_of(command.verb, *result));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words[0] == "playbook-host") return wb::playbook_host_main();
+  if (!words.empty() && words[0] == "command-reference") {
+    std::fputs(wb::command_reference().c_str(), stdout);
+    return 0;
+  }
+  const wb::RealFileSystem file_system;
+  const auto parsed = wb::parse_command_line(words, file_system);
+  if (const auto* text = std::get_if<wb::PrintAndExit>(&parsed)) {
+    std::fputs(text->out.c_str(), stdout);
+    std::fputs(text->err.c_str(), stderr);
+    return text->exit_code;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGHUP, SIGINT}) sigaddset(&signals, number);
+  // Blocked before any thread or child starts; children get an empty mask from the spawner.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::atomic<bool> stop{false};
+  std::thread([signals, &stop] { watch_signals(signals, stop); }).detach();
+  try {
+    return run(std::get<wb::Command>(parsed), stop);
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("sdpa-wb: internal fault: {}\n", error.what()).c_str(), stderr);
+    return static_cast<int>(wb::ExitCode::internal);
+  }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "cli/output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace wb {
+namespace {
+
+std::string cell(const Json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
+  return value.dump();
+}
+
+/// A plain table, columns as wide as their widest cell.
+std::string table(const std::vector<std::string>& heads,
+                  const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& head : heads) widths.push_back(head.size());
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      text += c + 1 == cells.size() ? cells[c] : fmt::format("{:<{}}  ", cells[c], widths[c]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = line(heads);
+  for (const auto& row : rows) text += line(row);
+  return text;
+}
+
+std::string rows_of(const Json& list, const std::vector<std::string>& keys) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& item : list) {
+    std::vector<std::string> row;
+    for (const std::string& key : keys) row.push_back(cell(item.value(key, Json())));
+    rows.push_back(std::move(row));
+  }
+  return table(keys, rows);
+}
+
+std::string interval_text(const Json& interval) {
+  if (!interval.is_object() || !interval.value("low", Json()).is_number()) return "";
+  return fmt::format(" [{:.3f}, {:.3f}]", interval["low"].get<double>(),
+                     interval["high"].get<double>());
+}
+
+std::string render_iterate(const Json& result) {
+  std::string text = fmt::format("iteration {}: {}\n{}\n", cell(result["iteration"]),
+                                 cell(result["outcome"]), cell(result["message"]));
+  if (result["speedup"].is_number()) {
+    text += fmt::format("speedup {:.3f}x{}, hypothesis {}\n", result["speedup"].get<double>(),
+                        interval_text(result["interval"]), cell(result["decision"]));
+  }
+  text += fmt::format("incumbent: {}\n", cell(result["incumbent"]));
+  if (!result["problems"].empty()) {
+    text += rows_of(result["problems"],
+                    {"problem", "outcome", "speedup", "candidate_us", "incumbent_us"});
+  }
+  if (result["stop_reason"].is_string()) {
+    text += "the session should end now: " + cell(result["stop_reason"]) + "\n";
+  }
+  return text;
+}
+
+std::string render_compare(const Json& result) {
+  std::string text = fmt::format("{}: {}", cell(result["outcome"]), cell(result["speedup"]));
+  text += "x" + interval_text(result["interval"]) + "\n";
+  return text + rows_of(result["problems"], {"problem", "outcome", "speedup", "candidate_us",
+                                             "against_us", "noise_floor_frac", "reason"});
+}
+
+std::string render_kernels(const Json& result) {
+  if (result["kernels"].size() == 1) return result["kernels"][0].dump(2) + "\n";
+  return rows_of(result["kernels"], {"name", "backend", "about"});
+}
+
+std::string render_suites(const Json& result) {
+  if (result["suites"].size() == 1 && result["suites"][0].contains("problems")) {
+    return rows_of(result["suites"][0]["problems"], {"name", "problem"});
+  }
+  return rows_of(result["suites"], {"name", "count", "about"});
+}
+
+}  // namespace
+
+std::string render_result(std::string_view verb, const Json& result) {
+  if (result.contains("text")) {
+    std::string text = result["text"].get<std::string>();
+    if (text.empty() || text.back() != '\n') text += '\n';
+    return text;
+  }
+  if (verb == "iterate") return render_iterate(result);
+  if (verb == "compare") return render_compare(result);
+  if (verb == "check") {
+    return fmt::format("{}: {}\n", cell(result["variant"]), result["pass"] ? "pass" : "FAIL") +
+           rows_of(result["problems"], {"problem", "outcome", "worst_share", "message"});
+  }
+  if (verb == "measure") {
+    return cell(result["variant"]) + "\n" +
+           rows_of(result["problems"],
+                   {"problem", "outcome", "median_us", "gflop_per_s", "message"});
+  }
+  if (verb == "doctor") return rows_of(result["checks"], {"name", "state", "detail", "next"});
+  if (verb == "kernels") return render_kernels(result);
+  if (verb == "suites") return render_suites(result);
+  if (verb == "open") {
+    return rows_of(result["baseline"], {"problem", "plan", "start_us", "rivals_us"}) +
+           cell(result["session"]) + "\n";
+  }
+  if (verb == "run") {
+    return (result.contains("summary") ? cell(result["summary"]) + "\n" : std::string()) +
+           cell(result["session"]) + "\n";
+  }
+  if (verb == "close") {
+    return fmt::format("report: {}\ncommit: {}\n{}\n", cell(result["report"]),
+                       cell(result["commit"]), cell(result["session"]));
+  }
+  return result.dump(2) + "\n";
+}
+
+}  // namespace wb

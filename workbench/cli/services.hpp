@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// What the command line gives the engine: search path, cache, compiler, worker, from options, the
+// environment (read here only) and the place of the executable.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+
+namespace wb {
+
+/// Options that every command takes.
+struct GlobalOptions {
+  bool json = false, quiet = false, no_color = false;
+  fs::path session, cache, sessions_root = "sessions";
+  std::vector<fs::path> paths;
+  std::vector<fs::path> allowed_includes;
+  std::string compiler, worker, python, cpu_set, request_id;
+  std::vector<std::string> transport;  ///< command prefix, one word each
+  std::int64_t threads = 0;
+};
+
+/// The environment variables that are honored; docs/cli.md lists them.
+struct Environment {
+  std::string home, xdg_cache_home, virtual_env;
+  bool no_color = false;
+  static Environment read();
+};
+
+/// The folder of the running executable; empty when it cannot be known.
+fs::path executable_folder();
+
+/// ./, then each --path, then the installed set (or the checkout that holds the build folder).
+SearchPath make_search_path(const GlobalOptions& options, const fs::path& executable);
+
+/// --worker, else beside the executable, else the name in PATH.
+std::string find_worker(const GlobalOptions& options, const fs::path& executable);
+
+Services make_services(const GlobalOptions& options, const Environment& environment,
+                       FileSystem& file_system, const Clock& clock, ProgressSink progress,
+                       const std::atomic<bool>* stop_requested);
+
+}  // namespace wb

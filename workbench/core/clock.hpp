@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The clock seam: everything that needs the time of day or a deadline takes a Clock, so that tests
+// can set it. Timed samples never come from here; the worker reads its own monotonic clock.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace wb {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual std::chrono::system_clock::time_point now() const = 0;
+  virtual std::chrono::steady_clock::time_point steady_now() const = 0;
+};
+
+class RealClock final : public Clock {
+ public:
+  std::chrono::system_clock::time_point now() const override {
+    return std::chrono::system_clock::now();
+  }
+  std::chrono::steady_clock::time_point steady_now() const override {
+    return std::chrono::steady_clock::now();
+  }
+};
+
+/// "2026-11-20T18:03:22.123Z", UTC, milliseconds.
+std::string to_iso8601(std::chrono::system_clock::time_point time);
+/// The inverse, for exactly that form; nothing for anything else.
+std::optional<std::chrono::system_clock::time_point> parse_iso8601(std::string_view text);
+
+}  // namespace wb

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Error and Result<T>: how every module reports an expected failure. A message says what was
+// attempted, on what, why it failed and what to do next. Broken invariants throw std::logic_error.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace wb {
+
+/// What kind of failure it is; the command line maps each to one exit code (docs/cli.md).
+enum class ErrorCode {
+  usage,         ///< the caller asked for something that does not exist or is malformed
+  not_found,     ///< a named file, kernel, suite, session or event is absent
+  parse,         ///< text that should be JSON, a problem, a manifest … is not
+  invalid,       ///< well-formed, but breaks a rule
+  io,            ///< the operating system refused a read or write
+  no_space,      ///< disk full
+  locked,        ///< another process holds the session or the device; try again later
+  read_only,     ///< the folder or the session may not be written
+  too_new,       ///< a newer format than this program knows
+  damaged,       ///< a stored file fails its own checks
+  compile,       ///< the compiler refused the source
+  wrong_result,  ///< a verdict failed
+  limit,         ///< a budget, deadline or size cap was reached
+  security,      ///< a sandbox rule was broken
+  environment,   ///< the machine, not the variant, is at fault
+  canceled,      ///< a signal or a closing wire
+  internal       ///< a fault of the workbench itself
+};
+
+/// The frozen word of a code, as JSON, Lua and Python spell it.
+std::string_view to_string(ErrorCode code);
+std::optional<ErrorCode> parse_error_code(std::string_view word);
+
+/// Text from outside made fit for one line of a message: control characters and bytes that are
+/// not UTF-8 become "\\n", "\\x1b" …; what follows the first `max_bytes` is cut and counted.
+std::string printable(std::string_view text, std::size_t max_bytes = 120);
+
+struct Error {
+  ErrorCode code = ErrorCode::internal;
+  std::string attempted;  ///< "read the manifest"
+  std::string subject;    ///< "kernels/cpu_tiled/kernel.json"
+  std::string cause;      ///< "key \"sources\" is missing"
+  std::string next;       ///< "add a list of source files"; may be empty
+
+  /// One line: "cannot read the manifest kernels/…: key … is missing; add …".
+  /// Always one line of valid UTF-8, whatever the parts hold.
+  [[nodiscard]] std::string message() const;
+};
+
+/// A value or an error of type E. Like std::expected, which the compilers of Debian 12 lack.
+template <typename T, typename E>
+class [[nodiscard]] Expected {
+ public:
+  using value_type = T;
+  Expected(T value) : m_state(std::in_place_index<0>, std::move(value)) {}  // NOLINT(implicit)
+  Expected(E error) : m_state(std::in_place_index<1>, std::move(error)) {}  // NOLINT(implicit)
+
+  [[nodiscard]] bool ok() const { return m_state.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  /// Throws std::bad_variant_access when there is no value: ask ok() first.
+  T& value() & { return std::get<0>(m_state); }
+  const T& value() const& { return std::get<0>(m_state); }
+  T&& value() && { return std::get<0>(std::move(m_state)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  const E& error() const& { return std::get<1>(m_state); }
+  E&& error() && { return std::get<1>(std::move(m_state)); }
+
+ private:
+  std::variant<T, E> m_state;
+};
+
+template <typename E>
+class [[nodiscard]] Expected<void, E> {
+ public:
+  using value_type = void;
+  Expected() = default;
+  Expected(E error) : m_error(std::move(error)) {}  // NOLINT(implicit)
+
+  [[nodiscard]] bool ok() const { return !m_error.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const E& error() const& { return m_error.value(); }
+  E&& error() && { return std::move(m_error).value(); }
+
+ private:
+  std::optional<E> m_error;
+};
+
+/// What almost every function that may fail returns.
+template <typename T>
+using Result = Expected<T, Error>;
+
+}  // namespace wb
+
+#define WB_CONCAT_INNER(a, b) a##b
+#define WB_CONCAT(a, b) WB_CONCAT_INNER(a, b)
+
+/// WB_TRY(expression): returns the Error of a Result to the caller, else goes on.
+#define WB_TRY(expression)                                      \
+  do {                                                          \
+    if (auto wb_try_result = (expression); !wb_try_result.ok()) \
+      return std::move(wb_try_result).error();                  \
+  } while (false)
+
+/// WB_TRY_ASSIGN(auto x, expression): the same, and binds the value.
+#define WB_TRY_ASSIGN(declaration, expression)                 \
+  auto WB_CONCAT(wb_result_, __LINE__) = (expression);         \
+  if (!WB_CONCAT(wb_result_, __LINE__).ok())                   \
+    return std::move(WB_CONCAT(wb_result_, __LINE__)).error(); \
+  declaration = *std::move(WB_CONCAT(wb_result_, __LINE__))

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// The file-system seam and what is built on it: whole-file reads with a cap, atomic writes, and the
+// append-only file under the session log. Tests put a failing file system in its place.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace wb {
+
+namespace fs = std::filesystem;
+
+/// An owned file descriptor, close-on-exec. -1 means none.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : m_fd(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : m_fd(other.release()) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept;
+  UniqueFd(const UniqueFd&) = delete;
+  UniqueFd& operator=(const UniqueFd&) = delete;
+  ~UniqueFd() { reset(); }
+  [[nodiscard]] int get() const { return m_fd; }
+  [[nodiscard]] bool valid() const { return m_fd >= 0; }
+  int release();
+  void reset(int fd = -1);
+
+ private:
+  int m_fd = -1;
+};
+
+/// One file opened for appending, held with an exclusive flock for its life.
+class AppendFile {
+ public:
+  virtual ~AppendFile() = default;
+  /// One write(2) of all bytes, then fdatasync. On a short write or an error the file is cut back
+  /// to its former length and the error (no_space, io) returned: a line is whole or absent. After
+  /// a failed sync the object refuses further appends (the page state is unknown).
+  virtual Result<void> append_synced(std::string_view bytes) = 0;
+  /// To cut a torn tail; synced. Errors: invalid (longer than the file), io.
+  virtual Result<void> truncate(std::uint64_t size_bytes) = 0;
+  [[nodiscard]] virtual std::uint64_t size_bytes() const = 0;
+};
+
+enum class Durability { none, synced };  ///< synced: fsync of the file and of its folder
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  /// Regular files only. Errors: not_found, limit (longer than max_bytes), io.
+  virtual Result<std::string> read(const fs::path& path, std::uint64_t max_bytes) const = 0;
+  /// Temporary file (".wb-tmp-*") in the same folder, then rename: readers see the old or the new
+  /// content. A crash may leave the temporary file behind, a failure does not.
+  virtual Result<void> write_atomic(const fs::path& path, std::string_view bytes,
+                                    Durability durability) = 0;
+  virtual Result<void> make_directories(const fs::path& path) = 0;
+  /// Errors: locked (names the holder's pid when it can be known), read_only, no_space, io.
+  virtual Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) = 0;
+};
+
+class RealFileSystem final : public FileSystem {
+ public:
+  Result<std::string> read(const fs::path& path, std::uint64_t max_bytes) const override;
+  Result<void> write_atomic(const fs::path& path, std::string_view bytes,
+                            Durability durability) override;
+  Result<void> make_directories(const fs::path& path) override;
+  Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override;
+};
+
+/// A folder under the system's temporary folder, removed with all its content on destruction.
+class TempDirectory {
+ public:
+  static Result<TempDirectory> create(std::string_view prefix);
+  TempDirectory(TempDirectory&& other) noexcept;
+  TempDirectory& operator=(TempDirectory&& other) noexcept;
+  ~TempDirectory();
+  [[nodiscard]] const fs::path& path() const { return m_path; }
+
+ private:
+  explicit TempDirectory(fs::path path) : m_path(std::move(path)) {}
+  fs::path m_path;
+};
+
+/// An Error for the current errno: ENOSPC/EDQUOT -> no_space, EROFS/EACCES/EPERM -> read_only,
+/// ENOENT -> not_found, else io.
+Error errno_error(std::string attempted, const fs::path& subject, int error_number);
+
+/// True when `relative` names something below its folder: not absolute, no "..", not empty or ".".
+/// Looks at the words only; links are the caller's matter.
+bool is_inside(const fs::path& relative);
+
+}  // namespace wb

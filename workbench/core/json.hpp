@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Strict JSON: parsing with limits (depth, size, no duplicate keys, no NUL) and ObjectReader, the
+// one way to read fields with clear messages. Used for manifests, suites, sessions and the wire.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace wb {
+
+/// Keys are sorted, so dump() of equal values is equal text: safe to hash.
+using Json = nlohmann::json;
+
+struct JsonLimits {
+  std::size_t max_bytes = 16u << 20;
+  int max_depth = 32;
+};
+
+/// Parses one JSON value. `what` names the source in messages ("kernels/x/kernel.json").
+/// Errors: parse (with line and column), limit (size, depth), invalid (duplicate key, NUL).
+Result<Json> parse_json(std::string_view text, std::string_view what, JsonLimits limits = {});
+
+/// Reads the fields of one JSON object and remembers the first fault, so that a reader is a list
+/// of fields followed by one finish(). Missing or ill-typed fields return the fallback (or "", min,
+/// 0). An integer is written without point and exponent: 1.0 is refused.
+class ObjectReader {
+ public:
+  /// `json` must outlive the reader. `what` names the object in messages.
+  ObjectReader(const Json& json, std::string what);
+
+  std::string string(std::string_view key);
+  std::string string_or(std::string_view key, std::string fallback);
+  std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max);
+  std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t min,
+                          std::int64_t max);
+  double real(std::string_view key);  ///< finite
+  double real_or(std::string_view key, double fallback);
+  bool boolean_or(std::string_view key, bool fallback);
+  std::vector<std::string> strings_or(std::string_view key, std::vector<std::string> fallback);
+  /// The member itself, nullptr when absent. Marks the key as known.
+  const Json* member(std::string_view key);
+
+  /// Records a fault found by the caller, told as: key "k": cause. Only the first is kept.
+  void fail(std::string_view key, std::string cause);
+  /// The first fault; unknown keys are one unless `allow_unknown`.
+  Result<void> finish(bool allow_unknown = false);
+
+ private:
+  const Json* require(std::string_view key);
+  const Json& m_json;
+  std::string m_what;
+  std::set<std::string, std::less<>> m_known;
+  std::string m_fault;
+};
+
+}  // namespace wb

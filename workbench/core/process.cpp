@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "core/process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "core/spawn.hpp"
+
+namespace wb {
+namespace {
+
+using detail::Child;
+using detail::Deadline;
+using detail::ReadState;
+using std::chrono::milliseconds;
+
+/// What a pipe can still hold after its last writer was killed; more is not waited for.
+constexpr std::size_t k_last_drain_bytes = 1u << 20;
+/// How long a descendant that outlives the leader may keep the streams open.
+constexpr milliseconds k_stream_grace{200};
+
+struct Stream {
+  UniqueFd fd;
+  detail::HeadTail text;
+
+  void read_once() {
+    const ReadState state =
+        detail::read_some(fd.get(), [&](std::string_view bytes) { text.add(bytes); });
+    if (state == ReadState::ended) fd.reset();
+  }
+  /// A descendant that escaped the group may write for ever: the drain has a bound.
+  void drain() {
+    std::size_t drained = 0;
+    while (fd.valid() && drained < k_last_drain_bytes) {
+      const ReadState state = detail::read_some(fd.get(), [&](std::string_view bytes) {
+        text.add(bytes);
+        drained += bytes.size();
+      });
+      if (state != ReadState::data) fd.reset();
+    }
+  }
+};
+
+/// Reads both streams until the child ended and they closed (or the grace is over). False: the
+/// deadline came first.
+bool collect(const Child& child, std::array<Stream, 2>& streams, Deadline deadline) {
+  std::optional<Deadline> grace;
+  while (true) {
+    const bool ended = detail::has_ended(child);
+    if (ended && !grace) grace = detail::deadline_after(k_stream_grace);
+    if (ended && !streams[0].fd.valid() && !streams[1].fd.valid()) return true;
+    int left_ms = detail::poll_timeout_ms(ended ? *grace : deadline);
+    if (left_ms == 0) return ended;
+    if (!ended && !child.pidfd.valid()) left_ms = std::min(left_ms, 5);
+    std::array<pollfd, 3> set{{{streams[0].fd.get(), POLLIN, 0},
+                               {streams[1].fd.get(), POLLIN, 0},
+                               {ended ? -1 : child.pidfd.get(), POLLIN, 0}}};
+    ::poll(set.data(), set.size(), left_ms);
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      if (set[i].revents != 0) streams[i].read_once();
+    }
+  }
+}
+
+}  // namespace
+
+Result<ProcessOutcome> run_process(const ProcessSpec& spec) {
+  const auto started = std::chrono::steady_clock::now();
+  const bool has_deadline = spec.deadline > milliseconds(0);
+  const Deadline deadline =
+      detail::deadline_after(has_deadline ? spec.deadline : milliseconds::max());
+  WB_TRY_ASSIGN(UniqueFd in, detail::open_dev_null(O_RDONLY));
+  WB_TRY_ASSIGN(detail::Pipe out, detail::make_pipe());
+  WB_TRY_ASSIGN(detail::Pipe err, detail::make_pipe());
+  detail::set_nonblocking(out.read_end.get());
+  detail::set_nonblocking(err.read_end.get());
+  WB_TRY_ASSIGN(const Child child,
+                detail::spawn_child(spec, in.get(), out.write_end.get(), err.write_end.get()));
+  out.write_end.reset();
+  err.write_end.reset();
+  std::array<Stream, 2> streams{
+      Stream{std::move(out.read_end), detail::HeadTail(spec.capture_bytes)},
+      Stream{std::move(err.read_end), detail::HeadTail(spec.capture_bytes)}};
+  const bool in_time = collect(child, streams, deadline);
+  ProcessOutcome outcome = detail::kill_and_reap(child);
+  for (Stream& stream : streams) stream.drain();
+  outcome.timed_out = !in_time;
+  outcome.out = streams[0].text.text();
+  outcome.err = streams[1].text.text();
+  outcome.wall_s = detail::seconds_since(started);
+  return outcome;
+}
+
+Result<fs::path> find_program(std::string_view name) {
+  const auto is_program = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string_view::npos) {
+    std::error_code error;
+    fs::path path = fs::absolute(name, error);
+    if (!error && is_program(path)) return path;
+    const bool exists = fs::exists(path, error);
+    return Error{ErrorCode::not_found, "find the program", std::string(name),
+                 exists ? "it is not an executable file" : "no such file", "check the path"};
+  }
+  const char* variable = std::getenv("PATH");
+  const std::string_view folders = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
+  for (std::size_t begin = 0; begin <= folders.size() && !name.empty();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    const fs::path folder = folders.substr(begin, end - begin);
+    // Relative folders (an empty one is the current) would run what happens to lie there.
+    if (folder.is_absolute() && is_program(folder / name)) return folder / name;
+    begin = end + 1;
+  }
+  return Error{ErrorCode::not_found, "find the program", std::string(name),
+               "it is in no folder of PATH", "install it, or give its full path"};
+}
+
+}  // namespace wb

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// Child processes: argv arrays only (never a shell), own process group, resource limits, deadline,
+// capped capture. `run_process` is for compilers and tools; `ChildProcess` for line-speaking peers.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+
+namespace wb {
+
+struct ResourceLimits {
+  std::optional<std::uint64_t> address_space_bytes;  ///< RLIMIT_AS
+  std::optional<std::uint64_t> file_size_bytes;      ///< RLIMIT_FSIZE
+  std::optional<std::uint64_t> cpu_s;                ///< RLIMIT_CPU
+  std::optional<std::uint64_t> open_files;           ///< RLIMIT_NOFILE
+  bool no_core_dump = true;
+};
+
+struct ProcessSpec {
+  /// argv[0] without '/' is looked up in our PATH; with it, from our (not its) working directory.
+  std::vector<std::string> argv{};
+  std::map<std::string, std::string> env{};  ///< the whole environment when clear_env, else added
+  bool clear_env = false;
+  fs::path working_directory{};  ///< empty: the parent's
+  ResourceLimits limits{};
+  std::chrono::milliseconds deadline{0};  ///< 0: none
+  std::size_t capture_bytes = 64u << 10;  ///< per stream: half head, half tail
+  std::vector<int> keep_fds{};            ///< inherited under the same number; all else closed
+  bool new_session = false;               ///< setsid instead of setpgid
+  /// SIGKILL when the thread that started it ends: only for starters that live on.
+  bool die_with_parent = false;
+};
+
+/// How a process ended. Exactly one of exit_code and signal is set, or neither when the process
+/// could not be reaped within 5 s after SIGKILL (stuck in a driver or a dead network disk).
+struct ProcessOutcome {
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  bool timed_out = false;
+  std::string out;  ///< captured standard output, cut in the middle when too long
+  std::string err;
+  double wall_s = 0;
+  double cpu_s = 0;                 ///< user + system of the child and its waited-for descendants
+  std::uint64_t max_rss_bytes = 0;  ///< never below our own when it was started (Linux counts so)
+  [[nodiscard]] bool success() const { return exit_code == 0 && !timed_out; }
+};
+
+/// Runs to the end, with stdin from /dev/null. At the deadline the whole process group gets
+/// SIGKILL; so does what is left of the group once the program itself ended (a descendant that
+/// holds the streams open gets 200 ms). A descendant in a session of its own is not reached, and
+/// not waited for.
+/// Errors: usage (empty argv), invalid (NUL byte, closed keep_fd), not_found (no such program or
+/// folder), io. A failing program is an outcome, not an error.
+Result<ProcessOutcome> run_process(const ProcessSpec& spec);
+
+/// The absolute path of a program in PATH, or not_found.
+Result<fs::path> find_program(std::string_view name);
+
+/// A long-lived child with a pipe to its stdin and one from its stdout; stderr goes to a capped
+/// capture file or, with `inherit_stderr`, to ours. The destructor kills the process group.
+/// spec.deadline does not apply here: every call has its own.
+class ChildProcess {
+ public:
+  static Result<ChildProcess> spawn(const ProcessSpec& spec, bool inherit_stderr = false);
+  ChildProcess(ChildProcess&&) noexcept;
+  ChildProcess& operator=(ChildProcess&&) noexcept;
+  ~ChildProcess();
+
+  /// Writes line + '\n'. Errors: canceled (the peer closed its end), limit (deadline; when part of
+  /// the line was written its stdin is closed, since that cannot be taken back), invalid (the line
+  /// holds a line end), io. Reads ahead meanwhile, so that two busy writers do not block for ever.
+  Result<void> write_line(std::string_view line, std::chrono::milliseconds deadline);
+  /// One line without its '\n'. Errors: canceled (end of stream, or the child ended and left no
+  /// whole line), limit (deadline, 0 only takes what is there; or longer than max_bytes).
+  Result<std::string> read_line(std::chrono::milliseconds deadline, std::size_t max_bytes);
+
+  void close_stdin();
+  [[nodiscard]] pid_t pid() const;
+  [[nodiscard]] bool running();
+  void signal_group(int signal_number);
+  /// SIGKILL to the group and wait. Idempotent.
+  ProcessOutcome kill_and_wait();
+  /// Waits up to the deadline for a voluntary end, then kills (timed_out). The rest of the group
+  /// is killed in any case. Lines that it left behind can still be read.
+  ProcessOutcome wait(std::chrono::milliseconds deadline);
+  /// The captured stderr so far: its first capture_bytes (empty with inherit_stderr).
+  [[nodiscard]] std::string captured_stderr() const;
+
+ private:
+  struct State;
+  ChildProcess();
+  [[nodiscard]] State& state() const;
+  std::unique_ptr<State> m_state;
+};
+
+}  // namespace wb

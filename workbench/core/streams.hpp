@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Inside core only: pipes to children, reading and writing them without surprises (SIGPIPE, EINTR,
+// blocking), and the capped capture of what they print.
+#pragma once
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+
+namespace wb::detail {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// Far enough for "none", near enough to subtract from.
+inline Deadline deadline_after(std::chrono::milliseconds delay) {
+  constexpr std::chrono::hours k_ten_years{87'600};
+  const auto now = std::chrono::steady_clock::now();
+  return now + (delay < k_ten_years ? delay : std::chrono::milliseconds(k_ten_years));
+}
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What poll() takes: milliseconds left, rounded up, never negative.
+int poll_timeout_ms(Deadline deadline);
+
+struct Pipe {
+  UniqueFd read_end, write_end;
+};
+/// Close-on-exec, both ends numbered 3 or above. Our own end can be made non-blocking.
+Result<Pipe> make_pipe();
+Result<UniqueFd> open_dev_null(int flags);
+void set_nonblocking(int fd);
+
+constexpr std::size_t k_read_chunk_bytes = 64u << 10;
+enum class ReadState { data, nothing, ended };
+
+/// One read(2) of a non-blocking descriptor; `take` gets the bytes.
+template <typename Take>
+ReadState read_some(int fd, Take take) {
+  std::array<char, k_read_chunk_bytes> chunk;
+  ssize_t got = 0;
+  do {
+    got = ::read(fd, chunk.data(), chunk.size());
+  } while (got == -1 && errno == EINTR);
+  if (got > 0) {
+    take(std::string_view(chunk.data(), static_cast<std::size_t>(got)));
+    return ReadState::data;
+  }
+  return got == -1 && errno == EAGAIN ? ReadState::nothing : ReadState::ended;
+}
+
+/// write(2) that reports a closed reader as EPIPE and never as SIGPIPE, whatever the program does
+/// with that signal: it is blocked for this thread and a new one is taken back.
+ssize_t write_without_sigpipe(int fd, std::string_view bytes);
+
+/// Keeps the first and the last half of a stream and counts what fell out between.
+class HeadTail {
+ public:
+  explicit HeadTail(std::size_t max_bytes) : m_max_bytes(max_bytes) {}
+  void add(std::string_view bytes);
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::size_t m_max_bytes;
+  std::size_t m_cut_bytes = 0;
+  std::string m_head, m_tail;  // m_tail holds up to twice its share, to trim seldom
+};
+
+}  // namespace wb::detail

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// Iteration 0: the start and its rivals are built and judged, the A/A noise floors are measured
+// with two processes of the same code per instance, and start and rivals are timed beside each
+// other.
+#include <fmt/format.h>
+
+#include "engine/context.hpp"
+
+namespace wb {
+namespace {
+
+std::vector<Problem> measured_problems(const Suite& suite) {
+  std::vector<Problem> problems;
+  for (const SuiteProblem& member : suite.problems) {
+    if (!member.held_out) problems.push_back(member.problem);
+  }
+  return problems;
+}
+
+Error baseline_error(ErrorCode code, const std::string& subject, std::string cause) {
+  return Error{code, "measure the baseline of", subject, std::move(cause),
+               "fix the variant (see `sdpa-wb check`) or start from another kernel"};
+}
+
+ErrorCode code_of(Invalidity invalidity) {
+  switch (invalidity) {
+    case Invalidity::compile:
+      return ErrorCode::compile;
+    case Invalidity::correctness:
+      return ErrorCode::wrong_result;
+    case Invalidity::timeout:
+      return ErrorCode::limit;
+    case Invalidity::environment:
+      return ErrorCode::environment;
+    case Invalidity::constraints:
+      return ErrorCode::invalid;
+    case Invalidity::runtime:
+      return ErrorCode::wrong_result;
+  }
+  return ErrorCode::internal;
+}
+
+/// A rival that cannot be had or fails is left out; its events say why.
+Result<std::vector<Subject>> prepare_rivals(Context& context) {
+  std::vector<Subject> rivals;
+  for (const std::string& name : context.settings.rivals) {
+    WB_TRY_ASSIGN(const Variant variant, context.catalogue.find(name));
+    Outcome<Subject> rival = build_and_log(context, variant, {});
+    if (!rival) continue;
+    rival->label = variant.manifest.name;  // a rival goes by its plain name
+    WB_TRY_ASSIGN(const auto judgements,
+                  judge_subject(context, *rival, measured_problems(context.settings.suite)));
+    if (!first_failure(judgements)) rivals.push_back(*std::move(rival));
+  }
+  return rivals;
+}
+
+/// Both processes of the start in one list, numbered as the distinct processes they are.
+std::vector<Turn> same_code_turns(const Lane& first, const Lane& second) {
+  std::vector<Turn> turns;
+  for (Turn turn : first.turns) {
+    turn.instance = 2 * turn.instance;
+    turns.push_back(std::move(turn));
+  }
+  for (Turn turn : second.turns) {
+    turn.instance = 2 * turn.instance + 1;
+    turns.push_back(std::move(turn));
+  }
+  return turns;
+}
+
+Result<void> record_floors(Context& context, const TimingRequest& request,
+                           const TimingResult& result) {
+  for (std::size_t p = 0; p < request.problems.size(); ++p) {
+    for (std::size_t k = 0; k < request.plans.size(); ++k) {
+      const auto turns = same_code_turns(result.lanes[p][k][0], result.lanes[p][k][1]);
+      if (turns.empty()) continue;
+      const NoiseFloor floor = noise_floor(turns);
+      const std::string problem = to_text(request.problems[p]);
+      const std::string plan(to_string(request.plans[k]));
+      context.floors[{problem, plan}] = floor;
+      Json event = to_json(floor);
+      event["problem"] = problem;
+      event["plan"] = plan;
+      event["subject"] = request.subjects[0]->label;
+      WB_TRY(context.log("noise_floor_measured", std::move(event)));
+    }
+  }
+  return {};
+}
+
+/// Start against each rival on each problem and plan; returns the rows of open's result.
+Result<Json> record_rival_comparisons(Context& context, const TimingRequest& request,
+                                      const TimingResult& result) {
+  Json rows = Json::array();
+  for (std::size_t p = 0; p < request.problems.size(); ++p) {
+    for (std::size_t k = 0; k < request.plans.size(); ++k) {
+      const auto& lanes = result.lanes[p][k];
+      Json row{{"problem", label(request.problems[p])},
+               {"plan", to_string(request.plans[k])},
+               {"start_us", lane_median_us(lanes[0])},
+               {"rivals_us", Json::object()}};
+      for (std::size_t s = 2; s < request.subjects.size(); ++s) {
+        if (lanes[s].turns.empty() && !lanes[s].failure) continue;  // not supported
+        const Comparison comparison =
+            compare_lanes(context, request.problems[p], request.plans[k], lanes[0],
+                          request.subjects[0]->label, lanes[s], request.subjects[s]->label);
+        const double rival_us = lane_median_us(lanes[s]);
+        WB_TRY(log_comparison(context, comparison, request.problems[p],
+                              {.phase = request.phase,
+                               .role = "rival",
+                               .plan = request.plans[k],
+                               .turns = result.events[p]},
+                              lane_median_us(lanes[0]), rival_us));
+        row["rivals_us"][request.subjects[s]->label] = rival_us;
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+Result<Subject> prepare_start(Context& context) {
+  const std::string& name = context.settings.start_variant;
+  WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, name));
+  Outcome<Subject> start = build_and_log(context, resolved.first, resolved.second);
+  if (!start) return baseline_error(code_of(start.error().invalidity), name, start.error().message);
+  std::vector<Problem> problems = measured_problems(context.settings.suite);
+  for (const Problem& problem : problems) {
+    if (auto reason = not_supported(*start, problem)) {
+      return baseline_error(ErrorCode::invalid, name,
+                            fmt::format("it does not take {}: {}", label(problem), *reason));
+    }
+  }
+  for (Problem& edge : edge_problems(start->variant.manifest, context.settings.suite)) {
+    problems.push_back(std::move(edge));
+  }
+  WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *start, problems));
+  WB_TRY(context.check_stop());
+  if (auto failure = first_failure(judgements)) {
+    return baseline_error(code_of(*failure->invalidity), name,
+                          fmt::format("{} on {}: {}", to_string(*failure->invalidity),
+                                      label(failure->problem), failure->message));
+  }
+  return *std::move(start);
+}
+
+}  // namespace
+
+Result<Json> run_baseline(Context& context, std::int64_t number) {
+  context.iteration = number;
+  WB_TRY(context.log("iteration_opened", {{"iteration", number},
+                                          {"parent", nullptr},
+                                          {"variant", context.settings.start_variant},
+                                          {"variant_id", ""},
+                                          {"configuration", Json::object()},
+                                          {"hypothesis", nullptr},
+                                          {"techniques", Json::array()}}));
+  WB_TRY_ASSIGN(Subject start, prepare_start(context));
+  WB_TRY_ASSIGN(context.rivals, prepare_rivals(context));
+  TimingRequest request;
+  request.subjects = {&start, &start};
+  for (const Subject& rival : context.rivals) request.subjects.push_back(&rival);
+  request.problems = measured_problems(context.settings.suite);
+  request.plans = {PlanKind::hot, PlanKind::cold, PlanKind::eager};
+  const EffortPlan effort = effort_plan(context.settings.effort);
+  request.effort = effort.confirmation;
+  request.plan = effort.plan;
+  request.phase = "baseline";
+  WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
+  WB_TRY(context.check_stop());
+  for (const auto& problem : result.lanes) {
+    if (problem[0][0].failure) {
+      return baseline_error(code_of(problem[0][0].failure->invalidity),
+                            context.settings.start_variant, problem[0][0].failure->message);
+    }
+  }
+  WB_TRY(record_floors(context, request, result));
+  WB_TRY_ASSIGN(Json rows, record_rival_comparisons(context, request, result));
+  WB_TRY(record_findings(context, request, result, 0));
+  WB_TRY(context.log("incumbent_changed", {{"iteration", number},
+                                           {"from", nullptr},
+                                           {"to", start.label},
+                                           {"variant_id", start.variant.id},
+                                           {"artifact_id", start.artifact.id},
+                                           {"configuration", to_json(start.configuration)},
+                                           {"speedup", nullptr},
+                                           {"interval", nullptr}}));
+  WB_TRY(context.debit_device("baseline"));
+  const Json closed{
+      {"iteration", number},
+      {"outcome", "baseline"},
+      {"invalidity", nullptr},
+      {"message", fmt::format("{} measured on {} problems beside {} rival{}", start.label,
+                              request.problems.size(), context.rivals.size(),
+                              context.rivals.size() == 1 ? "" : "s")},
+      {"speedup", nullptr},
+      {"interval", nullptr}};
+  WB_TRY(close_iteration(context, {.closed = closed,
+                                   .variant_id = start.variant.id,
+                                   .variant_label = start.label,
+                                   .artifact_id = start.artifact.id,
+                                   .predicted_speedup = {}}));
+  context.incumbent = std::move(start);
+  context.iteration = -1;
+  return rows;
+}
+
+}  // namespace wb

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+// The timing stage: fresh processes, ABBA turns, every turn an event, and comparisons of the lanes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/context.hpp"
+#include "measure/roofline.hpp"
+
+namespace wb {
+namespace {
+
+constexpr std::uint64_t k_bootstrap_seed = 20'250'101;  // fixed: the same log gives the same report
+constexpr int k_turn_attempts = 3;
+
+/// The subjects' processes of one instance. Unloaded when it goes out of scope.
+class Instance {
+ public:
+  explicit Instance(Context& context) : m_context(context) {}
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+  ~Instance() {
+    if (!m_context.worker || !m_context.worker->alive()) return;
+    for (const auto& handle : handles) {
+      if (handle) (void)m_context.worker->unload(*handle);
+    }
+  }
+  std::vector<std::optional<std::int64_t>> handles;
+
+ private:
+  Context& m_context;
+};
+
+void fail_all(TimingResult& result, std::size_t subject, const Failure& failure) {
+  for (auto& problem : result.lanes) {
+    for (auto& plan : problem) {
+      if (!plan[subject].failure) plan[subject].failure = failure;
+    }
+  }
+}
+
+void load_instance(Context& context, const TimingRequest& request, Instance& instance,
+                   TimingResult& result) {
+  instance.handles.assign(request.subjects.size(), std::nullopt);
+  auto worker = context.need_worker();
+  for (std::size_t s = 0; s < request.subjects.size(); ++s) {
+    if (!worker) {
+      fail_all(result, s, worker.error());
+      continue;
+    }
+    const Subject& subject = *request.subjects[s];
+    auto loaded = (*worker)->load(subject.variant, subject.artifact);
+    if (loaded) {
+      instance.handles[s] = loaded->handle;
+    } else {
+      fail_all(result, s, loaded.error());
+    }
+  }
+}
+
+struct Place {
+  std::size_t problem, plan, subject;
+  std::int64_t instance, placement, round, position;
+};
+
+Json turn_event(const Context& context, const TimingRequest& request, const Place& place,
+                const Turn& turn, const std::optional<OutputVerdict>& spot) {
+  Json event = to_json(turn);
+  event["iteration"] = context.iteration;
+  event["problem"] = to_text(request.problems[place.problem]);
+  event["plan"] = to_string(request.plans[place.plan]);
+  event["phase"] = request.phase;
+  event["spot_pass"] = spot ? Json(spot->pass) : Json(nullptr);
+  return event;
+}
+
+bool is_loaded(const std::vector<std::string>& flags) {
+  return std::find(flags.begin(), flags.end(), k_flag_foreign_load) != flags.end();
+}
+
+/// One request and its event. The turn, or nothing when the lane ended here.
+Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& request,
+                                         const Place& place, Instance& instance,
+                                         TimingResult& result) {
+  Lane& lane = result.lanes[place.problem][place.plan][place.subject];
+  auto& handle = instance.handles[place.subject];
+  protocol::TurnArgs args;
+  args.handle = *handle;
+  args.problem = request.problems[place.problem];
+  args.plan = request.plan;
+  args.plan.kind = request.plans[place.plan];
+  args.placement = place.placement;
+  auto answer = context.worker->turn(args);
+  if (!answer) {
+    // The process may be gone; later problems of this instance cannot use it either.
+    handle.reset();
+    lane.failure = answer.error();
+    fail_all(result, place.subject, answer.error());
+    return std::optional<Turn>{};
+  }
+  Turn turn;
+  turn.subject = request.subjects[place.subject]->label;
+  turn.instance = place.instance;
+  turn.placement = place.placement;
+  turn.round = place.round;
+  turn.position = place.position;
+  turn.samples_us = answer->samples_us;
+  turn.calls_per_sample = answer->calls_per_sample;
+  turn.wall_us = answer->wall_us;
+  turn.flags = answer->flags;
+  WB_TRY_ASSIGN(
+      const std::int64_t seq,
+      context.log("turn_measured", turn_event(context, request, place, turn, answer->spot)));
+  auto& range = result.events[place.problem];
+  if (range.first == 0) range.first = seq;
+  range.second = seq;
+  if (answer->spot && !answer->spot->pass) {
+    lane.failure =
+        Failure{Invalidity::correctness, "a timed output was wrong: " + answer->spot->reason, ""};
+    fail_all(result, place.subject, *lane.failure);
+    return std::optional<Turn>{};
+  }
+  return std::optional<Turn>(std::move(turn));
+}
+
+/// One place in the order. A turn beside foreign load is logged and taken again, a few times; what
+/// stays loaded counts for nothing.
+Result<void> take_turn(Context& context, const TimingRequest& request, const Place& place,
+                       Instance& instance, TimingResult& result) {
+  Lane& lane = result.lanes[place.problem][place.plan][place.subject];
+  for (int attempt = 0; attempt < k_turn_attempts; ++attempt) {
+    if (lane.failure || !instance.handles[place.subject] || !context.worker) return {};
+    WB_TRY_ASSIGN(auto turn, request_turn(context, request, place, instance, result));
+    if (!turn) return {};
+    if (!is_loaded(turn->flags)) {
+      lane.turns.push_back(*std::move(turn));
+      return {};
+    }
+  }
+  lane.was_loaded = true;
+  return {};
+}
+
+/// A lane with no clean turn has no figure, and the machine is at fault.
+void fail_loaded(TimingResult& result) {
+  for (auto& problem : result.lanes) {
+    for (auto& plan : problem) {
+      for (Lane& lane : plan) {
+        if (lane.failure || !lane.was_loaded || !lane.turns.empty()) continue;
+        lane.failure = Failure{Invalidity::environment,
+                               "other processes used the CPUs in every turn; let the machine be "
+                               "quiet and try again",
+                               ""};
+      }
+    }
+  }
+}
+
+/// Times below the roofline were not measured: such a lane has no figure (design 4.8).
+void refuse_impossible(const Context& context, const TimingRequest& request, TimingResult& result) {
+  if (!context.hello) return;
+  for (std::size_t p = 0; p < request.problems.size(); ++p) {
+    const Problem& problem = request.problems[p];
+    const RooflineFloor floor = roofline_floor(context.hello->device, problem, work(problem));
+    for (std::size_t k = 0; k < request.plans.size(); ++k) {
+      for (Lane& lane : result.lanes[p][k]) {
+        if (lane.failure || lane.turns.empty()) continue;
+        if (auto reason = refuse_below_roofline(floor, request.plans[k], lane_median_us(lane))) {
+          lane.failure = Failure{Invalidity::runtime, "refused: " + *reason, ""};
+        }
+      }
+    }
+  }
+}
+
+const NoiseFloor* find_floor(const Context& context, const Problem& problem, PlanKind plan) {
+  const auto found = context.floors.find({to_text(problem), std::string(to_string(plan))});
+  return found == context.floors.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+double same_margin(const Context& context, const Problem& problem, PlanKind plan) {
+  const NoiseFloor* floor = find_floor(context, problem, plan);
+  if (floor == nullptr || !std::isfinite(floor->between_instance_frac)) return 0;
+  return floor->between_instance_frac;
+}
+
+Result<TimingResult> time_subjects(Context& context, const TimingRequest& request) {
+  TimingResult result;
+  result.lanes.assign(request.problems.size(),
+                      std::vector<std::vector<Lane>>(request.plans.size(),
+                                                     std::vector<Lane>(request.subjects.size())));
+  result.events.assign(request.problems.size(), {0, 0});
+  const auto total = static_cast<std::int64_t>(request.problems.size()) * request.effort.instances;
+  std::int64_t done = 0;
+  for (std::int64_t i = 0; i < request.effort.instances; ++i) {
+    Instance instance(context);
+    load_instance(context, request, instance, result);
+    for (std::size_t p = 0; p < request.problems.size(); ++p) {
+      context.report_progress({.stage = request.phase,
+                               .what = label(request.problems[p]),
+                               .done = done++,
+                               .total = total});
+      std::vector<std::size_t> takers;
+      for (std::size_t s = 0; s < request.subjects.size(); ++s) {
+        if (!not_supported(*request.subjects[s], request.problems[p])) takers.push_back(s);
+      }
+      for (std::size_t k = 0; k < request.plans.size(); ++k) {
+        for (std::int64_t placement = 0; placement < request.effort.placements; ++placement) {
+          for (std::int64_t round = 0; round < request.effort.rounds; ++round) {
+            std::int64_t position = 0;
+            for (const std::size_t index : abba_order(takers.size(), round + i)) {
+              WB_TRY(context.check_stop());
+              const Place place{p, k, takers[index], i, placement, round, position++};
+              WB_TRY(take_turn(context, request, place, instance, result));
+            }
+          }
+        }
+      }
+    }
+  }
+  fail_loaded(result);
+  refuse_impossible(context, request, result);
+  return result;
+}
+
+double lane_median_us(const Lane& lane) {
+  if (lane.turns.empty()) return 0;
+  return summarize(lane.turns, k_bootstrap_seed).median_us;
+}
+
+Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,
+                         const Lane& candidate, std::string_view candidate_label, const Lane& other,
+                         std::string_view other_label) {
+  const NoiseFloor* floor = find_floor(context, problem, plan);
+  CompareOptions options;
+  if (floor != nullptr) options = compare_options(*floor, k_bootstrap_seed);
+  options.seed = k_bootstrap_seed;
+  Comparison comparison;
+  const Lane* failed = candidate.failure ? &candidate : other.failure ? &other : nullptr;
+  if (failed != nullptr || candidate.turns.empty() || other.turns.empty()) {
+    comparison.outcome = ComparisonOutcome::ambiguous;
+    comparison.speedup = std::nan("");
+    comparison.interval = {std::nan(""), std::nan(""), options.confidence};
+    comparison.reason = failed != nullptr ? failed->failure->message : "one side has no samples";
+  } else {
+    comparison = compare(candidate.turns, other.turns, options);
+  }
+  comparison.candidate = candidate_label;
+  comparison.rival = other_label;
+  return comparison;
+}
+
+Result<std::int64_t> log_comparison(Context& context, const Comparison& comparison,
+                                    const std::optional<Problem>& problem,
+                                    const ComparisonContext& where, double candidate_us,
+                                    double against_us) {
+  const auto number_or_null = [](double value) {
+    return std::isfinite(value) && value > 0 ? Json(value) : Json(nullptr);
+  };
+  Json event{{"iteration", context.iteration},
+             {"phase", where.phase},
+             {"problem", problem ? Json(to_text(*problem)) : Json(nullptr)},
+             {"plan", to_string(where.plan)},
+             {"candidate", comparison.candidate},
+             {"against", comparison.rival},
+             {"role", where.role},
+             {"speedup", number_or_null(comparison.speedup)},
+             {"interval", number_or_null(comparison.interval.low).is_null()
+                              ? Json(nullptr)
+                              : to_json(comparison.interval)},
+             {"noise_floor_frac", comparison.noise_floor_frac},
+             {"outcome", to_string(comparison.outcome)},
+             {"reason", comparison.reason},
+             {"resolution_frac", number_or_null(resolution_frac(comparison))},
+             {"instances", comparison.instances},
+             {"rounds", comparison.rounds},
+             {"candidate_us", number_or_null(candidate_us)},
+             {"against_us", number_or_null(against_us)},
+             {"turns", {where.turns.first, where.turns.second}}};
+  return context.log("comparison_made", std::move(event));
+}
+
+}  // namespace wb

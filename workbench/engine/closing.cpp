@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// The last stages: findings, pages, iteration_closed, commit, and the session's report.
+#include <fmt/format.h>
+
+#include "analyze/analysis.hpp"
+#include "core/hash.hpp"
+#include "engine/context.hpp"
+#include "report/report.hpp"
+
+namespace wb {
+namespace {
+
+std::string speedup_text(const Json& closed) {
+  const auto found = closed.find("speedup");
+  if (found == closed.end() || !found->is_number()) return "none";
+  return fmt::format("{:.4f}", found->get<double>());
+}
+
+std::string cost_text(const Ledger& ledger) {
+  const Ledger::Total total = ledger.total();
+  return total.complete ? fmt::format("${:.4f}", total.usd) : "rate not given";
+}
+
+double device_seconds(const Ledger& ledger) {
+  const auto found = ledger.items.find(CostItem::device);
+  return found == ledger.items.end() ? 0.0 : found->second.quantity;
+}
+
+}  // namespace
+
+Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
+                                             const TimingResult& result, std::size_t subject) {
+  constexpr std::uint64_t k_seed = 11;
+  Evidence evidence;
+  if (context.hello) {
+    evidence.device = context.hello->device;
+    evidence.call_overhead_us = context.hello->empty_call_us;
+  }
+  for (std::size_t p = 0; p < request.problems.size(); ++p) {
+    for (std::size_t k = 0; k < request.plans.size(); ++k) {
+      const Lane& lane = result.lanes[p][k][subject];
+      if (lane.failure || lane.turns.empty()) continue;
+      evidence.observations.push_back(
+          {.problem = request.problems[p],
+           .subject = request.subjects[subject]->label,
+           .plan = request.plans[k],
+           .measurement = summarize(lane.turns, k_seed),
+           .events = {result.events[p].first, result.events[p].second}});
+    }
+  }
+  std::vector<Finding> findings = analyze(evidence);
+  for (const Finding& finding : findings) {
+    Json event = to_json(finding);
+    event["iteration"] = context.iteration;
+    WB_TRY(context.log("finding_recorded", std::move(event)));
+  }
+  return findings;
+}
+
+Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
+  const auto number = end.closed["iteration"].get<std::int64_t>();
+  WB_TRY_ASSIGN(SessionView view, context.session->view(FoldDepth::full));
+  const IterationView* found = view.find(number);
+  if (found == nullptr) {
+    return Error{ErrorCode::internal, "close", fmt::format("iteration {}", number),
+                 "it is not in the log", ""};
+  }
+  // The pages are named by iteration_closed, so they are rendered as if it stood there already.
+  IterationView iteration = *found;
+  iteration.closed = Fact{0, to_iso8601(context.services.clock.now()), end.closed};
+  const std::string base = iteration_name(number);
+  Session::Closing closing;
+  closing.iteration = number;
+  closing.closed = end.closed;
+  closing.pages = {{base + ".md", render_iteration(view, iteration)},
+                   {base + ".json", iteration_json(view, iteration).dump(2) + "\n"}};
+  closing.variant_id = end.variant_id;
+  const auto outcome = end.closed["outcome"].get<std::string>();
+  closing.subject = fmt::format("Iteration {}: {} ({})", number,
+                                end.variant_label.empty() ? "-" : end.variant_label, outcome);
+  closing.trailers = {
+      {"Iteration", std::to_string(number)},
+      {"Variant", end.variant_label.empty() ? "none" : end.variant_label},
+      {"Artifact", end.artifact_id.empty() ? "none" : short_hash(end.artifact_id)},
+      {"Outcome", outcome},
+      {"Speedup", speedup_text(end.closed)},
+      {"Predicted",
+       end.predicted_speedup ? fmt::format("{:.4f}", *end.predicted_speedup) : std::string("none")},
+      {"Device-Seconds", fmt::format("{:.3f}", device_seconds(iteration.ledger))},
+      {"Cost", cost_text(iteration.ledger)},
+      {"Log-Head", context.session->log().head()}};
+  WB_TRY_ASSIGN(std::string oid, context.session->close_iteration(closing));
+  WB_TRY(write_session_report(context));
+  return oid;
+}
+
+Result<void> write_session_report(Context& context) {
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  return context.session->write_report("session.md", render_session(view));
+}
+
+}  // namespace wb

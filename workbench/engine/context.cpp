@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "engine/context.hpp"
+
+#include <fmt/format.h>
+
+namespace wb {
+namespace {
+
+/// The numbers of design 4.8 for a CPU turn: 5 ms untimed, at least 10 ms timed.
+Plan cpu_turn(std::int64_t min_samples) {
+  Plan plan;
+  plan.settle_us = 5'000;
+  plan.timed_us = 10'000;
+  plan.min_samples = min_samples;
+  return plan;
+}
+
+Result<Rates> read_rates(const Json& opened) {
+  const auto found = opened.find("rates");
+  return found == opened.end() ? Result<Rates>(Rates{}) : rates_from_json(*found);
+}
+
+Result<Suite> read_suite(const Json& opened) {
+  const auto found = opened.find("suite");
+  if (found == opened.end()) {
+    return Error{ErrorCode::damaged, "read the suite of", "session_opened", "it is missing", ""};
+  }
+  ObjectReader reader(*found, "the suite of session_opened");
+  Suite suite;
+  suite.name = reader.string("name");
+  const Json* problems = reader.member("problems");
+  WB_TRY(reader.finish(true));
+  if (problems == nullptr || !problems->is_array()) {
+    return Error{ErrorCode::damaged, "read the suite of", "session_opened", "it has no problems",
+                 ""};
+  }
+  for (const Json& item : *problems) {
+    ObjectReader entry(item, "a problem of session_opened");
+    SuiteProblem problem;
+    const std::string text = entry.string("problem");
+    const std::string name = entry.string_or("name", "");
+    problem.weight = entry.real_or("weight", 1.0);
+    problem.held_out = entry.boolean_or("held_out", false);
+    WB_TRY(entry.finish(true));
+    WB_TRY_ASSIGN(problem.problem, parse_problem(text));
+    problem.problem.name = name;
+    suite.problems.push_back(std::move(problem));
+  }
+  return suite;
+}
+
+}  // namespace
+
+EffortPlan effort_plan(std::string_view word) {
+  if (word == "quick") {
+    return {.selection = {1, 1, 1}, .confirmation = {3, 1, 1}, .plan = cpu_turn(2)};
+  }
+  if (word == "thorough") {
+    return {.selection = {3, 2, 2}, .confirmation = {8, 3, 2}, .plan = cpu_turn(5)};
+  }
+  return {.selection = {2, 1, 2}, .confirmation = {5, 3, 1}, .plan = cpu_turn(3)};
+}
+
+Result<SessionSettings> settings_from_json(const Json& opened) {
+  ObjectReader reader(opened, "session_opened");
+  SessionSettings settings;
+  settings.backend = reader.string_or("backend", "cpu");
+  settings.start_variant = reader.string("start_variant");
+  settings.effort = reader.string_or("effort", "standard");
+  settings.title = reader.string_or("title", "");
+  settings.rivals = reader.strings_or("rivals", {});
+  WB_TRY(reader.finish(true));
+  WB_TRY_ASSIGN(settings.suite, read_suite(opened));
+  WB_TRY_ASSIGN(settings.objective, objective_from_json(opened.value("objective", Json::object())));
+  WB_TRY_ASSIGN(settings.budget, budget_from_json(opened.value("budget", Json::object())));
+  WB_TRY_ASSIGN(settings.stop, stop_rules_from_json(opened.value("stop", Json::object())));
+  WB_TRY_ASSIGN(settings.rates, read_rates(opened));
+  return settings;
+}
+
+Result<std::int64_t> Context::log(std::string_view type, Json payload) {
+  if (!session) return std::int64_t{0};
+  return session->append(type, payload);
+}
+
+Result<void> Context::check_stop() const {
+  if (services.stop_requested != nullptr && services.stop_requested->load()) {
+    return Error{ErrorCode::canceled, "go on with", "the session", "a stop was requested",
+                 "run `sdpa-wb resume --session DIR` to go on"};
+  }
+  return {};
+}
+
+void Context::report_progress(Progress progress) const {
+  if (!services.progress) return;
+  progress.iteration = iteration;
+  progress.elapsed_s = elapsed_s();
+  progress.best_speedup = best_speedup;
+  const Ledger::Total total = spent.total();
+  if (total.complete) progress.cost_usd = total.usd;
+  if (settings.budget.wall_s) {
+    progress.left_s = *settings.budget.wall_s - progress.elapsed_s;
+  } else if (settings.budget.evaluations && iteration >= 0) {
+    // The baseline counts as one more; inside an iteration, its stage counts as half done.
+    const double parts = static_cast<double>(*settings.budget.evaluations) + 1.0;
+    const double share = std::min(1.0, (static_cast<double>(iteration) + 0.5) / parts);
+    progress.left_s = progress.elapsed_s * (1.0 - share) / share;
+  }
+  services.progress(progress);
+}
+
+Outcome<WorkerClient*> Context::need_worker() {
+  if (worker && worker->alive()) return &*worker;
+  worker.reset();
+  debited_worker_s = 0;
+  auto transport = services.open_transport();
+  if (!transport) {
+    return Failure{Invalidity::environment, transport.error().message(), ""};
+  }
+  worker.emplace(*std::move(transport));
+  auto greeting = worker->hello(services.hello);
+  if (!greeting) {
+    worker.reset();
+    return std::move(greeting).error();
+  }
+  hello = *std::move(greeting);
+  return &*worker;
+}
+
+Result<void> Context::debit_compile(const BuildRecord& record, std::string_view what) {
+  const double quantity = record.cached ? 0.0 : record.cpu_s;
+  const auto usd = price_usd(settings.rates, CostItem::compile_cpu, quantity);
+  spent.debit(CostItem::compile_cpu, quantity, usd);
+  WB_TRY(log("cost_debited", {{"iteration", iteration < 0 ? Json(nullptr) : Json(iteration)},
+                              {"item", to_string(CostItem::compile_cpu)},
+                              {"quantity", quantity},
+                              {"unit", "s"},
+                              {"usd", usd ? Json(*usd) : Json(nullptr)},
+                              {"what", what}}));
+  return {};
+}
+
+Result<void> Context::debit_device(std::string_view what) {
+  if (!worker) return {};
+  const double quantity = worker->request_wall_s() - debited_worker_s;
+  debited_worker_s = worker->request_wall_s();
+  const auto usd = price_usd(settings.rates, CostItem::device, quantity);
+  spent.debit(CostItem::device, quantity, usd);
+  WB_TRY(log("cost_debited", {{"iteration", iteration < 0 ? Json(nullptr) : Json(iteration)},
+                              {"item", to_string(CostItem::device)},
+                              {"quantity", quantity},
+                              {"unit", "s"},
+                              {"usd", usd ? Json(*usd) : Json(nullptr)},
+                              {"what", what}}));
+  return {};
+}
+
+double Context::elapsed_s() const {
+  return std::chrono::duration<double>(services.clock.steady_now() - started).count();
+}
+
+}  // namespace wb

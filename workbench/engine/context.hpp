@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: what the stages of one verb share (services, the held session, the worker, the
+// settings read from session_opened) and the small value types that pass between them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/budget.hpp"
+#include "engine/engine.hpp"
+#include "engine/objective.hpp"
+#include "measure/finding.hpp"
+#include "problem/suite.hpp"
+#include "variant/restriction.hpp"
+
+namespace wb {
+
+/// Anything that can be loaded: a candidate, the incumbent, a rival.
+struct Subject {
+  std::string label;  ///< name@8 hex digits of the artifact id
+  Variant variant;
+  Configuration configuration;
+  Artifact artifact;
+};
+
+/// How much of each phase, from the word of `effort`.
+struct EffortPlan {
+  Effort selection, confirmation;
+  Plan plan;  ///< of one turn; kind is set per use
+};
+EffortPlan effort_plan(std::string_view word);
+
+/// What session_opened says, typed.
+struct SessionSettings {
+  Suite suite;
+  Objective objective;
+  Budget budget;
+  StopRules stop;
+  Rates rates;
+  std::string backend = "cpu", start_variant, effort = "standard", title;
+  std::vector<std::string> rivals;
+};
+Result<SessionSettings> settings_from_json(const Json& opened);
+
+/// A/A floors by problem text and plan word.
+using NoiseFloors = std::map<std::pair<std::string, std::string>, NoiseFloor>;
+
+struct Context {
+  explicit Context(Services given)
+      : services(std::move(given)),
+        cache(services.file_system, services.cache_root),
+        catalogue(services.file_system, services.search_path),
+        started(services.clock.steady_now()) {}
+
+  Services services;
+  ArtifactCache cache;
+  Catalogue catalogue;
+  std::optional<Session> session;
+  SessionSettings settings;
+  std::optional<WorkerClient> worker;
+  std::optional<protocol::HelloResult> hello;
+  NoiseFloors floors;
+  std::optional<Subject> incumbent;
+  std::vector<Subject> rivals;         ///< those that passed their verdict
+  std::int64_t iteration = -1;         ///< of the events being logged; -1 outside
+  double debited_worker_s = 0;         ///< worker wall time already in the ledger
+  Ledger spent;                        ///< of this process; for progress only
+  std::optional<double> best_speedup;  ///< confirmed, over the start; for progress only
+  std::chrono::steady_clock::time_point started;
+  std::function<Result<void>()> on_opened;  ///< taken by the next open
+
+  /// Appends to the session's log; without a session nothing is kept and the seq is 0.
+  Result<std::int64_t> log(std::string_view type, Json payload);
+  Result<void> check_stop() const;  ///< canceled once a stop was requested
+  void report_progress(Progress progress) const;
+  /// The running worker, started on first use or after it died. Failure: environment.
+  Outcome<WorkerClient*> need_worker();
+  /// Debits compile seconds, or the worker wall time since the last debit.
+  Result<void> debit_compile(const BuildRecord& record, std::string_view what);
+  Result<void> debit_device(std::string_view what);
+  [[nodiscard]] double elapsed_s() const;  ///< since session_opened
+};
+
+// subjects.cpp
+// -------------------------------------------------------------------------------------
+
+/// A kernel by name, or the label of a variant of the held session. Errors: not_found, …
+Result<std::pair<Variant, Configuration>> resolve_variant(Context& context, std::string_view id);
+
+/// Completes the configuration, checks restrictions, builds or finds in the cache.
+Outcome<Subject> build_subject(Context& context, const Variant& variant,
+                               const Configuration& configuration);
+/// The same inside a session: stores the sources, logs variant_built and the compile cost.
+Outcome<Subject> build_and_log(Context& context, const Variant& variant,
+                               const Configuration& configuration);
+
+/// Why this subject does not take the problem (manifest or restriction), or nothing.
+std::optional<std::string> not_supported(const Subject& subject, const Problem& problem);
+
+/// Small odd-shaped problems next to the suite's (design 4.5): S = 1, odd sizes, Sq != Skv, GQA,
+/// causal kinds, layouts and masks, as far as the manifest claims them.
+std::vector<Problem> edge_problems(const Manifest& manifest, const Suite& suite);
+
+// verdicts.cpp
+// -------------------------------------------------------------------------------------
+
+struct Judgement {
+  Problem problem;
+  bool supported = true;
+  std::string message;                   ///< why unsupported or failed
+  std::optional<Invalidity> invalidity;  ///< set when it failed
+  double worst_share = 0;                ///< of the error budget
+  std::int64_t event = 0;
+};
+/// Loads the subject once and judges it on every problem it takes; stops at the first failure.
+/// Each is a verdict_given event. Errors: only those of the log and canceled.
+Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
+                                             const std::vector<Problem>& problems);
+std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements);
+
+// bench.cpp
+// ----------------------------------------------------------------------------------------
+
+/// One subject's turns on one problem under one plan.
+struct Lane {
+  std::vector<Turn> turns;
+  bool was_loaded = false;         ///< at least one place had no turn without foreign load
+  std::optional<Failure> failure;  ///< the subject failed here; it has no figure
+};
+struct TimingRequest {
+  std::vector<const Subject*> subjects;  ///< interleaved; the same subject may stand twice (A/A)
+  std::vector<Problem> problems;
+  std::vector<PlanKind> plans;
+  Effort effort;
+  Plan plan;
+  std::string phase;  ///< "baseline", "selection", "confirmation"
+};
+struct TimingResult {
+  /// [problem][plan][subject]
+  std::vector<std::vector<std::vector<Lane>>> lanes;
+  /// [problem]: first and last turn event
+  std::vector<std::pair<std::int64_t, std::int64_t>> events;
+};
+/// Fresh processes for each instance, ABBA turns, every turn an event. A subject that does not take
+/// a problem has an empty lane. Errors: only those of the log and canceled.
+Result<TimingResult> time_subjects(Context& context, const TimingRequest& request);
+
+/// Compares two lanes by the session's floors; ambiguous with the reason when one failed, is empty
+/// or lies below the roofline.
+Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,
+                         const Lane& candidate, std::string_view candidate_label, const Lane& other,
+                         std::string_view other_label);
+
+/// NoiseFloor::between_instance_frac of the problem and plan; 0 when it was not measured.
+double same_margin(const Context& context, const Problem& problem, PlanKind plan);
+
+struct ComparisonContext {
+  std::string phase, role;  ///< role: "incumbent" or "rival"
+  PlanKind plan = PlanKind::hot;
+  std::pair<std::int64_t, std::int64_t> turns;
+};
+/// Logs comparison_made. problem empty: the objective over the suite.
+Result<std::int64_t> log_comparison(Context& context, const Comparison& comparison,
+                                    const std::optional<Problem>& problem,
+                                    const ComparisonContext& where, double candidate_us,
+                                    double against_us);
+double lane_median_us(const Lane& lane);
+
+// baseline.cpp, iteration.cpp, open.cpp, standalone.cpp, views.cpp, doctor.cpp: verb bodies
+// -----------
+
+Result<Json> verb_open(Context& context, const Json& args, const fs::path& folder);
+Result<Json> verb_iterate(Context& context, const Json& args);
+Result<Json> verb_check(Context& context, const Json& args);
+Result<Json> verb_measure(Context& context, const Json& args);
+Result<Json> verb_compare(Context& context, const Json& args);
+Result<Json> verb_status(const Session& session, const Clock& clock);
+Result<Json> verb_report(const Session& session);
+Result<Json> verb_show(const Session& session, const Json& args);
+Result<Json> verb_doctor(Context& context);
+Result<Json> verb_suites(Context& context, const Json& args);
+Result<Json> verb_kernels(Context& context, const Json& args);
+
+/// Iteration 0 (or a repeat after an abandoned one): floors, start, rivals. Fills the context's
+/// incumbent, rivals and floors.
+Result<Json> run_baseline(Context& context, std::int64_t number);
+/// Fills incumbent, rivals and floors from a log whose baseline closed.
+Result<void> restore_context(Context& context);
+
+/// Findings from a timing result, logged.
+Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
+                                             const TimingResult& result, std::size_t subject);
+
+/// What one iteration leaves behind. `closed` is the payload of iteration_closed without pages.
+struct IterationEnd {
+  Json closed;
+  std::string variant_id, variant_label, artifact_id;  ///< empty where there was none
+  std::optional<double> predicted_speedup;
+};
+/// Pages, iteration_closed, commit, session.md. Returns the commit's oid.
+Result<std::string> close_iteration(Context& context, const IterationEnd& end);
+/// Rewrites reports/session.md from the log.
+Result<void> write_session_report(Context& context);
+
+/// The problems of `suite`/`problem` arguments. Errors: not_found (with a did-you-mean), parse.
+Result<Suite> suite_from_arguments(Context& context, const Json& args);
+/// All suites on the search path; the first file that defines a name wins.
+Result<std::map<std::string, Suite>> load_all_suites(const Services& services);
+
+}  // namespace wb

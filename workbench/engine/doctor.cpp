@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// `doctor`: what works on this machine, what is missing, and the one thing to do about each.
+#include <fmt/format.h>
+
+#include "engine/context.hpp"
+
+namespace wb {
+namespace {
+
+Json check_row(std::string_view name, std::string_view state, std::string detail,
+               std::string next) {
+  return {
+      {"name", name}, {"state", state}, {"detail", std::move(detail)}, {"next", std::move(next)}};
+}
+
+Json compiler_row(const Context& context) {
+  const auto identity = context.services.toolchain->identity();
+  return identity ? check_row("compiler", "ok", identity->version, "")
+                  : check_row("compiler", "missing", identity.error().message(),
+                              "install g++ (12 or later) or clang++, or give --compiler");
+}
+
+Json kernels_row(const Context& context) {
+  const auto entries = context.catalogue.list();
+  if (entries.empty()) {
+    return check_row("kernels", "missing", "no kernel folder on the search path",
+                     "run in a checkout, or give --path DIR");
+  }
+  return check_row("kernels", "ok", fmt::format("{} found", entries.size()), "");
+}
+
+Json suites_row(const Context& context) {
+  const auto suites = load_all_suites(context.services);
+  return suites ? check_row("suites", "ok", fmt::format("{} found", suites->size()), "")
+                : check_row("suites", "missing", suites.error().message(), "");
+}
+
+Json sessions_row(const Context& context) {
+  const fs::path& root = context.services.sessions_root;
+  std::error_code error;
+  const auto space = fs::space(fs::exists(root, error) ? root : fs::path("."), error);
+  if (error) return check_row("disk", "warning", error.message(), "is the folder readable?");
+  const double free_gib = static_cast<double>(space.available) / (1u << 30);
+  if (free_gib < 1.0) {
+    return check_row("disk", "warning", fmt::format("{:.2f} GiB free for sessions", free_gib),
+                     "a long session needs up to 1 GiB");
+  }
+  return check_row("disk", "ok", fmt::format("{:.0f} GiB free for sessions", free_gib), "");
+}
+
+}  // namespace
+
+Result<Json> verb_doctor(Context& context) {
+  Json checks = Json::array(
+      {compiler_row(context), kernels_row(context), suites_row(context), sessions_row(context)});
+  auto worker = context.need_worker();
+  if (!worker) {
+    checks.push_back(check_row("worker", "missing", worker.error().message,
+                               "build or install sdpa-wb-worker beside sdpa-wb"));
+  } else {
+    const protocol::HelloResult& hello = *context.hello;
+    checks.push_back(
+        check_row("worker", "ok",
+                  fmt::format("{} on {}, {} threads, isolation {}", hello.worker_version,
+                              hello.device.name, hello.threads, hello.isolation),
+                  ""));
+    const auto canary = (*worker)->canary();
+    const bool healthy = canary && canary->healthy;
+    checks.push_back(check_row("canary", healthy ? "ok" : "missing",
+                               healthy  ? "a built-in attention ran and was right"
+                               : canary ? canary->detail
+                                        : canary.error().message,
+                               healthy ? "" : "the machine, not a variant, is at fault"));
+    checks.push_back(hello.python.empty()
+                         ? check_row("python", "warning", "no interpreter for Python subjects",
+                                     "install python3, or give --python")
+                         : check_row("python", "ok", hello.python, ""));
+  }
+  bool healthy = true;
+  for (const Json& row : checks) healthy = healthy && row["state"] != "missing";
+  return Json{{"healthy", healthy}, {"checks", std::move(checks)}};
+}
+
+}  // namespace wb

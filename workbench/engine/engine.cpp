@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+#include "engine/engine.hpp"
+
+#include <fmt/format.h>
+
+#include "core/hash.hpp"
+#include "engine/context.hpp"
+#include "engine/replay.hpp"
+
+namespace wb {
+namespace {
+
+Error unknown_verb(std::string_view verb) {
+  std::vector<std::string> names;
+  for (const auto& spec : verb_table()) names.emplace_back(spec.name);
+  const std::string near = did_you_mean(verb, names);
+  return Error{ErrorCode::usage, "call the verb", std::string(verb), "there is no such verb",
+               near.empty() ? fmt::format("verbs: {}", fmt::join(names, ", "))
+                            : fmt::format("did you mean {}?", near)};
+}
+
+Json error_json(const Error& error) {
+  return {{"code", to_string(error.code)}, {"message", error.message()}};
+}
+
+}  // namespace
+
+struct Engine::State {
+  explicit State(Services services) : context(std::move(services)) {}
+  Context context;
+  std::map<std::string, Body, std::less<>> bodies;
+  std::int64_t next_call = 1;  ///< n of the next recorded call
+  Replay replay;
+  bool in_playbook = false;  ///< the call that runs comes from the playbook
+
+  Result<void> hold_session(const fs::path& folder, bool restore);
+  Result<Json> run_body(Engine& engine, const VerbSpec& verb, const Json& args,
+                        const fs::path& folder);
+  Result<Json> run_reading(const VerbSpec& verb, const Json& args, const fs::path& folder);
+  Result<Json> run_recorded(Engine& engine, const VerbSpec& verb, const Json& args,
+                            const fs::path& folder, const std::optional<std::string>& request_id);
+  Result<Json> close_session(const Json& args);
+  Result<std::optional<Json>> answered_before(const std::string& request_id,
+                                              const std::string& verb);
+};
+
+Engine::Engine(Services services) : m_state(std::make_unique<State>(std::move(services))) {}
+Engine::~Engine() = default;
+
+void Engine::register_body(std::string_view verb, Body body) {
+  m_state->bodies.insert_or_assign(std::string(verb), std::move(body));
+}
+
+const Session* Engine::session() const {
+  return m_state->context.session ? &*m_state->context.session : nullptr;
+}
+const Services& Engine::services() const {
+  return m_state->context.services;
+}
+
+Result<void> Engine::State::hold_session(const fs::path& folder, bool restore) {
+  if (context.session) return {};
+  if (folder.empty()) {
+    return Error{ErrorCode::usage, "find", "the session", "no session was named",
+                 "give --session DIR"};
+  }
+  WB_TRY_ASSIGN(context.session,
+                Session::open_owner(context.services.file_system, context.services.clock, folder));
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  WB_TRY_ASSIGN(context.settings, settings_from_json(view.opened.payload));
+  next_call = view.verbs.empty() ? 1 : view.verbs.back().n + 1;
+  const auto opened = parse_iso8601(view.opened.t);
+  const auto since_open =
+      opened ? context.services.clock.now() - *opened : std::chrono::system_clock::duration::zero();
+  context.started = context.services.clock.steady_now() -
+                    std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                        std::max(since_open, std::chrono::system_clock::duration::zero()));
+  if (view.status == SessionStatus::closed) {
+    context.session.reset();
+    return Error{ErrorCode::invalid, "write to", folder.string(), "the session is closed",
+                 "read it with `sdpa-wb report`, or open a new one"};
+  }
+  if (restore && view.in_flight() == nullptr && !view.incumbent.empty()) {
+    WB_TRY(restore_context(context));
+  }
+  return {};
+}
+
+Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
+                                        const fs::path& folder) {
+  std::optional<Session> reader;
+  if (!context.session) {
+    if (folder.empty()) {
+      return Error{ErrorCode::usage, "read", "the session", "no session was named",
+                   "give --session DIR"};
+    }
+    WB_TRY_ASSIGN(reader, Session::open_reader(context.services.file_system, folder));
+  }
+  const Session& session = reader ? *reader : *context.session;
+  if (verb.name == "status") return verb_status(session, context.services.clock);
+  if (verb.name == "report") return verb_report(session);
+  return verb_show(session, args);
+}
+
+Result<Json> Engine::State::close_session(const Json& args) {
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
+  const bool won = !view.iterations.empty() && view.incumbent != "" && context.incumbent &&
+                   context.incumbent->variant.manifest.name != context.settings.start_variant;
+  WB_TRY(write_session_report(context));
+  WB_TRY_ASSIGN(const std::string oid,
+                context.session->close({{"reason", args.value("reason", "finished")},
+                                        {"outcome", won ? "improved" : "unchanged"},
+                                        {"recommendation", args.value("recommendation", "")}}));
+  // The report now knows how the session ended; the log and this page agree.
+  WB_TRY(write_session_report(context));
+  const fs::path folder = context.session->folder();
+  return Json{{"session", folder.string()},
+              {"report", (folder / "reports" / "session.md").string()},
+              {"commit", oid}};
+}
+
+Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const Json& args,
+                                     const fs::path& folder) {
+  if (const auto body = bodies.find(verb.name); body != bodies.end()) {
+    return body->second(engine, args, folder);
+  }
+  if (verb.name == "open") return verb_open(context, args, folder);
+  if (verb.name == "doctor") return verb_doctor(context);
+  if (verb.name == "suites") return verb_suites(context, args);
+  if (verb.name == "kernels") return verb_kernels(context, args);
+  if (verb.name == "check") return verb_check(context, args);
+  if (verb.name == "measure") return verb_measure(context, args);
+  if (verb.name == "compare") return verb_compare(context, args);
+  if (verb.session == SessionNeed::reads) return run_reading(verb, args, folder);
+  if (verb.name == "iterate") {
+    if (!context.incumbent) {
+      return Error{ErrorCode::invalid, "iterate in", context.session->folder().string(),
+                   "its baseline never closed", "run `sdpa-wb resume` first"};
+    }
+    return verb_iterate(context, args);
+  }
+  if (verb.name == "note") {
+    WB_TRY_ASSIGN(const std::int64_t seq,
+                  context.log("note", {{"text", args["text"]}, {"iteration", nullptr}}));
+    return Json{{"event", seq}};
+  }
+  if (verb.name == "close") return close_session(args);
+  return Error{ErrorCode::internal, "call the verb", std::string(verb.name), "it has no body here",
+               "the verb is offered by the command line only"};
+}
+
+Result<std::optional<Json>> Engine::State::answered_before(const std::string& request_id,
+                                                           const std::string& verb) {
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  for (const VerbRecord& record : view.verbs) {
+    if (record.request_id != request_id || !record.answer) continue;
+    if (record.verb != verb) {
+      return Error{ErrorCode::usage, "repeat the request", request_id,
+                   fmt::format("it was {}, not {}", record.verb, verb), "use a new request_id"};
+    }
+    return std::optional<Json>(*record.answer);
+  }
+  return std::optional<Json>{};
+}
+
+Result<Json> Engine::State::run_recorded(Engine& engine, const VerbSpec& verb, const Json& args,
+                                         const fs::path& folder,
+                                         const std::optional<std::string>& request_id) {
+  if (request_id) {
+    WB_TRY_ASSIGN(const auto before, answered_before(*request_id, std::string(verb.name)));
+    if (before) return replay_answer(*before);
+  }
+  const std::int64_t n = next_call++;
+  WB_TRY(context.log("verb_called", {{"n", n},
+                                     {"verb", verb.name},
+                                     {"args_sha256", arguments_hash(args)},
+                                     {"args", args},
+                                     {"request_id", request_id ? Json(*request_id) : Json(nullptr)},
+                                     {"caller", in_playbook ? "playbook" : "client"},
+                                     {"dropped_from", replay.take_dropped_from()}}));
+  Result<Json> result = run_body(engine, verb, args, folder);
+  // A stop leaves the call without an answer, so that resume runs it again.
+  if (!result && result.error().code == ErrorCode::canceled) return result;
+  if (verb.name == "close" && result) return result;  // nothing follows session_closed
+  Json answer{{"n", n}};
+  if (result) {
+    answer["result"] = *result;
+  } else {
+    answer["error"] = error_json(result.error());
+  }
+  WB_TRY(context.log("verb_answered", std::move(answer)));
+  return result;
+}
+
+Result<Json> Engine::call(std::string_view name, const Json& args, const fs::path& session,
+                          std::optional<std::string> request_id) {
+  const VerbSpec* verb = find_verb(name);
+  if (verb == nullptr) return unknown_verb(name);
+  WB_TRY_ASSIGN(const Json checked, check_arguments(*verb, args));
+  WB_TRY(m_state->context.check_stop());
+  const bool inside = verb->session == SessionNeed::writes ||
+                      (verb->session == SessionNeed::optional && !session.empty());
+  const bool has_own_body = m_state->bodies.contains(verb->name);
+  if (inside && !has_own_body) WB_TRY(m_state->hold_session(session, true));
+  const bool recorded = inside && !has_own_body && !verb->reads_only;
+  return recorded ? m_state->run_recorded(*this, *verb, checked, session, request_id)
+                  : m_state->run_body(*this, *verb, checked, session);
+}
+
+void Engine::on_opened(std::function<Result<void>()> hook) {
+  m_state->context.on_opened = std::move(hook);
+}
+
+Result<std::int64_t> Engine::resume_session(const fs::path& folder) {
+  Context& context = m_state->context;
+  WB_TRY(m_state->hold_session(folder, false));
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  WB_TRY(context.log("session_resumed", {{"environment_changed", Json::array()}}));
+  const std::int64_t abandoned = view.in_flight() == nullptr ? 0 : 1;
+  const std::int64_t next = view.iterations.empty() ? 0 : view.iterations.back().number + 1;
+  if (const IterationView* open = view.in_flight()) {
+    WB_TRY(close_iteration(context, {.closed = {{"iteration", open->number},
+                                                {"outcome", "abandoned"},
+                                                {"invalidity", nullptr},
+                                                {"message", "in flight when the session stopped"},
+                                                {"speedup", nullptr},
+                                                {"interval", nullptr}},
+                                     .variant_id = "",
+                                     .variant_label = open->opened.payload.value("variant", ""),
+                                     .artifact_id = "",
+                                     .predicted_speedup = {}}));
+  }
+  if (view.incumbent.empty()) {
+    WB_TRY(run_baseline(context, next));
+    return abandoned;
+  }
+  WB_TRY(restore_context(context));
+  return abandoned;
+}
+
+Result<void> Engine::start_playbook(std::string_view path, std::string_view source,
+                                    const Json& args, std::uint64_t seed, bool replan) {
+  State& state = *m_state;
+  WB_TRY_ASSIGN(const SessionView view, state.context.session->view(FoldDepth::full));
+  const Json started{{"path", path},
+                     {"sha256", sha256_hex(source)},
+                     {"args", args},
+                     {"seed", seed},
+                     {"replan", replan}};
+  if (view.playbook && !replan) {
+    for (const char* key : {"sha256", "args", "seed"}) {
+      if (view.playbook->payload.value(key, Json()) == started[key]) continue;
+      return Error{ErrorCode::invalid, "resume the playbook", std::string(path),
+                   fmt::format("its {} changed since the session started",
+                               std::string_view(key) == "sha256" ? "text" : key),
+                   "restore it, or accept the change with --replan"};
+    }
+  }
+  WB_TRY_ASSIGN(state.replay, Replay::from_log(state.context.session->log(), view.verbs, replan));
+  WB_TRY(state.context.log("playbook_started", started));
+  return {};
+}
+
+Result<Json> Engine::playbook_call(std::string_view name, const Json& args) {
+  State& state = *m_state;
+  const VerbSpec* verb = find_verb(name);
+  if (verb == nullptr || !verb->in_playbook) return unknown_verb(name);
+  WB_TRY_ASSIGN(const Json checked, check_arguments(*verb, args));
+  WB_TRY(state.context.check_stop());
+  WB_TRY_ASSIGN(const auto recorded, state.replay.next(name, checked));
+  if (recorded) return replay_answer(*recorded);
+  state.in_playbook = true;
+  Result<Json> result = state.run_recorded(*this, *verb, checked, {}, std::nullopt);
+  state.in_playbook = false;
+  return result;
+}
+
+bool Engine::replaying() const {
+  return m_state->replay.pending();
+}
+
+Result<std::optional<Json>> Engine::recorded_playbook() const {
+  WB_TRY_ASSIGN(const SessionView view, m_state->context.session->view(FoldDepth::full));
+  if (!view.playbook) return std::optional<Json>{};
+  return std::optional<Json>(view.playbook->payload);
+}
+
+Result<void> Engine::pause(std::string_view reason) {
+  Context& context = m_state->context;
+  context.worker.reset();  // closing the wire cancels what runs there
+  if (!context.session) return {};
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  if (view.status == SessionStatus::closed) return {};
+  if (const IterationView* open = view.in_flight()) {
+    WB_TRY(close_iteration(context, {.closed = {{"iteration", open->number},
+                                                {"outcome", "abandoned"},
+                                                {"invalidity", nullptr},
+                                                {"message", std::string(reason)},
+                                                {"speedup", nullptr},
+                                                {"interval", nullptr}},
+                                     .variant_id = "",
+                                     .variant_label = open->opened.payload.value("variant", ""),
+                                     .artifact_id = "",
+                                     .predicted_speedup = {}}));
+  }
+  WB_TRY(context.log("session_paused", {{"reason", reason}}));
+  context.session.reset();
+  return {};
+}
+
+}  // namespace wb

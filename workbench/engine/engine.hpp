@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Engine: owns the order of the stages. Every skin (command line, Lua, Python, tools) calls verbs
+// here; the engine records them, runs them and answers from the log on replay.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/clock.hpp"
+#include "core/files.hpp"
+#include "engine/progress.hpp"
+#include "engine/verb.hpp"
+#include "runner/worker_client.hpp"
+#include "session/session.hpp"
+#include "variant/builder.hpp"
+
+namespace wb {
+
+/// What the engine works with; the command line fills it, tests put fakes in.
+struct Services {
+  FileSystem& file_system;
+  const Clock& clock;
+  SearchPath search_path;
+  fs::path cache_root;
+  fs::path sessions_root = "sessions";
+  std::shared_ptr<const Toolchain> toolchain;
+  BuildOptions build_options;
+  /// Starts a worker and opens its wire. Called when a verb first needs one.
+  std::function<Result<std::unique_ptr<Transport>>()> open_transport;
+  protocol::HelloArgs hello;
+  ProgressSink progress;                              ///< may be empty
+  const std::atomic<bool>* stop_requested = nullptr;  ///< set by SIGTERM, SIGHUP, SIGINT
+  std::string workbench_version;
+};
+
+class Engine {
+ public:
+  explicit Engine(Services services);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Runs one verb. `session` is the folder for verbs that need one; ignored when this engine
+  /// already holds a session. A call inside a session is recorded unless it only reads.
+  /// Errors: those of the verb; usage for unknown verbs and arguments; canceled after a stop.
+  Result<Json> call(std::string_view verb, const Json& args, const fs::path& session = {},
+                    std::optional<std::string> request_id = {});
+
+  /// The body of a verb whose floor is above this one (`run`, `resume`, `playbook_check`).
+  using Body = std::function<Result<Json>(Engine&, const Json& args, const fs::path& session)>;
+  void register_body(std::string_view verb, Body body);
+
+  // For the playbook host (design 4.10, 4.11). All need a session that this engine holds.
+
+  /// Called once, by the next `open`, when the log exists and before the baseline runs.
+  void on_opened(std::function<Result<void>()> hook);
+  /// Opens a session for writing and finishes what a crash left: abandons the iteration in flight,
+  /// runs the baseline again when it never closed. Appends session_resumed. Returns how many
+  /// iterations were abandoned (0 or 1).
+  Result<std::int64_t> resume_session(const fs::path& folder);
+  /// Logs playbook_started and starts recording at call 1; with records in the log, replay begins.
+  /// Errors: invalid (the playbook or its arguments changed and `replan` is false).
+  Result<void> start_playbook(std::string_view path, std::string_view source, const Json& args,
+                              std::uint64_t seed, bool replan);
+  /// A playbook's call: answered from the log while (n, verb, arguments) match, else live. Every
+  /// verb is recorded, reading ones too. Errors: as call(); invalid (mismatch without replan).
+  Result<Json> playbook_call(std::string_view verb, const Json& args);
+  /// True while the playbook's calls are answered from the log.
+  [[nodiscard]] bool replaying() const;
+  /// The playbook_started payload of the held session, for resume.
+  [[nodiscard]] Result<std::optional<Json>> recorded_playbook() const;
+
+  [[nodiscard]] const Session* session() const;
+  [[nodiscard]] const Services& services() const;
+  /// Ends what runs: an open iteration is closed as abandoned, session_paused appended, the lock
+  /// and the worker released.
+  Result<void> pause(std::string_view reason);
+
+ private:
+  struct State;
+  std::unique_ptr<State> m_state;
+};
+
+}  // namespace wb

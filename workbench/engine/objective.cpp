@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "engine/objective.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace wb {
+namespace {
+
+constexpr std::array<std::pair<ObjectiveRule, std::string_view>, 3> k_rule_words{{
+    {ObjectiveRule::geomean_speedup, "geomean_speedup"},
+    {ObjectiveRule::weighted_time, "weighted_time"},
+    {ObjectiveRule::one_problem, "one_problem"},
+}};
+
+/// A problem the candidate does not take stays with the incumbent: exactly 1, no spread.
+Comparison unchanged(double confidence) {
+  Comparison comparison;
+  comparison.speedup = 1.0;
+  comparison.interval = {1.0, 1.0, confidence};
+  comparison.outcome = ComparisonOutcome::same;
+  comparison.reason = "not supported by the candidate: stays with the incumbent";
+  return comparison;
+}
+
+}  // namespace
+
+std::string_view to_string(ObjectiveRule value) {
+  for (const auto& [rule, word] : k_rule_words) {
+    if (rule == value) return word;
+  }
+  return "geomean_speedup";
+}
+
+std::optional<ObjectiveRule> parse_objective_rule(std::string_view word) {
+  for (const auto& [rule, text] : k_rule_words) {
+    if (text == word) return rule;
+  }
+  return std::nullopt;
+}
+
+Json to_json(const Objective& objective) {
+  Json json{{"rule", to_string(objective.rule)},
+            {"plan", to_string(objective.plan)},
+            {"regime", to_string(objective.regime)},
+            {"min_speedup", objective.min_speedup}};
+  if (!objective.problem.empty()) json["problem"] = objective.problem;
+  return json;
+}
+
+Result<Objective> objective_from_json(const Json& json) {
+  ObjectReader reader(json, "the objective");
+  Objective objective;
+  const auto rule = parse_objective_rule(reader.string_or("rule", "geomean_speedup"));
+  const auto plan = parse_plan_kind(reader.string_or("plan", "hot"));
+  const auto regime = parse_regime(reader.string_or("regime", "burst"));
+  if (!rule) reader.fail("rule", "is not a known rule");
+  if (!plan) reader.fail("plan", "is not a known plan");
+  if (!regime) reader.fail("regime", "is not a known regime");
+  objective.min_speedup = reader.real_or("min_speedup", 0);
+  objective.problem = reader.string_or("problem", "");
+  WB_TRY(reader.finish());
+  objective.rule = *rule;
+  objective.plan = *plan;
+  objective.regime = *regime;
+  return objective;
+}
+
+Comparison score(const Objective& objective, std::span<const ProblemScore> scores) {
+  std::vector<Comparison> comparisons;
+  std::vector<double> weights, incumbent_us;
+  double floor_sum = 0, margin_sum = 0, weight_sum = 0;
+  std::int64_t instances = 0, rounds = 0;
+  for (const ProblemScore& item : scores) {
+    if (objective.rule == ObjectiveRule::one_problem &&
+        label(item.problem.problem) != objective.problem) {
+      continue;
+    }
+    Comparison part = item.comparison ? *item.comparison : unchanged(0.99);
+    const double weight = item.problem.weight;
+    if (item.comparison) {
+      instances = instances == 0 ? part.instances : std::min(instances, part.instances);
+      rounds = rounds == 0 ? part.rounds : std::min(rounds, part.rounds);
+      floor_sum += weight * part.noise_floor_frac;
+      margin_sum += weight * item.same_margin_frac;
+    }
+    weight_sum += weight;
+    comparisons.push_back(std::move(part));
+    weights.push_back(weight);
+    incumbent_us.push_back(item.incumbent_us);
+  }
+  Comparison total;
+  total.speedup = std::nan("");
+  total.interval = {std::nan(""), std::nan(""), 0.99};
+  for (const Comparison& part : comparisons) {
+    if (part.speedup > 0 && part.interval.low > 0) continue;
+    total.reason = "no valid samples on every problem: " + part.reason;
+    return total;
+  }
+  if (comparisons.empty()) {
+    total.reason = "no problem to score";
+    return total;
+  }
+  const Aggregate aggregate = objective.rule == ObjectiveRule::weighted_time
+                                  ? weighted_time_speedup(comparisons, incumbent_us, weights)
+                                  : geometric_mean(comparisons, weights);
+  total.speedup = aggregate.value;
+  total.interval = aggregate.interval;
+  total.noise_floor_frac = floor_sum / weight_sum;
+  total.instances = instances;
+  total.rounds = rounds;
+  total.outcome = classify(total.interval, total.noise_floor_frac,
+                           std::max(total.noise_floor_frac, margin_sum / weight_sum));
+  total.reason = fmt::format("{} over {} problem{}", to_string(objective.rule), comparisons.size(),
+                             comparisons.size() == 1 ? "" : "s");
+  return total;
+}
+
+std::optional<std::string> refusal(const Objective& objective, const Comparison& total,
+                                   std::span<const ProblemScore> scores) {
+  if (total.outcome != ComparisonOutcome::faster) {
+    return fmt::format("the objective is {}, not faster", to_string(total.outcome));
+  }
+  if (objective.min_speedup > 0) {
+    for (const ProblemScore& item : scores) {
+      if (!item.comparison) continue;
+      if (!(item.comparison->speedup >= objective.min_speedup)) {
+        return fmt::format("{} is at {:.3f}x, below the guard min_speedup {:.3f}x",
+                           label(item.problem.problem), item.comparison->speedup,
+                           objective.min_speedup);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace wb

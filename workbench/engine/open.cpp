@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// `open`: identity, environment, baseline. And the way back: a context restored from a log.
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <utility>
+
+#include "core/hash.hpp"
+#include "engine/context.hpp"
+
+namespace wb {
+namespace {
+
+template <typename T>
+Json or_null(const Json& args, std::string_view key) {
+  const auto found = args.find(key);
+  return found == args.end() ? Json(nullptr) : Json(found->get<T>());
+}
+
+Json suite_json(const Suite& suite) {
+  Json problems = Json::array();
+  for (const SuiteProblem& member : suite.problems) {
+    problems.push_back({{"problem", to_text(member.problem)},
+                        {"name", member.problem.name},
+                        {"weight", member.weight},
+                        {"held_out", member.held_out}});
+  }
+  return {{"name", suite.name}, {"problems", std::move(problems)}};
+}
+
+/// Session ids count up beside each other: s-0001, s-0002 … in the sessions root.
+Result<fs::path> next_session_folder(const Services& services) {
+  std::int64_t highest = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(services.sessions_root, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() == 6 && name.starts_with("s-")) {
+      highest = std::max<std::int64_t>(highest, std::atoll(name.c_str() + 2));
+    }
+  }
+  return services.sessions_root / fmt::format("s-{:04}", highest + 1);
+}
+
+std::vector<std::string> default_rivals(const Context& context, const std::string& backend) {
+  std::vector<std::string> rivals;
+  for (const auto& entry : context.catalogue.list()) {
+    const bool for_backend = entry.name.starts_with("torch_" + backend);
+    if (for_backend) rivals.push_back(entry.name);
+  }
+  return rivals;
+}
+
+Result<Json> make_identity(Context& context, const Json& args, const fs::path& folder) {
+  WB_TRY_ASSIGN(const Suite suite, suite_from_arguments(context, args));
+  Objective objective;
+  objective.rule = *parse_objective_rule(args.value("objective", "geomean_speedup"));
+  objective.plan = *parse_plan_kind(args.value("plan", "hot"));
+  objective.min_speedup = args.value("min_speedup", 0.0);
+  objective.problem = args.value("objective_problem", "");
+  if (objective.rule == ObjectiveRule::one_problem) {
+    const bool known =
+        std::any_of(suite.problems.begin(), suite.problems.end(),
+                    [&](const auto& m) { return label(m.problem) == objective.problem; });
+    if (!known) {
+      return Error{ErrorCode::usage, "open a session with", "objective one_problem",
+                   fmt::format("\"{}\" is not a problem of the suite", objective.problem),
+                   "give objective_problem one of the suite's problem names"};
+    }
+  }
+  const std::string backend = args.value("backend", "cpu");
+  if (backend != "cpu") {
+    return Error{ErrorCode::usage, "open a session on", "backend " + backend,
+                 "this build runs CPU sessions only", "use --backend cpu"};
+  }
+  WB_TRY(context.catalogue.find(args["start"].get<std::string>()));
+  auto rivals = args.contains("rivals") ? args["rivals"].get<std::vector<std::string>>()
+                                        : default_rivals(context, backend);
+  if (rivals == std::vector<std::string>{"none"}) rivals.clear();
+  for (const std::string& rival : rivals) WB_TRY(context.catalogue.find(rival));
+  return Json{
+      {"session", folder.filename().string()},
+      {"title", args.value("title", fmt::format("{} on suite {}", args["start"].get<std::string>(),
+                                                suite.name))},
+      {"objective", to_json(objective)},
+      {"suite", suite_json(suite)},
+      {"backend", backend},
+      {"start_variant", args["start"]},
+      {"rivals", rivals},
+      {"budget",
+       {{"evaluations", or_null<std::int64_t>(args, "evaluations")},
+        {"wall_s", or_null<double>(args, "wall_s")},
+        {"usd", or_null<double>(args, "usd")}}},
+      {"stop",
+       {{"plateau", or_null<std::int64_t>(args, "plateau")},
+        {"equal_failures", or_null<std::int64_t>(args, "equal_failures")}}},
+      {"rates",
+       {{"compile_cpu_usd_per_hour", or_null<double>(args, "compile_cpu_usd_per_hour")},
+        {"device_usd_per_hour", or_null<double>(args, "device_usd_per_hour")},
+        {"token_usd_per_million", or_null<double>(args, "token_usd_per_million")}}},
+      {"effort", args.value("effort", "standard")},
+      {"workbench_version", context.services.workbench_version},
+      {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
+}
+
+Result<Json> environment_json(Context& context) {
+  auto worker = context.need_worker();
+  if (!worker) {
+    return Error{ErrorCode::environment, "start the worker for", "this session",
+                 worker.error().message, "run `sdpa-wb doctor`"};
+  }
+  WB_TRY_ASSIGN(const CompilerIdentity compiler, context.services.toolchain->identity());
+  const protocol::HelloResult& hello = *context.hello;
+  utsname host{};
+  uname(&host);
+  return Json{{"device", to_json(hello.device)},
+              {"toolchain",
+               {{"compiler", compiler.version},
+                {"path", fs::path(compiler.path).filename().string()},
+                {"target", context.services.build_options.target}}},
+              {"worker",
+               {{"version", hello.worker_version},
+                {"transport", (*worker)->description()},
+                {"isolation", hello.isolation},
+                {"python", hello.python.empty() ? "none" : "present"},
+                {"threads", hello.threads}}},
+              {"call_overhead_us", hello.empty_call_us},
+              {"host", {{"os", std::string(host.sysname)}, {"kernel", std::string(host.release)}}}};
+}
+
+}  // namespace
+
+Result<Json> verb_open(Context& context, const Json& args, const fs::path& given) {
+  if (context.session) {
+    return Error{ErrorCode::usage, "open a session in", given.string(),
+                 "this process already holds one", "close it first"};
+  }
+  fs::path folder = given;
+  if (folder.empty()) {
+    WB_TRY(context.services.file_system.make_directories(context.services.sessions_root));
+    WB_TRY_ASSIGN(folder, next_session_folder(context.services));
+  }
+  WB_TRY_ASSIGN(const Json identity, make_identity(context, args, folder));
+  WB_TRY_ASSIGN(context.settings, settings_from_json(identity));
+  WB_TRY_ASSIGN(const Json environment, environment_json(context));
+  WB_TRY_ASSIGN(context.session, Session::create(context.services.file_system,
+                                                 context.services.clock, folder, identity));
+  context.started = context.services.clock.steady_now();
+  WB_TRY(context.log("environment_recorded", environment));
+  if (auto hook = std::exchange(context.on_opened, nullptr)) WB_TRY(hook());
+  WB_TRY_ASSIGN(Json rows, run_baseline(context, 0));
+  Json rivals = Json::array();
+  for (const Subject& rival : context.rivals) rivals.push_back(rival.label);
+  return Json{{"session", folder.string()},
+              {"incumbent", context.incumbent->label},
+              {"baseline", std::move(rows)},
+              {"rivals", std::move(rivals)}};
+}
+
+Result<void> restore_context(Context& context) {
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  for (const Fact& fact : view.noise_floors) {
+    Json figures = fact.payload;
+    for (const char* key : {"problem", "plan", "subject"}) figures.erase(key);
+    WB_TRY_ASSIGN(const NoiseFloor floor, noise_floor_from_json(figures));
+    context.floors[{fact.payload.value("problem", ""), fact.payload.value("plan", "")}] = floor;
+  }
+  const auto rebuild = [&](const std::string& id) -> Result<Subject> {
+    WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, id));
+    Outcome<Subject> subject = build_subject(context, resolved.first, resolved.second);
+    if (!subject) {
+      return Error{ErrorCode::environment, "build again", id, subject.error().message,
+                   "was the toolchain changed? `sdpa-wb doctor` tells"};
+    }
+    return *std::move(subject);
+  };
+  WB_TRY_ASSIGN(context.incumbent, rebuild(view.incumbent));
+  // A rival serves when its baseline verdicts all passed.
+  context.rivals.clear();
+  for (const std::string& name : context.settings.rivals) {
+    bool judged = false, passed = true;
+    for (const IterationView& iteration : view.iterations) {
+      for (const Fact& verdict : iteration.verdicts) {
+        const std::string subject = verdict.payload.value("subject", "");
+        if (subject.substr(0, subject.find('@')) != name) continue;
+        judged = true;
+        passed = passed && verdict.payload.value("pass", false);
+      }
+    }
+    if (!judged || !passed) continue;
+    WB_TRY_ASSIGN(Subject rival, rebuild(name));
+    rival.label = name;
+    context.rivals.push_back(std::move(rival));
+  }
+  return {};
+}
+
+}  // namespace wb

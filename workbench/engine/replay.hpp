@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Private to engine. Replay (design 4.10): a playbook that runs again from its first line gets the
+// answers of the log while its calls match, and runs live from the first that has none.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "session/log.hpp"
+#include "session/view.hpp"
+
+namespace wb {
+
+/// SHA-256 of the canonical text of checked arguments.
+std::string arguments_hash(const Json& args);
+
+/// A recorded answer as the caller sees it: the result, or the error it was.
+Result<Json> replay_answer(const Json& answer);
+
+class Replay {
+ public:
+  Replay() = default;
+  /// Keeps the answered calls of the playbook, in order, without those that a later --replan
+  /// dropped. A call without an answer was in flight and runs again.
+  static Result<Replay> from_log(const EventLog& log, const std::vector<VerbRecord>& records,
+                                 bool replan);
+
+  /// The recorded answer of the playbook's next call, or nothing when it must run live.
+  /// Errors: invalid (the call differs from the recorded one and replan is off).
+  Result<std::optional<Json>> next(std::string_view verb, const Json& checked_args);
+
+  /// True while recorded answers remain: what the playbook prints now was logged before.
+  [[nodiscard]] bool pending() const { return m_next < m_records.size(); }
+
+  /// For the event of the next live call: from which n on the old plan was dropped, else null.
+  Json take_dropped_from();
+
+ private:
+  std::vector<VerbRecord> m_records;
+  std::size_t m_next = 0;
+  bool m_replan = false;
+  std::optional<std::int64_t> m_dropped_from;
+};
+
+}  // namespace wb

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// From an id to something that can be loaded: resolve, complete the configuration, build, store.
+#include <fmt/format.h>
+
+#include "core/hash.hpp"
+#include "engine/context.hpp"
+
+namespace wb {
+namespace {
+
+Configuration configuration_of(const Json& json) {
+  Configuration configuration;
+  if (!json.is_object()) return configuration;
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_number_integer()) configuration[name] = value.get<std::int64_t>();
+  }
+  return configuration;
+}
+
+/// variant_built of this session whose subject label or variant label is `id`.
+const Json* find_built(const SessionView& view, std::string_view id) {
+  const Json* found = nullptr;
+  for (const IterationView& iteration : view.iterations) {
+    for (const Fact& built : iteration.built) {
+      if (built.payload.value("outcome", "") != "built") continue;
+      const std::string subject = built.payload.value("subject", "");
+      const std::string name = subject.substr(0, subject.find('@'));
+      const std::string variant_label =
+          name + "@" + short_hash(built.payload.value("variant_id", ""));
+      if (subject == id || variant_label == id) found = &built.payload;
+    }
+  }
+  return found;
+}
+
+Failure from_error(Invalidity invalidity, const Error& error) {
+  return Failure{invalidity, error.message(), ""};
+}
+
+}  // namespace
+
+Result<std::pair<Variant, Configuration>> resolve_variant(Context& context, std::string_view id) {
+  if (id.find('@') == std::string_view::npos) {
+    WB_TRY_ASSIGN(Variant variant, context.catalogue.find(id));
+    return std::pair{std::move(variant), Configuration{}};
+  }
+  if (!context.session) {
+    return Error{ErrorCode::not_found, "find the variant", std::string(id),
+                 "labels with @ are known inside a session only",
+                 "name a kernel (see `sdpa-wb kernels`) or give --session DIR"};
+  }
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  const Json* built = find_built(view, id);
+  if (built == nullptr) {
+    return Error{ErrorCode::not_found, "find the variant", std::string(id),
+                 "no iteration of this session built it", "`sdpa-wb report` lists the variants"};
+  }
+  const std::string subject = built->value("subject", "");
+  WB_TRY_ASSIGN(auto files, context.session->load_variant_files(built->value("variant_id", "")));
+  WB_TRY_ASSIGN(Variant variant,
+                variant_from_files(subject.substr(0, subject.find('@')), std::move(files)));
+  return std::pair{std::move(variant), configuration_of(built->value("configuration", Json()))};
+}
+
+Outcome<Subject> build_subject(Context& context, const Variant& variant,
+                               const Configuration& given) {
+  Subject subject;
+  subject.variant = variant;
+  auto completed = complete_configuration(variant.manifest, given);
+  if (!completed) return from_error(Invalidity::constraints, completed.error());
+  subject.configuration = *std::move(completed);
+  auto violated = violated_restriction(variant.manifest, subject.configuration, nullptr);
+  if (violated && *violated) {
+    return Failure{Invalidity::constraints,
+                   fmt::format("the restriction \"{}\" does not hold for {}", **violated,
+                               to_text(subject.configuration)),
+                   ""};
+  }
+  const Toolchain* toolchain =
+      variant.manifest.backend == Backend::python ? nullptr : context.services.toolchain.get();
+  if (variant.manifest.backend == Backend::cuda) {
+    return Failure{Invalidity::environment, "this build of the workbench has no CUDA toolchain",
+                   ""};
+  }
+  auto artifact = context.cache.build(variant, subject.configuration,
+                                      context.services.build_options, toolchain);
+  if (!artifact) return std::move(artifact).error();
+  subject.artifact = *std::move(artifact);
+  subject.label = variant.manifest.name + "@" + short_hash(subject.artifact.id);
+  return subject;
+}
+
+Outcome<Subject> build_and_log(Context& context, const Variant& variant,
+                               const Configuration& configuration) {
+  Outcome<Subject> subject = build_subject(context, variant, configuration);
+  Json event{{"iteration", context.iteration},
+             {"variant_id", variant.id},
+             {"message", ""},
+             {"configuration", to_json(configuration)},
+             {"log_blob", nullptr}};
+  const auto keep_output = [&](const std::string& output) {
+    if (output.empty() || !context.session) return;
+    if (auto blob = context.session->put_blob(output)) event["log_blob"] = *blob;
+  };
+  BuildRecord record;
+  if (subject) {
+    record = subject->artifact.record;
+    event["subject"] = subject->label;
+    event["artifact_id"] = subject->artifact.id;
+    event["configuration"] = to_json(subject->configuration);
+    event["outcome"] = "built";
+    keep_output(record.log);
+  } else {
+    event["subject"] = label(variant);
+    event["artifact_id"] = "";
+    event["outcome"] = to_string(subject.error().invalidity);
+    event["message"] = subject.error().message;
+    keep_output(subject.error().untrusted_output);
+  }
+  event["cached"] = record.cached;
+  event["compiler"] = record.compiler;
+  event["wall_s"] = record.wall_s;
+  event["cpu_s"] = record.cpu_s;
+  const auto to_failure = [](const Error& error) {
+    return Failure{Invalidity::environment, error.message(), ""};
+  };
+  if (context.session) {
+    if (auto stored = context.session->store_variant(variant.id, variant.files); !stored) {
+      return to_failure(stored.error());
+    }
+  }
+  if (auto logged = context.log("variant_built", event); !logged) return to_failure(logged.error());
+  if (auto debited = context.debit_compile(record, event["subject"].get<std::string>()); !debited) {
+    return to_failure(debited.error());
+  }
+  return subject;
+}
+
+std::optional<std::string> not_supported(const Subject& subject, const Problem& problem) {
+  if (auto reason = unsupported_reason(subject.variant.manifest, problem)) return reason;
+  auto violated = violated_restriction(subject.variant.manifest, subject.configuration, &problem);
+  if (!violated) return violated.error().message();
+  if (*violated) return fmt::format("the restriction \"{}\" does not hold", **violated);
+  return std::nullopt;
+}
+
+std::vector<Problem> edge_problems(const Manifest& manifest, const Suite& suite) {
+  struct Shape {
+    std::int64_t hq, hkv, sq, skv;
+    Causal causal;
+    MaskKind mask;
+    Layout layout;
+  };
+  static constexpr Shape k_shapes[] = {
+      {2, 2, 1, 67, Causal::none, MaskKind::none, Layout::bhsd},
+      {4, 2, 67, 67, Causal::top_left, MaskKind::none, Layout::bhsd},
+      {2, 2, 130, 67, Causal::bottom_right, MaskKind::none, Layout::bhsd},  // rows with no key
+      {2, 1, 33, 129, Causal::none, MaskKind::boolean, Layout::bshd},
+      {2, 2, 65, 65, Causal::none, MaskKind::additive, Layout::bhsd},
+  };
+  std::vector<Problem> problems;
+  std::set<std::string> seen;
+  for (const SuiteProblem& member : suite.problems) {
+    for (const Shape& shape : k_shapes) {
+      Problem problem = member.problem;
+      problem.name.clear();
+      problem.scale.reset();
+      problem.B = 2;
+      problem.Hq = shape.hq;
+      problem.Hkv = shape.hkv;
+      problem.Sq = shape.sq;
+      problem.Skv = shape.skv;
+      problem.causal = shape.causal;
+      problem.mask = shape.mask;
+      problem.keep_frac = shape.mask == MaskKind::boolean ? 0.7 : 1.0;
+      problem.layout = shape.layout;
+      if (unsupported_reason(manifest, problem)) {
+        // Fall back to the plain form of the same sizes, so that odd sizes are always judged.
+        problem.Hkv = problem.Hq;
+        problem.causal = Causal::none;
+        problem.mask = MaskKind::none;
+        problem.keep_frac = 1.0;
+        problem.layout = member.problem.layout;
+      }
+      if (unsupported_reason(manifest, problem)) continue;
+      if (seen.insert(to_text(problem)).second) problems.push_back(problem);
+    }
+  }
+  return problems;
+}
+
+}  // namespace wb

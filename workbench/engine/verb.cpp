@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#include "engine/verb.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "variant/variant.hpp"
+
+namespace wb {
+namespace {
+
+constexpr std::array<std::pair<ArgumentKind, std::string_view>, 10> k_kind_words{{
+    {ArgumentKind::string, "string"},
+    {ArgumentKind::text, "text"},
+    {ArgumentKind::enumeration, "enum"},
+    {ArgumentKind::integer, "int"},
+    {ArgumentKind::real, "real"},
+    {ArgumentKind::boolean, "bool"},
+    {ArgumentKind::id, "id"},
+    {ArgumentKind::id_list, "id_list"},
+    {ArgumentKind::configuration, "configuration"},
+    {ArgumentKind::file_map, "file_map"},
+}};
+
+constexpr std::size_t k_max_string_bytes = 4096;
+constexpr std::size_t k_max_text_bytes = 1u << 20;
+
+/// Why the value does not fit the argument, or empty.
+std::string misfit_of_number(const ArgumentSpec& spec, double value) {
+  if (!std::isfinite(value)) return "is not a finite number";
+  const bool bounded = spec.min != 0 || spec.max != 0;
+  if (bounded && !(value >= spec.min && value <= spec.max)) {
+    return fmt::format("is {}, but must lie between {} and {}{}{}", value, spec.min, spec.max,
+                       spec.unit.empty() ? "" : " ", spec.unit);
+  }
+  return {};
+}
+
+std::string misfit_of_string(const ArgumentSpec& spec, const Json& value) {
+  if (!value.is_string()) return fmt::format("must be a string, not {}", value.type_name());
+  const auto& text = value.get_ref<const std::string&>();
+  if (text.find('\0') != std::string::npos) return "holds a NUL byte";
+  const bool is_text = spec.kind == ArgumentKind::text;
+  if (text.size() > (is_text ? k_max_text_bytes : k_max_string_bytes)) {
+    return fmt::format("is {} bytes long; at most {} are taken", text.size(),
+                       is_text ? k_max_text_bytes : k_max_string_bytes);
+  }
+  if (!is_text && text.find('\n') != std::string::npos) return "holds a line break";
+  return {};
+}
+
+std::string misfit_of_map(const ArgumentSpec& spec, const Json& value) {
+  // An empty Lua table or JSON array arrives where a map is meant: take it as the empty map.
+  if (value.is_array() && value.empty()) return {};
+  if (!value.is_object()) return fmt::format("must be a map, not {}", value.type_name());
+  for (const auto& [key, item] : value.items()) {
+    if (spec.kind == ArgumentKind::configuration && !item.is_number_integer()) {
+      return fmt::format("gives \"{}\" a value that is not an integer", key);
+    }
+    if (spec.kind == ArgumentKind::file_map &&
+        (!item.is_string() || item.get_ref<const std::string&>().size() > k_max_text_bytes)) {
+      return fmt::format("gives file \"{}\" a value that is not text of at most 1 MiB", key);
+    }
+  }
+  return {};
+}
+
+std::string misfit(const ArgumentSpec& spec, const Json& value) {
+  switch (spec.kind) {
+    case ArgumentKind::string:
+    case ArgumentKind::text:
+    case ArgumentKind::id:
+      return misfit_of_string(spec, value);
+    case ArgumentKind::enumeration: {
+      if (!value.is_string()) return fmt::format("must be a word, not {}", value.type_name());
+      std::vector<std::string> words(spec.choices.begin(), spec.choices.end());
+      const auto& word = value.get_ref<const std::string&>();
+      for (const auto& choice : words) {
+        if (choice == word) return {};
+      }
+      const std::string near = did_you_mean(word, words);
+      return fmt::format("is \"{}\"; it must be one of {}{}", word, fmt::join(words, ", "),
+                         near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
+    }
+    case ArgumentKind::integer:
+      if (value.is_number_float() && value.get<double>() == std::floor(value.get<double>())) {
+        return misfit_of_number(spec, value.get<double>());  // Lua and JSON tools may say 3.0
+      }
+      if (!value.is_number_integer()) {
+        return fmt::format("must be an integer, not {}", value.type_name());
+      }
+      return misfit_of_number(spec, value.get<double>());
+    case ArgumentKind::real:
+      if (!value.is_number()) return fmt::format("must be a number, not {}", value.type_name());
+      return misfit_of_number(spec, value.get<double>());
+    case ArgumentKind::boolean:
+      return value.is_boolean() ? std::string{}
+                                : fmt::format("must be true or false, not {}", value.type_name());
+    case ArgumentKind::id_list:
+      if (value.is_object() && value.empty()) return {};
+      if (!value.is_array()) return fmt::format("must be a list, not {}", value.type_name());
+      for (const auto& item : value) {
+        if (auto fault = misfit_of_string(spec, item); !fault.empty()) return "item " + fault;
+      }
+      return {};
+    case ArgumentKind::configuration:
+    case ArgumentKind::file_map:
+      return misfit_of_map(spec, value);
+  }
+  return "has a kind that is not known";
+}
+
+Error usage(const VerbSpec& verb, std::string cause, std::string next) {
+  return Error{ErrorCode::usage, "read the arguments of", std::string(verb.name), std::move(cause),
+               std::move(next)};
+}
+
+std::string_view session_word(SessionNeed need) {
+  switch (need) {
+    case SessionNeed::none:
+      return "none";
+    case SessionNeed::creates:
+      return "creates";
+    case SessionNeed::reads:
+      return "reads";
+    case SessionNeed::writes:
+      return "writes";
+    case SessionNeed::optional:
+      return "optional";
+  }
+  return "none";
+}
+
+}  // namespace
+
+std::string_view to_string(ArgumentKind value) {
+  for (const auto& [kind, word] : k_kind_words) {
+    if (kind == value) return word;
+  }
+  return "string";
+}
+
+const VerbSpec* find_verb(std::string_view name) {
+  for (const auto& verb : verb_table()) {
+    if (verb.name == name) return &verb;
+  }
+  return nullptr;
+}
+
+Result<Json> check_arguments(const VerbSpec& verb, const Json& args) {
+  if (!(args.is_object() || args.is_null() || (args.is_array() && args.empty()))) {
+    return usage(verb, fmt::format("arguments must be a map, not {}", args.type_name()),
+                 "pass named arguments");
+  }
+  Json checked = Json::object();
+  std::vector<std::string> names;
+  for (const auto& spec : verb.arguments) names.emplace_back(spec.name);
+  for (const auto& [key, value] : args.items()) {
+    const ArgumentSpec* spec = nullptr;
+    for (const auto& candidate : verb.arguments) {
+      if (candidate.name == key) spec = &candidate;
+    }
+    if (spec == nullptr) {
+      const std::string near = did_you_mean(key, names);
+      return usage(verb, fmt::format("there is no argument \"{}\"", key),
+                   near.empty() ? fmt::format("it takes: {}", fmt::join(names, ", "))
+                                : fmt::format("did you mean {}?", near));
+    }
+    if (value.is_null()) continue;  // the same as absent: tools with strict schemas send null
+    if (auto fault = misfit(*spec, value); !fault.empty()) {
+      return usage(verb, fmt::format("argument \"{}\" {}", key, fault), std::string(spec->doc));
+    }
+    if (spec->kind == ArgumentKind::integer && value.is_number_float()) {
+      checked[key] = static_cast<std::int64_t>(value.get<double>());
+    } else if (value.is_array() && value.empty() &&
+               (spec->kind == ArgumentKind::configuration ||
+                spec->kind == ArgumentKind::file_map)) {
+      checked[key] = Json::object();
+    } else if (value.is_object() && value.empty() && spec->kind == ArgumentKind::id_list) {
+      checked[key] = Json::array();
+    } else {
+      checked[key] = value;
+    }
+  }
+  for (const auto& spec : verb.arguments) {
+    if (spec.required && !checked.contains(spec.name)) {
+      return usage(verb, fmt::format("argument \"{}\" is missing", spec.name),
+                   fmt::format("{}: {}", spec.name, spec.doc));
+    }
+  }
+  return checked;
+}
+
+Json verb_table_json() {
+  Json table = Json::array();
+  for (const auto& verb : verb_table()) {
+    Json arguments = Json::array();
+    for (const auto& spec : verb.arguments) {
+      Json argument{{"name", spec.name},
+                    {"kind", to_string(spec.kind)},
+                    {"doc", spec.doc},
+                    {"required", spec.required}};
+      if (!spec.unit.empty()) argument["unit"] = spec.unit;
+      if (!spec.choices.empty()) argument["choices"] = spec.choices;
+      if (spec.min != 0 || spec.max != 0) {
+        argument["min"] = spec.min;
+        argument["max"] = spec.max;
+      }
+      arguments.push_back(std::move(argument));
+    }
+    Json result = Json::object();
+    for (const auto& [field, meaning] : verb.result) result[std::string(field)] = meaning;
+    table.push_back({{"name", verb.name},
+                     {"doc", verb.doc},
+                     {"arguments", std::move(arguments)},
+                     {"result", std::move(result)},
+                     {"session", session_word(verb.session)},
+                     {"long", verb.is_long},
+                     {"reads_only", verb.reads_only},
+                     {"destructive", verb.destructive},
+                     {"in_playbook", verb.in_playbook}});
+  }
+  return table;
+}
+
+}  // namespace wb

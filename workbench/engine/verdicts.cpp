@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// The correctness stage: one fresh subject process, judged on every problem before it is timed.
+#include <fmt/format.h>
+
+#include "engine/context.hpp"
+
+namespace wb {
+namespace {
+
+Json run_json(Draw draw, const protocol::RunResult& run) {
+  static constexpr std::string_view k_draw_words[] = {"normal", "large", "edge"};
+  const BudgetUse& worst = run.verdict.worst;
+  return {{"draw", k_draw_words[static_cast<int>(draw)]},
+          {"seed", run.seed},
+          {"pass", run.verdict.pass},
+          {"reason", run.verdict.reason},
+          {"worst",
+           {{"rule", worst.rule},
+            {"error", worst.error},
+            {"budget", worst.budget},
+            {"share", worst.share},
+            {"row", worst.row},
+            {"column", worst.column},
+            {"b", worst.block.b},
+            {"h", worst.block.h},
+            {"got", worst.got},
+            {"want", worst.want}}},
+          {"blocks_judged", run.verdict.blocks_judged},
+          {"blocks_total", run.verdict.blocks_total},
+          {"lse_judged", run.lse_judged}};
+}
+
+/// Fills the judgement from the worker's answer and returns the runs for the log.
+Json read_verdict(const Outcome<protocol::VerdictResult>& verdict, Judgement& judgement) {
+  Json runs = Json::array();
+  if (!verdict) {
+    judgement.invalidity = verdict.error().invalidity;
+    judgement.message = verdict.error().message;
+    return runs;
+  }
+  for (const auto& [draw, run] : verdict->runs) {
+    runs.push_back(run_json(draw, run));
+    const double share = run.verdict.worst.share;
+    // Written so that NaN wins: a NaN share must not hide behind an earlier small one.
+    if (!(share <= judgement.worst_share)) judgement.worst_share = share;
+    if (!run.verdict.pass) judgement.message = run.verdict.reason;
+  }
+  if (!verdict->pass) judgement.invalidity = Invalidity::correctness;
+  return runs;
+}
+
+}  // namespace
+
+Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
+                                             const std::vector<Problem>& problems) {
+  std::vector<Judgement> judgements;
+  std::optional<std::int64_t> handle;
+  const auto fail_load = [&](const Failure& failure) {
+    Judgement judgement;
+    judgement.invalidity = failure.invalidity;
+    judgement.message = failure.message;
+    return judgement;
+  };
+  std::int64_t done = 0;
+  for (const Problem& problem : problems) {
+    WB_TRY(context.check_stop());
+    context.report_progress({.stage = "verdict",
+                             .what = subject.label + " on " + label(problem),
+                             .done = done++,
+                             .total = static_cast<std::int64_t>(problems.size())});
+    Judgement judgement;
+    judgement.problem = problem;
+    if (auto reason = not_supported(subject, problem)) {
+      judgement.supported = false;
+      judgement.message = *reason;
+      judgements.push_back(std::move(judgement));
+      continue;
+    }
+    auto worker = context.need_worker();
+    Json runs = Json::array();
+    if (!worker) {
+      judgement = fail_load(worker.error());
+    } else {
+      if (!handle) {
+        auto loaded = (*worker)->load(subject.variant, subject.artifact);
+        if (loaded) {
+          handle = loaded->handle;
+        } else {
+          judgement = fail_load(loaded.error());
+        }
+      }
+      if (handle) {
+        protocol::VerdictArgs args;
+        args.handle = *handle;
+        args.problem = problem;
+        args.want_lse = subject.variant.manifest.backend != Backend::python;
+        runs = read_verdict((*worker)->verdict(args), judgement);
+      }
+    }
+    judgement.problem = problem;
+    WB_TRY_ASSIGN(judgement.event,
+                  context.log("verdict_given",
+                              {{"iteration", context.iteration},
+                               {"subject", subject.label},
+                               {"problem", to_text(problem)},
+                               {"pass", !judgement.invalidity.has_value()},
+                               {"outcome", judgement.invalidity ? to_string(*judgement.invalidity)
+                                                                : std::string_view("pass")},
+                               {"message", judgement.message},
+                               {"runs", std::move(runs)}}));
+    const bool failed = judgement.invalidity.has_value();
+    judgements.push_back(std::move(judgement));
+    if (failed) break;  // wrong stops here and is never timed
+  }
+  if (handle && context.worker && context.worker->alive()) {
+    // A subject that already died has no process left to unload; either way it is gone afterwards.
+    (void)context.worker->unload(*handle);
+  }
+  return judgements;
+}
+
+std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements) {
+  for (const Judgement& judgement : judgements) {
+    if (judgement.invalidity) return judgement;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wb

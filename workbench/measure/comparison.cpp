@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "measure/hierarchy.hpp"
+#include "measure/statistics.hpp"
+
+namespace wb {
+namespace {
+
+double half_log(const Interval& interval) {
+  return 0.5 * std::log(interval.high / interval.low);
+}
+
+bool is_exact(const Comparison& comparison) {
+  return comparison.interval.low == comparison.interval.high;
+}
+
+bool has_floor(const CompareOptions& options) {
+  return options.between_instance_floor_frac && *options.between_instance_floor_frac >= 0;
+}
+
+struct Pairs {
+  hierarchy::CellLogs logs;          ///< ln(rival / candidate), pass by pass
+  std::size_t all = 0, foreign = 0;  ///< rounds that both measured; those left out of them
+};
+
+/// Wherever both were timed in the same ABBA round: first passes with first passes, second with
+/// second. A round with foreign load on either side is left out whole.
+Pairs pair_up(std::span<const Turn> candidate, std::span<const Turn> rival) {
+  const auto candidate_logs = hierarchy::cell_logs(candidate);
+  const auto rival_logs = hierarchy::cell_logs(rival);
+  auto foreign = hierarchy::foreign_cells(candidate);
+  foreign.merge(hierarchy::foreign_cells(rival));
+  Pairs pairs;
+  pairs.all = pairs.foreign = foreign.size();
+  for (const auto& [cell, passes] : rival_logs) {
+    const auto found = candidate_logs.find(cell);
+    if (found == candidate_logs.end() || foreign.contains(cell)) continue;
+    ++pairs.all;
+    const std::size_t count = std::min(passes.size(), found->second.size());
+    for (std::size_t p = 0; p < count; ++p) {
+      pairs.logs[cell].push_back(passes[p] - found->second[p]);
+    }
+  }
+  return pairs;
+}
+
+/// Bootstrap standard error of ln(speedup) from the spread of instances.
+double error_between(std::span<const hierarchy::Cluster> clusters, const CompareOptions& options) {
+  return hierarchy::small_count_factor(clusters.size()) *
+         hierarchy::bootstrap_error(clusters, hierarchy::Level::instances, options.resamples,
+                                    options.seed);
+}
+
+/// The same from the spread of rounds inside the instances.
+double error_within(std::span<const hierarchy::Cluster> clusters, const CompareOptions& options) {
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (const auto& cluster : clusters) fewest = std::min(fewest, cluster.rounds());
+  return hierarchy::small_count_factor(static_cast<std::size_t>(fewest)) *
+         hierarchy::bootstrap_error(clusters, hierarchy::Level::rounds, options.resamples,
+                                    options.seed);
+}
+
+/// Half-width of ln(speedup), by the three cases of the header; k_unknown for one process alone.
+double half_width(std::span<const hierarchy::Cluster> clusters, const CompareOptions& options) {
+  const auto instances = static_cast<double>(clusters.size());
+  const bool enough = static_cast<std::int64_t>(clusters.size()) >= options.min_instances;
+  const double probability = 0.5 + options.confidence / 2;
+  if (clusters.size() > 1 && (enough || !has_floor(options))) {
+    return student_t_quantile(probability, instances - 1) * error_between(clusters, options);
+  }
+  if (!has_floor(options)) return k_unknown;
+  double error = error_within(clusters, options);
+  if (clusters.size() > 1) error = std::max(error, error_between(clusters, options));
+  const double repeat =
+      student_t_quantile(probability, std::numeric_limits<double>::infinity()) * error;
+  const double between = std::log1p(*options.between_instance_floor_frac);
+  return std::sqrt(repeat * repeat + between * between / instances);
+}
+
+double same_margin(const CompareOptions& options) {
+  if (!has_floor(options)) return options.noise_floor_frac;
+  return std::max(options.noise_floor_frac, *options.between_instance_floor_frac);
+}
+
+std::string explain(const Comparison& result, const CompareOptions& options) {
+  const std::string interval =
+      fmt::format("{:.0f} % interval {:.3f} to {:.3f}", 100 * result.interval.confidence,
+                  result.interval.low, result.interval.high);
+  const std::string floor = fmt::format("{:.2f} %", 100 * result.noise_floor_frac);
+  std::string words;
+  switch (result.outcome) {
+    case ComparisonOutcome::faster:
+      words = fmt::format("{} lies above 1 + noise floor ({})", interval, floor);
+      break;
+    case ComparisonOutcome::slower:
+      words = fmt::format("{} lies below 1 - noise floor ({})", interval, floor);
+      break;
+    case ComparisonOutcome::same:
+      words = fmt::format("{} holds 1 and stays within {:.2f} % of it", interval,
+                          100 * same_margin(options));
+      break;
+    case ComparisonOutcome::ambiguous:
+      words = fmt::format("{} does not clear 1 ± noise floor ({})", interval, floor);
+      break;
+  }
+  if (result.instances < options.min_instances && has_floor(options)) {
+    words += fmt::format(
+        "; {} process{} per side, so what two processes of the same code differ "
+        "by ({:.2f} %) is in the interval",
+        result.instances, result.instances == 1 ? "" : "es",
+        100 * *options.between_instance_floor_frac);
+  }
+  return words;
+}
+
+void check(std::size_t comparisons, std::size_t others, std::span<const double> weights) {
+  const bool positive = std::all_of(weights.begin(), weights.end(),
+                                    [](double w) { return w > 0 && std::isfinite(w); });
+  if (comparisons == 0 || comparisons != others || comparisons != weights.size() || !positive) {
+    throw std::invalid_argument("an aggregate needs one positive weight per comparison");
+  }
+}
+
+/// How many instances all comparisons share, leaving exact ones aside; 0 when they differ, when
+/// there are fewer than k_min_instances, or when one lacks its instances' figures.
+std::size_t common_instances(std::span<const Comparison> comparisons) {
+  std::size_t common = 0;
+  for (const Comparison& comparison : comparisons) {
+    if (is_exact(comparison)) continue;
+    const std::size_t count = comparison.instance_log_speedups.size();
+    if (count < static_cast<std::size_t>(k_min_instances)) return 0;
+    if (common != 0 && common != count) return 0;
+    common = count;
+  }
+  return common;
+}
+
+double half_of_shared_instances(std::span<const Comparison> comparisons,
+                                std::span<const double> shares, std::size_t instances,
+                                double confidence) {
+  std::vector<double> means(instances, 0.0);
+  for (std::size_t p = 0; p < comparisons.size(); ++p) {
+    if (is_exact(comparisons[p])) continue;
+    for (std::size_t i = 0; i < instances; ++i) {
+      means[i] += shares[p] * comparisons[p].instance_log_speedups[i];
+    }
+  }
+  return student_t_quantile(0.5 + confidence / 2, static_cast<double>(instances - 1)) *
+         hierarchy::standard_deviation(means) / std::sqrt(static_cast<double>(instances));
+}
+
+}  // namespace
+
+ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
+                           double same_margin_frac) {
+  if (!is_valid(interval)) return ComparisonOutcome::ambiguous;
+  if (interval.low > 1 + noise_floor_frac) return ComparisonOutcome::faster;
+  if (interval.high < 1 - noise_floor_frac) return ComparisonOutcome::slower;
+  if (interval.low <= 1 && interval.high >= 1 && interval.low >= 1 - same_margin_frac &&
+      interval.high <= 1 + same_margin_frac) {
+    return ComparisonOutcome::same;
+  }
+  return ComparisonOutcome::ambiguous;
+}
+
+Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
+                   const CompareOptions& options) {
+  if (!(options.confidence > 0 && options.confidence < 1) || options.resamples < 2) {
+    throw std::invalid_argument("compare: confidence outside (0, 1) or fewer than 2 resamples");
+  }
+  Comparison result;
+  result.candidate = candidate.empty() ? "" : candidate.front().subject;
+  result.rival = rival.empty() ? "" : rival.front().subject;
+  result.speedup = k_unknown;
+  result.interval = {k_unknown, k_unknown, options.confidence};
+  result.noise_floor_frac = options.noise_floor_frac;
+  for (const auto& side : {candidate, rival}) {
+    if (const auto fault = hierarchy::unusable(side)) {
+      result.reason = *fault;
+      return result;
+    }
+  }
+  const Pairs pairs = pair_up(candidate, rival);
+  if (hierarchy::too_much_foreign(pairs.foreign, pairs.all)) {
+    result.reason =
+        fmt::format("foreign load in {} of {} rounds (environment)", pairs.foreign, pairs.all);
+    return result;
+  }
+  const auto clusters = hierarchy::clusters(pairs.logs);
+  if (clusters.empty()) {
+    result.reason = "no turns of both in the same instance, placement and round";
+    return result;
+  }
+  for (const auto& cluster : clusters) result.rounds += cluster.rounds();
+  result.instances = static_cast<std::int64_t>(clusters.size());
+  result.instance_log_speedups = hierarchy::centers(clusters);
+  const double center = hierarchy::mean(result.instance_log_speedups);
+  const double half = half_width(clusters, options);
+  result.speedup = std::exp(center);
+  result.interval.low = std::exp(center - half);
+  result.interval.high = std::exp(center + half);
+  if (!is_valid(result.interval)) {
+    result.interval = {k_unknown, k_unknown, options.confidence};
+    result.reason =
+        "one process per side and no measured noise floor: how far two processes of "
+        "the same code differ is not known";
+    return result;
+  }
+  result.outcome = classify(result.interval, options.noise_floor_frac, same_margin(options));
+  result.reason = explain(result, options);
+  if (pairs.foreign > 0) {
+    result.reason +=
+        fmt::format("; {} of {} rounds left out for foreign load", pairs.foreign, pairs.all);
+  }
+  return result;
+}
+
+double resolution_frac(const Comparison& comparison) {
+  if (!is_valid(comparison.interval)) return k_unknown;
+  return (1 + comparison.noise_floor_frac) * std::exp(half_log(comparison.interval)) - 1;
+}
+
+CompareOptions compare_options(const NoiseFloor& floor, std::uint64_t seed) {
+  CompareOptions options;
+  options.seed = seed;
+  options.noise_floor_frac = floor.floor_frac;
+  if (std::isfinite(floor.between_instance_frac)) {
+    options.between_instance_floor_frac = floor.between_instance_frac;
+  }
+  return options;
+}
+
+Comparison combine_regimes(const Comparison& burst, const Comparison& sustained) {
+  Comparison result = burst;
+  const bool opposed =
+      (burst.speedup > 1 && sustained.speedup < 1) || (burst.speedup < 1 && sustained.speedup > 1);
+  const bool has_same =
+      burst.outcome == ComparisonOutcome::same || sustained.outcome == ComparisonOutcome::same;
+  if (!(sustained.speedup > 0)) {
+    result.outcome = ComparisonOutcome::ambiguous;
+    result.reason = "no valid figure in the sustained regime: " + sustained.reason;
+  } else if (opposed && !has_same) {
+    result.outcome = ComparisonOutcome::ambiguous;
+    result.reason = fmt::format("burst ({:.3f}x) and sustained ({:.3f}x) point opposite ways",
+                                burst.speedup, sustained.speedup);
+    result.interval.low = std::min(burst.interval.low, sustained.interval.low);
+    result.interval.high = std::max(burst.interval.high, sustained.interval.high);
+  } else {
+    result.reason +=
+        fmt::format("; sustained: {} ({:.3f}x)", to_string(sustained.outcome), sustained.speedup);
+  }
+  return result;
+}
+
+Aggregate geometric_mean(std::span<const Comparison> comparisons, std::span<const double> weights) {
+  check(comparisons.size(), comparisons.size(), weights);
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const double confidence = comparisons.front().interval.confidence;
+  std::vector<double> shares;
+  double center = 0, half = 0;
+  for (std::size_t p = 0; p < comparisons.size(); ++p) {
+    shares.push_back(weights[p] / total);
+    center += shares[p] * std::log(comparisons[p].speedup);
+    half += shares[p] *
+            (is_valid(comparisons[p].interval) ? half_log(comparisons[p].interval) : k_unknown);
+  }
+  const std::size_t instances = common_instances(comparisons);
+  if (instances > 0 && std::isfinite(half)) {
+    half = half_of_shared_instances(comparisons, shares, instances, confidence);
+  }
+  return {std::exp(center), {std::exp(center - half), std::exp(center + half), confidence}};
+}
+
+Aggregate weighted_time_speedup(std::span<const Comparison> comparisons,
+                                std::span<const double> rival_us, std::span<const double> weights) {
+  check(comparisons.size(), rival_us.size(), weights);
+  double total_us = 0, at_value_us = 0, at_low_us = 0, at_high_us = 0;
+  for (std::size_t p = 0; p < comparisons.size(); ++p) {
+    const Interval& interval = comparisons[p].interval;
+    const double time_us = weights[p] * rival_us[p];
+    total_us += time_us;
+    at_value_us += time_us / comparisons[p].speedup;
+    at_low_us += time_us / (is_valid(interval) ? interval.low : k_unknown);
+    at_high_us += time_us / (is_valid(interval) ? interval.high : k_unknown);
+  }
+  return {total_us / at_value_us,
+          {total_us / at_low_us, total_us / at_high_us, comparisons.front().interval.confidence}};
+}
+
+}  // namespace wb

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Plans: how a subject is timed (hot, cold, eager) and how turns are ordered. Pure values; the
+// worker carries them out, the engine chooses them, the report names them. docs/measurement.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+
+namespace wb {
+
+enum class PlanKind { hot, cold, eager };
+enum class Regime { burst, sustained };
+std::string_view to_string(PlanKind value);
+std::string_view to_string(Regime value);
+std::optional<PlanKind> parse_plan_kind(std::string_view word);
+std::optional<Regime> parse_regime(std::string_view word);
+
+/// One turn: the subject's own calls untimed for at least settle_us, then samples of `calls` calls
+/// each (hot) or one call (cold, eager) until timed_us of measured time and min_samples are there.
+struct Plan {
+  PlanKind kind = PlanKind::hot;
+  Regime regime = Regime::burst;
+  double settle_us = 5'000;
+  double timed_us = 10'000;
+  std::int64_t min_samples = 3;
+  std::int64_t max_samples = 200;
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+Json to_json(const Plan& plan);
+/// `kind` is required; absent numbers keep the defaults above; unknown keys are refused.
+Result<Plan> plan_from_json(const Json& json);
+
+/// How much to measure: instances are fresh processes; placements are fresh buffer sets in one
+/// process; a round is one ABBA pass over all subjects.
+struct Effort {
+  std::int64_t instances = 1, placements = 1, rounds = 2;
+
+  friend bool operator==(const Effort&, const Effort&) = default;
+};
+Json to_json(const Effort& effort);
+Result<Effort> effort_from_json(const Json& json);
+
+/// One block of timed samples of one subject at one place in the order.
+struct Turn {
+  std::string subject;  ///< id of the subject ("cpu_tiled@1f0c44aa", "torch_cpu")
+  std::int64_t instance = 0, placement = 0, round = 0, position = 0;
+  std::vector<double> samples_us;  ///< per call
+  std::int64_t calls_per_sample = 1;
+  double wall_us = 0;              ///< the supervisor's clock around the timed part
+  std::vector<std::string> flags;  ///< k_flag_* below; unknown words are kept
+
+  friend bool operator==(const Turn&, const Turn&) = default;
+};
+Json to_json(const Turn& turn);
+/// Samples must be finite numbers; whether they are usable times is judged where they are used.
+Result<Turn> turn_from_json(const Json& json);
+
+/// The words a turn may carry. Only foreign_load keeps a turn out of the figures.
+inline constexpr std::string_view k_flag_resolution_limited = "resolution_limited";
+inline constexpr std::string_view k_flag_not_settled = "not_settled";
+inline constexpr std::string_view k_flag_foreign_load = "foreign_load";
+[[nodiscard]] bool has_flag(const Turn& turn, std::string_view flag);
+
+/// ABBA order for one round: subjects 0..n-1 forward then backward; odd rounds start reversed.
+/// Returns indices into the subjects, length 2 n.
+std::vector<std::size_t> abba_order(std::size_t subjects, std::int64_t round);
+
+}  // namespace wb

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// Statistics of timed samples: quantiles, the hierarchical bootstrap over instances and rounds, the
+// A/A noise floor and the three-way comparison. Pure and deterministic for a given seed. The
+// formulas, and why they are these, stand in docs/measurement.md.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "measure/plan.hpp"
+
+namespace wb {
+
+/// What a figure is when it could not be had. JSON writes it as null.
+inline constexpr double k_unknown = std::numeric_limits<double>::quiet_NaN();
+
+/// Linear-interpolation quantile, q in [0, 1]; NaN for no samples. Any NaN sample gives NaN.
+double quantile(std::vector<double> samples, double q);
+double median(std::vector<double> samples);
+
+/// Quantile of Student's t: P(T <= result) = probability, for degrees_of_freedom >= 1 (infinite:
+/// the normal distribution) and probability in (0, 1).
+double student_t_quantile(double probability, double degrees_of_freedom);
+
+struct Interval {
+  double low = 0, high = 0, confidence = 0.99;
+};
+/// Finite, 0 < low <= high: an interval that may be reasoned with.
+[[nodiscard]] bool is_valid(const Interval& interval);
+Json to_json(const Interval& interval);
+Result<Interval> interval_from_json(const Json& json);
+
+/// The fewest fresh processes whose own spread tells how far processes differ. Below it, only a
+/// measured A/A floor can.
+inline constexpr std::int64_t k_min_instances = 5;
+
+/// One subject on one problem under one plan: the estimate that reports print.
+struct Measurement {
+  double median_us = 0, p90_us = 0, min_us = 0;
+  /// Of the median. From k_min_instances processes on: what a further process would give on
+  /// average. Below: the hull of the processes' own intervals, which holds for these processes
+  /// only.
+  Interval interval_us;
+  std::int64_t instances = 0, turns = 0, samples = 0;
+};
+/// median_us: median of a turn, then of the turns of an instance, then geometric mean of instances.
+/// p90 and min are of the pooled samples. No turns, or a sample that is not a
+/// positive finite time: every figure is k_unknown.
+Measurement summarize(std::span<const Turn> turns_of_one_subject, std::uint64_t seed);
+Json to_json(const Measurement& measurement);
+Result<Measurement> measurement_from_json(const Json& json);
+
+enum class ComparisonOutcome { faster, slower, same, ambiguous };
+std::string_view to_string(ComparisonOutcome value);
+std::optional<ComparisonOutcome> parse_comparison_outcome(std::string_view word);
+
+/// Candidate against a rival (or incumbent) on one problem. speedup = rival time / candidate time.
+struct Comparison {
+  std::string candidate, rival;
+  double speedup = 0;
+  Interval interval;            ///< of the speedup; k_unknown ends when nothing can be said
+  double noise_floor_frac = 0;  ///< what the interval's end had to clear
+  ComparisonOutcome outcome = ComparisonOutcome::ambiguous;
+  std::string reason;                      ///< why, in one clause
+  std::int64_t instances = 0, rounds = 0;  ///< paired instances; rounds over all of them
+  /// ln(speedup) of each paired instance, by instance index: geometric_mean needs them because one
+  /// process's bias may touch every problem.
+  std::vector<double> instance_log_speedups;
+};
+Json to_json(const Comparison& comparison);
+Result<Comparison> comparison_from_json(const Json& json);
+
+struct CompareOptions {
+  double confidence = 0.99;
+  int resamples = 2'000;
+  std::uint64_t seed = 1;
+  double noise_floor_frac = 0;  ///< NoiseFloor::floor_frac of this problem class
+  /// NoiseFloor::between_instance_frac. Widens the interval when fewer than min_instances
+  /// processes were run, and bounds what counts as `same`. Absent: not measured.
+  std::optional<double> between_instance_floor_frac;
+  std::int64_t min_instances = k_min_instances;
+};
+
+/// Pairs candidate and rival turns by (instance, placement, round) and pass: differences of log
+/// turn medians. Per instance the median over passes, mean over placements (a drift that is linear
+/// in time cancels under ABBA order; one disturbed turn does not matter); speedup = exp(their
+/// mean).
+///
+/// Two bootstrap standard errors of that mean, each times sqrt(k / (k - 1)) because k units drawn
+/// from themselves spread too little: e_i resamples instances whole, e_r placements and rounds
+/// inside them. The interval is exp(mean ± half), where for n instances per side
+///   n >= min_instances, or n >= 2 and no between-instance floor:  half = t(n - 1) e_i;
+///   fewer, with a between-instance floor b (e_i = 0 for n = 1):
+///                       half = sqrt((z max(e_i, e_r))^2 + ln(1 + b)^2 / n);
+///   n = 1 and no floor: unknown, always ambiguous.
+/// t and z are the quantiles at (1 + confidence) / 2. With t the bootstrap of five clusters keeps
+/// its coverage, which its own percentiles do not. e_r is not added to e_i: an instance's center
+/// already carries the noise of its rounds.
+///
+/// faster: low > 1 + floor; slower: high < 1 - floor; same: the interval contains 1 and lies within
+/// 1 ± max(floor, between-instance floor); else ambiguous. Rounds in which a turn was flagged
+/// foreign_load are left out. More than a quarter of them, a sample that is not a positive finite
+/// time, or no pair makes it ambiguous with unknown figures.
+/// Throws std::invalid_argument for a confidence outside (0, 1) or fewer than 2 resamples.
+Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
+                   const CompareOptions& options);
+
+/// The outcome rule alone, also for aggregates.
+ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
+                           double same_margin_frac);
+
+/// The report's "resolution": the smallest measured gain that this comparison would have called
+/// faster, as a fraction: (1 + floor) sqrt(high / low) - 1. Unknown without a valid interval.
+double resolution_frac(const Comparison& comparison);
+
+/// Burst and sustained of one problem: the burst comparison, unless sustained points the other way
+/// (one above 1, the other below, leaving aside a `same`): then ambiguous over both intervals.
+Comparison combine_regimes(const Comparison& burst, const Comparison& sustained);
+
+/// A/A: turns of the same code in several fresh processes (and placements), best with the processes
+/// interleaved as if they were different subjects (same rounds, ABBA): what all of them share in a
+/// round is then taken out. With s the standard deviation of the n instances' log times, and s1 the
+/// same with one placement each (the mean variance over placements):
+struct NoiseFloor {
+  /// s sqrt(2 / n): by how much two sets of n processes of the same code differ. What the end of
+  /// every comparison's interval must clear.
+  double floor_frac = k_unknown;
+  /// t(n - 1, 0.996) s1 sqrt(2): how far two single processes of the same code are apart, 99.2 %.
+  double between_instance_frac = k_unknown;
+  double instance_sd_frac = k_unknown;   ///< s
+  double placement_sd_frac = k_unknown;  ///< s1
+  double within_frac = k_unknown;        ///< standard deviation of turns inside one placement
+  std::int64_t instances = 0, turns = 0, degrees_of_freedom = 0;
+  std::string reason;  ///< why figures are unknown; else empty
+};
+/// Fewer than 2 instances, foreign load in more than a quarter of the turns (up to that, those are
+/// left out) or an unusable sample: figures stay k_unknown.
+NoiseFloor noise_floor(std::span<const Turn> turns_of_same_code);
+/// One floor for a problem class from several problems of it: pooled s, summed degrees of freedom
+/// (a smaller t). Floors without figures are passed over.
+NoiseFloor pool(std::span<const NoiseFloor> floors_of_one_class);
+Json to_json(const NoiseFloor& floor);
+Result<NoiseFloor> noise_floor_from_json(const Json& json);
+
+/// The options that hold a comparison to this floor.
+CompareOptions compare_options(const NoiseFloor& floor, std::uint64_t seed);
+
+struct Aggregate {
+  double value = 0;
+  Interval interval;
+};
+Json to_json(const Aggregate& aggregate);
+
+/// Weighted geometric mean of speedups. When every comparison has the same k_min_instances or more
+/// instances, the interval is exp(mean ± t(n - 1) sd / sqrt(n)) of the instances' own weighted
+/// means, so that a bias shared by all problems of a process counts; else the half-widths (logs)
+/// are added, which holds whatever the dependence. A comparison with low = high (a problem that
+/// stays with the incumbent: speedup 1) is exact. One without a valid interval makes the interval
+/// unknown. weights > 0, same length, not empty; else std::invalid_argument.
+Aggregate geometric_mean(std::span<const Comparison> comparisons, std::span<const double> weights);
+
+/// Total weighted time of the rival over that of the candidate: 1 / sum(share / speedup) with
+/// share = weight rival_us / sum. The ends take all problems' ends at once (conservative).
+Aggregate weighted_time_speedup(std::span<const Comparison> comparisons,
+                                std::span<const double> rival_us, std::span<const double> weights);
+
+}  // namespace wb

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Sandbox: one Lua state without files, processes, bytecode or clock, with caps on memory,
+// instructions and wall time that a pcall loop cannot dodge. Used inside playbook-host only.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <lua.hpp>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "core/error.hpp"
+#include "playbook/playbook.hpp"
+
+namespace wb {
+
+class Sandbox {
+ public:
+  struct Callbacks {
+    /// One line that `print` wrote; the sandbox bounds how many and how long.
+    std::function<void(const std::string& text)> print;
+    /// Called by the watchdog, in its thread, when Lua does not stop by itself: it must end the
+    /// process, for nothing else can end a loop inside a C function.
+    std::function<void(const std::string& reason)> give_up;
+  };
+  /// Throws std::bad_alloc when limits.memory_bytes is too small for Lua's own library.
+  Sandbox(const PlaybookLimits& limits, std::uint64_t seed, std::map<std::string, std::string> lib,
+          Callbacks callbacks);
+  ~Sandbox();
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  [[nodiscard]] lua_State* lua() { return m_lua; }
+
+  /// Compiles and runs a chunk, leaving its one result on the stack. Errors: parse (syntax, with
+  /// line), and those of call.
+  Result<void> load(const std::string& source, const std::string& name);
+  /// lua_pcall of the function and arguments on the stack under the caps; `results` values remain.
+  /// Errors: limit (a cap), invalid (any other Lua error, with its message).
+  Result<void> call(int arguments, int results);
+
+  /// While it lives, the time counts as somebody else's: a verb call waits for the engine.
+  class Outside {
+   public:
+    explicit Outside(Sandbox& sandbox) : m_sandbox(sandbox) { m_sandbox.m_inside = false; }
+    ~Outside() { m_sandbox.m_inside = true; }
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
+
+   private:
+    Sandbox& m_sandbox;
+  };
+
+  // For the functions that Lua calls.
+  static Sandbox& of(lua_State* lua);
+  /// The count hook: raises once a limit is reached, and from then on at every instruction.
+  void count_instructions(lua_State* lua);
+  /// Counts one verb call; raises like the hook when there were too many.
+  void count_call(lua_State* lua);
+  [[nodiscard]] const std::string* library(const std::string& name) const;
+  void print(std::string text);
+
+ private:
+  enum class Limit { none, instructions, calls, time };
+
+  static void* allocate(void* sandbox, void* block, std::size_t old_size, std::size_t new_size);
+  static int open_library(lua_State* lua);
+  void watch();
+  void reach(Limit limit);
+  void raise(lua_State* lua);
+  [[nodiscard]] std::string limit_text() const;
+  std::string pop_message();
+
+  PlaybookLimits m_limits;
+  std::uint64_t m_seed;
+  std::map<std::string, std::string> m_library;
+  Callbacks m_callbacks;
+  lua_State* m_lua = nullptr;
+  std::uint64_t m_memory_bytes = 0, m_instructions = 0, m_calls = 0;
+  std::size_t m_printed_bytes = 0, m_printed_lines = 0;
+  std::atomic<Limit> m_limit{Limit::none};  ///< the first one reached; never taken back
+  std::atomic<bool> m_inside{false}, m_stop{false};
+  std::thread m_watchdog;
+};
+
+}  // namespace wb

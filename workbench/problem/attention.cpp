@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "problem/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "problem/gemm.hpp"
+#include "problem/head_reader.hpp"
+
+namespace wb {
+namespace {
+
+constexpr std::int64_t k_oracle_panel_keys = 128;
+/// Scores that the oracle holds at once: 16 MiB. Fewer rows at a time when there are many keys.
+constexpr std::int64_t k_max_scores = std::int64_t{1} << 21;
+
+/// Turns the scores q k^T of one row into weights exp(s - max), in place; `count` keys are visible,
+/// the rest of `total` get weight 0. max is -inf when no key is left.
+struct RowSoftmax {
+  double max, sum, sum_of_squares;
+};
+RowSoftmax oracle_softmax(double* scores, const double* bias, std::int64_t count,
+                          std::int64_t total, double scale) {
+  constexpr double k_none = -std::numeric_limits<double>::infinity();
+  double max = k_none;
+  for (std::int64_t j = 0; j < count; ++j) {
+    scores[j] = scores[j] * scale + bias[j];
+    max = std::max(max, scores[j]);
+  }
+  double sum = 0;
+  double sum_of_squares = 0;
+  for (std::int64_t j = 0; j < count; ++j) {
+    scores[j] = max == k_none ? 0.0 : std::exp(scores[j] - max);
+    sum += scores[j];
+    sum_of_squares += scores[j] * scores[j];
+  }
+  std::fill(scores + count, scores + total, 0.0);
+  return {max, sum, sum_of_squares};
+}
+
+/// Rows [begin, end) of one (b, h), written to their place in `result`, which is zero.
+void oracle_rows(const Problem& p, const Inputs& inputs, const RowBlock& block, std::int64_t begin,
+                 std::int64_t end, BlockOutput& result) {
+  const HeadReader<double> reader(p, inputs, block.b, block.h);
+  const std::int64_t rows = end - begin;
+  const std::int64_t keys = visible_keys(p, end - 1);
+  double* out = result.out.data() + (begin - block.row_begin) * p.Dv;
+  double* lse = result.lse.data() + (begin - block.row_begin);
+  double* weight_norm = result.weight_norm.data() + (begin - block.row_begin);
+  const double scale = effective_scale(p);
+  constexpr std::int64_t k_panel = k_oracle_panel_keys;
+  std::vector<double> q(static_cast<std::size_t>(rows * p.D));
+  std::vector<double> scores(static_cast<std::size_t>(rows * keys));
+  std::vector<double> panel(static_cast<std::size_t>(k_panel * std::max(p.D, p.Dv)));
+  std::vector<double> bias(static_cast<std::size_t>(keys));
+  reader.q_rows(begin, rows, q.data());
+  for (std::int64_t key = 0; key < keys; key += k_panel) {
+    const std::int64_t count = std::min(k_panel, keys - key);
+    reader.k_transposed(key, count, panel.data(), k_panel);
+    gemm_add({scores.data() + key, keys}, {q.data(), p.D}, {panel.data(), k_panel}, rows, count,
+             p.D);
+  }
+  std::vector<double> sums(static_cast<std::size_t>(rows));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::int64_t visible = visible_keys(p, begin + i);
+    reader.bias_row(begin + i, 0, visible, bias.data());
+    const RowSoftmax row =
+        oracle_softmax(scores.data() + i * keys, bias.data(), visible, keys, scale);
+    sums[static_cast<std::size_t>(i)] = row.sum;
+    lse[i] = row.sum > 0 ? row.max + std::log(row.sum) : -std::numeric_limits<double>::infinity();
+    weight_norm[i] = row.sum > 0 ? std::sqrt(row.sum_of_squares) / row.sum : 0.0;
+  }
+  for (std::int64_t key = 0; key < keys; key += k_panel) {
+    const std::int64_t count = std::min(k_panel, keys - key);
+    reader.v_rows(key, count, panel.data());
+    gemm_add({out, p.Dv}, {scores.data() + key, keys}, {panel.data(), p.Dv}, rows, p.Dv, count);
+  }
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const double sum = sums[static_cast<std::size_t>(i)];
+    if (!(sum > 0)) continue;  // fully masked: zeros
+    for (std::int64_t d = 0; d < p.Dv; ++d) out[i * p.Dv + d] /= sum;
+  }
+}
+
+}  // namespace
+
+BlockOutput oracle_block(const Problem& problem, const Inputs& inputs, const RowBlock& block) {
+  const std::int64_t rows = block.row_end - block.row_begin;
+  const auto row_count = static_cast<std::size_t>(rows);
+  BlockOutput result{std::vector<double>(static_cast<std::size_t>(rows * problem.Dv)),
+                     std::vector<double>(row_count), std::vector<double>(row_count)};
+  const std::int64_t at_once = std::clamp<std::int64_t>(k_max_scores / problem.Skv, 1, rows);
+  for (std::int64_t row = 0; row < rows; row += at_once) {
+    oracle_rows(problem, inputs, block, block.row_begin + row,
+                block.row_begin + std::min(rows, row + at_once), result);
+  }
+  return result;
+}
+
+}  // namespace wb

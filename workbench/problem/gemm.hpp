@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The two inner loops of oracle and std: C += A B on small row-major panels, and stored elements to
+// double or float. Every element of C adds its products one after the other, in order, without
+// fused multiply-add, so results do not depend on the host's vectors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/dtype.hpp"
+
+namespace wb {
+
+/// A row-major matrix in memory: element (i, j) is data[i * stride + j].
+template <typename T>
+struct Panel {
+  T* data;
+  std::int64_t stride;
+};
+
+/// C[rows x columns] += A[rows x depth] B[depth x columns].
+void gemm_add(Panel<double> c, Panel<const double> a, Panel<const double> b, std::int64_t rows,
+              std::int64_t columns, std::int64_t depth);
+void gemm_add(Panel<float> c, Panel<const float> a, Panel<const float> b, std::int64_t rows,
+              std::int64_t columns, std::int64_t depth);
+
+/// `count` stored elements as numbers, exactly.
+void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, double* to);
+void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, float* to);
+
+}  // namespace wb

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Inputs from a seed (design 4.4): Philox4x32-10 counters, so that the subject, the judge, CUDA and
+// PyTorch make the same tensors from 32 bits and none ever crosses a wire.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "problem/problem.hpp"
+
+namespace wb {
+
+enum class Tensor : std::uint32_t { q = 0, k = 1, v = 2, mask = 3 };  ///< frozen: Philox key word
+/// large: q and k times 4; edge: masks one whole row. The words stand in logs and on the wire.
+enum class Draw { normal, large, edge };
+std::string_view to_string(Draw value);
+std::optional<Draw> parse_draw(std::string_view word);
+
+/// Philox4x32-10 as published: ten rounds over a 128-bit counter with a 64-bit key.
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key);
+
+/// The same with key = (seed, tensor index), counter = (counter low, counter high, 0, 0).
+std::array<std::uint32_t, 4> philox(std::uint32_t seed, std::uint32_t tensor,
+                                    std::uint64_t counter);
+
+/// Value of element `index` (BHSD order) as exact f32 before rounding to the dtype.
+float element_value(std::uint32_t seed, Tensor tensor, std::uint64_t index);
+
+/// Sizes in [batch, heads, rows, width] order whatever the layout; a mask has one head.
+struct TensorShape {
+  std::int64_t batch = 0, heads = 0, rows = 0, width = 0;
+};
+/// Element strides of batch, head and row; that of width is 1. A mask is [B,1,Sq,Skv] in both
+/// layouts and has head stride 0.
+struct TensorStrides {
+  std::int64_t batch = 0, head = 0, row = 0;
+};
+TensorShape tensor_shape(const Problem& problem, Tensor tensor);
+TensorShape out_shape(const Problem& problem);
+TensorStrides tensor_strides(const Problem& problem, Tensor tensor);
+TensorStrides out_strides(const Problem& problem);
+
+std::int64_t element_count(const Problem& problem, Tensor tensor);
+std::int64_t out_element_count(const Problem& problem);
+
+/// Storage of one tensor in the problem's dtype and layout; a bool mask is one byte per element.
+using Bytes = std::vector<std::byte>;
+
+struct Inputs {
+  Bytes q, k, v, mask;  ///< mask empty without one
+};
+
+/// Fills `out` (its exact size) with the tensor. Deterministic, thread-count independent.
+/// `threads` >= 1. A bool mask keeps element i where word 2(i mod 2) of its counter is below
+/// keep_frac * 2^32; an additive mask has the same values as a tensor, with -inf where a bool draw
+/// at 0.9 rejects; Draw::edge masks all keys of one row (row = seed mod Sq) per batch, for all
+/// heads (the mask has one), when the problem has a mask.
+void fill_tensor(const Problem& problem, std::uint32_t seed, Tensor tensor, Draw draw,
+                 std::span<std::byte> out, int threads = 1);
+Inputs make_inputs(const Problem& problem, std::uint32_t seed, Draw draw, int threads = 1);
+std::size_t tensor_bytes(const Problem& problem, Tensor tensor);
+std::size_t out_bytes(const Problem& problem);
+
+/// Unmasked (q, k) pairs over B and Hq with this drawn mask (bool false and -inf mask; empty
+/// without a mask) and the causal rule; for FLOPs.
+double kept_pairs(const Problem& problem, std::span<const std::byte> mask);
+
+}  // namespace wb

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// The pinned storage-dtype computations that set the error budget.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/half.hpp"
+#include "problem/attention.hpp"
+#include "problem/gemm.hpp"
+#include "problem/head_reader.hpp"
+
+namespace wb {
+namespace {
+
+constexpr float k_none = -std::numeric_limits<float>::infinity();
+constexpr float k_log2_e = 1.44269504f;
+
+float rounded(Dtype dtype, float value) {
+  switch (dtype) {
+    case Dtype::f32:
+      return value;
+    case Dtype::f16:
+      return to_float(to_f16(value));
+    case Dtype::bf16:
+      return to_float(to_bf16(value));
+  }
+  return std::numeric_limits<float>::quiet_NaN();
+}
+
+/// One block of rows, key block after key block, with the state of an online softmax.
+class StdBlock {
+ public:
+  StdBlock(const Problem& p, const Inputs& inputs, const RowBlock& block, StdForm form)
+      : m_p(p),
+        m_form(form),
+        m_block(block),
+        m_reader(p, inputs, block.b, block.h),
+        m_rows(block.row_end - block.row_begin),
+        m_keys(visible_keys(p, block.row_end - 1)),
+        m_key_block(form == StdForm::short_blocks ? 16 : 64),
+        m_scale(static_cast<float>(effective_scale(p))),
+        m_unit(form == StdForm::short_blocks ? k_log2_e : 1.0f),
+        m_q(size(m_rows * p.D)),
+        m_scores(size(m_rows * m_key_block)),
+        m_panel(size(m_key_block * std::max(p.D, p.Dv))),
+        m_bias(size(m_key_block)),
+        m_max(size(m_rows), k_none),
+        m_sum(size(m_rows), 0.0f),
+        m_out(size(m_rows * p.Dv), 0.0f) {
+    m_reader.q_rows(block.row_begin, m_rows, m_q.data());
+    if (m_form == StdForm::short_blocks) {
+      // The scale goes into q, in f32, so that the scores round in another way.
+      for (float& value : m_q) value *= m_scale * m_unit;
+      m_scale = 1.0f;
+      m_bias_scale = m_unit;
+    }
+  }
+
+  BlockOutput run() {
+    const auto online = [this](std::int64_t row, float* scores, std::int64_t visible) {
+      online_softmax(row, scores, visible);
+    };
+    const auto normalized = [this](std::int64_t row, float* scores, std::int64_t visible) {
+      normalized_softmax(row, scores, visible);
+    };
+    sweep(online, /*with_values=*/m_form != StdForm::normalized);
+    if (m_form == StdForm::normalized) sweep(normalized, /*with_values=*/true);
+    return result();
+  }
+
+ private:
+  static std::size_t size(std::int64_t count) { return static_cast<std::size_t>(count); }
+
+  /// Scores, softmax(row, scores, visible keys) and, with values, out += P V for each key block.
+  template <typename Softmax>
+  void sweep(const Softmax& softmax, bool with_values) {
+    for (std::int64_t key = 0; key < m_keys; key += m_key_block) {
+      const std::int64_t count = std::min(m_key_block, m_keys - key);
+      m_reader.k_transposed(key, count, m_panel.data(), m_key_block);
+      std::fill(m_scores.begin(), m_scores.end(), 0.0f);
+      gemm_add({m_scores.data(), m_key_block}, {m_q.data(), m_p.D}, {m_panel.data(), m_key_block},
+               m_rows, count, m_p.D);
+      for (std::int64_t i = 0; i < m_rows; ++i) {
+        float* scores = m_scores.data() + i * m_key_block;
+        const std::int64_t row = m_block.row_begin + i;
+        const std::int64_t visible =
+            std::clamp<std::int64_t>(visible_keys(m_p, row) - key, 0, count);
+        m_reader.bias_row(row, key, visible, m_bias.data());
+        for (std::int64_t j = 0; j < visible; ++j) {
+          scores[j] = scores[j] * m_scale + m_bias[size(j)] * m_bias_scale;
+        }
+        softmax(i, scores, visible);
+        std::fill(scores + visible, scores + count, 0.0f);
+      }
+      if (!with_values) continue;
+      m_reader.v_rows(key, count, m_panel.data());
+      gemm_add({m_out.data(), m_p.Dv}, {m_scores.data(), m_key_block}, {m_panel.data(), m_p.Dv},
+               m_rows, m_p.Dv, count);
+    }
+  }
+
+  float exponential(float x) const {
+    return m_form == StdForm::short_blocks ? std::exp2(x) : std::exp(x);
+  }
+
+  /// Scores become weights exp(s - running maximum), rounded to the dtype; what was summed so far
+  /// is rescaled when the maximum grows. The row sum is that of the unrounded weights.
+  void online_softmax(std::int64_t i, float* scores, std::int64_t visible) {
+    float max = m_max[size(i)];
+    for (std::int64_t j = 0; j < visible; ++j) max = std::max(max, scores[j]);
+    if (max == k_none) {
+      std::fill(scores, scores + visible, 0.0f);
+      return;
+    }
+    const float rescale = exponential(m_max[size(i)] - max);  // exp(-inf) = 0 the first time
+    float sum = 0;
+    for (std::int64_t j = 0; j < visible; ++j) {
+      const float weight = exponential(scores[j] - max);
+      sum += weight;
+      scores[j] = rounded(m_p.dtype, weight);
+    }
+    m_max[size(i)] = max;
+    m_sum[size(i)] = m_sum[size(i)] * rescale + sum;
+    float* out = m_out.data() + i * m_p.Dv;
+    for (std::int64_t d = 0; d < m_p.Dv; ++d) out[d] *= rescale;
+  }
+
+  /// After a sweep that found maximum and sum: weights are divided by the sum, then rounded.
+  void normalized_softmax(std::int64_t i, float* scores, std::int64_t visible) const {
+    const float max = m_max[size(i)];
+    for (std::int64_t j = 0; j < visible; ++j) {
+      const float weight = max == k_none ? 0.0f : exponential(scores[j] - max) / m_sum[size(i)];
+      scores[j] = rounded(m_p.dtype, weight);
+    }
+  }
+
+  BlockOutput result() const {
+    BlockOutput block{std::vector<double>(m_out.size()),
+                      std::vector<double>(m_sum.size(), static_cast<double>(k_none)),
+                      {}};
+    const auto width = size(m_p.Dv);
+    for (std::size_t i = 0; i < m_sum.size(); ++i) {
+      if (!(m_sum[i] > 0)) continue;  // fully masked: zeros and -inf
+      const float divisor = m_form == StdForm::normalized ? 1.0f : m_sum[i];
+      block.lse[i] = static_cast<double>(m_max[i] / m_unit + std::log(m_sum[i]));
+      for (std::size_t at = i * width; at < (i + 1) * width; ++at) {
+        block.out[at] = static_cast<double>(rounded(m_p.dtype, m_out[at] / divisor));
+      }
+    }
+    return block;
+  }
+
+  const Problem& m_p;
+  StdForm m_form;
+  RowBlock m_block;
+  HeadReader<float> m_reader;
+  std::int64_t m_rows, m_keys, m_key_block;
+  float m_scale;  ///< of q k^T
+  float m_unit;   ///< of scores: 1, or log2(e) where exp2 is used
+  float m_bias_scale = 1.0f;
+  std::vector<float> m_q, m_scores, m_panel, m_bias;
+  std::vector<float> m_max, m_sum, m_out;  ///< [rows], [rows], [rows, Dv]
+};
+
+}  // namespace
+
+BlockOutput std_block(const Problem& problem, const Inputs& inputs, const RowBlock& block,
+                      StdForm form) {
+  return StdBlock(problem, inputs, block, form).run();
+}
+
+}  // namespace wb

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "problem/suite.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace wb {
+namespace {
+
+constexpr std::int64_t k_newest_version = 2;
+constexpr std::uint64_t k_max_file_bytes = 4u << 20;
+
+Error invalid_suite(std::string subject, std::string cause, std::string next) {
+  return Error{ErrorCode::invalid, "read", std::move(subject), std::move(cause), std::move(next)};
+}
+
+Result<SuiteProblem> read_suite_problem(const Json& json, const std::string& what) {
+  SuiteProblem entry;
+  if (json.is_object()) {
+    ObjectReader reader(json, what);
+    entry.weight = reader.real_or("weight", 1.0);
+    if (!(entry.weight > 0.0)) reader.fail("weight", "must be above 0");
+    entry.held_out = reader.boolean_or("held_out", false);
+    if (reader.string("name").empty()) reader.fail("name", "must not be empty");
+    WB_TRY(reader.finish(/*allow_unknown=*/true));
+  }
+  // What is left is the problem itself; its reader refuses keys that nobody knows.
+  Json problem = json;
+  if (problem.is_object()) {
+    problem.erase("weight");
+    problem.erase("held_out");
+  }
+  WB_TRY_ASSIGN(entry.problem, problem_from_json(problem, what));
+  return entry;
+}
+
+/// "suite \"n6\", problem 3 (\"n6_S65\") of kernels/suites.json".
+std::string problem_subject(const std::string& suite, std::size_t index, const Json& json,
+                            const std::string& file) {
+  std::string text = fmt::format("suite \"{}\", problem {}", printable(suite), index + 1);
+  if (json.is_object() && json.contains("name") && json["name"].is_string()) {
+    text += fmt::format(" (\"{}\")", printable(json["name"].get_ref<const std::string&>()));
+  }
+  return text + " of " + file;
+}
+
+Result<Suite> read_suite(const std::string& name, const Json& json, const std::string& file) {
+  const std::string what = fmt::format("suite \"{}\" of {}", printable(name), file);
+  Suite suite;
+  suite.name = name;
+  ObjectReader reader(json, what);
+  suite.about = reader.string_or("about", {});
+  const Json* problems = reader.member("problems");
+  WB_TRY(reader.finish());
+  if (problems == nullptr || !problems->is_array() || problems->empty()) {
+    return invalid_suite(what, "it has no list \"problems\"", "list at least one problem");
+  }
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < problems->size(); ++i) {
+    const std::string subject = problem_subject(name, i, (*problems)[i], file);
+    WB_TRY_ASSIGN(SuiteProblem entry, read_suite_problem((*problems)[i], subject));
+    if (!names.insert(entry.problem.name).second) {
+      return invalid_suite(subject, "an earlier problem of the suite has this name",
+                           "names are unique within a suite");
+    }
+    suite.problems.push_back(std::move(entry));
+  }
+  return suite;
+}
+
+}  // namespace
+
+Result<std::map<std::string, Suite>> load_suites(const FileSystem& file_system,
+                                                 const fs::path& path) {
+  const std::string file = path.string();
+  WB_TRY_ASSIGN(const std::string text, file_system.read(path, k_max_file_bytes));
+  WB_TRY_ASSIGN(const Json root, parse_json(text, file));
+  ObjectReader reader(root, file);
+  const std::int64_t version = reader.integer("version", 1, std::int64_t{1} << 31);
+  reader.string_or("letters", {});  // for readers of the file
+  const Json* suites = reader.member("suites");
+  // A newer file may hold keys we do not know: say that it is newer, not that they are wrong.
+  WB_TRY(reader.finish(/*allow_unknown=*/version > k_newest_version));
+  if (version > k_newest_version) {
+    return Error{
+        ErrorCode::too_new, "read", file,
+        fmt::format("it has version {}, this program knows up to {}", version, k_newest_version),
+        "use a newer sdpa-wb"};
+  }
+  if (suites == nullptr || !suites->is_object() || suites->empty()) {
+    return invalid_suite(file, "it has no object \"suites\"", "name at least one suite in it");
+  }
+  std::map<std::string, Suite> result;
+  for (const auto& [name, json] : suites->items()) {
+    if (name.empty()) return invalid_suite(file, "a suite has an empty name", "name it");
+    WB_TRY_ASSIGN(Suite suite, read_suite(name, json, file));
+    result.emplace(name, std::move(suite));
+  }
+  return result;
+}
+
+Suite suite_of(const Problem& problem) {
+  return Suite{"problem", to_text(problem), {SuiteProblem{problem, 1.0, false}}};
+}
+
+}  // namespace wb

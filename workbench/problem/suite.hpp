@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Suites: named lists of problems with weights, read from suites.json (docs/measurement.md). The
+// command line, playbooks and tools accept a suite name or one problem text wherever this is used.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/files.hpp"
+#include "problem/problem.hpp"
+
+namespace wb {
+
+struct SuiteProblem {
+  Problem problem;
+  double weight = 1.0;    ///< of weighted objectives, > 0
+  bool held_out = false;  ///< measured at confirmation only
+};
+
+struct Suite {
+  std::string name;
+  std::string about;
+  std::vector<SuiteProblem> problems;
+};
+
+/// All suites of one file. Errors: not_found, parse, invalid (duplicate names, an invalid problem:
+/// the message names suite and problem).
+Result<std::map<std::string, Suite>> load_suites(const FileSystem& file_system,
+                                                 const fs::path& path);
+
+/// A suite made of one problem; its name is "problem".
+Suite suite_of(const Problem& problem);
+
+}  // namespace wb

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// The arguments of each request to and from JSON. docs/worker_protocol.md lists the same fields.
+#include <algorithm>
+
+#include "core/files.hpp"
+#include "protocol/fields.hpp"
+#include "protocol/protocol.hpp"
+
+namespace wb::protocol {
+namespace detail {
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+std::string read_sha256(ObjectReader& reader, std::string_view key) {
+  std::string hex = reader.string(key);
+  if (!is_sha256(hex)) reader.fail(key, "must be 64 lower-case hex digits");
+  return hex;
+}
+
+Problem read_problem(ObjectReader& reader) {
+  const Json* json = reader.member("problem");
+  if (json == nullptr) {
+    reader.fail("problem", "is missing");
+    return {};
+  }
+  Result<Problem> problem = problem_from_json(*json, "the problem");
+  if (problem.ok()) return *std::move(problem);
+  reader.fail("problem", problem.error().message());
+  return {};
+}
+
+Draw read_draw(ObjectReader& reader) {
+  const auto draw = parse_draw(reader.string_or("draw", "normal"));
+  if (!draw) reader.fail("draw", "must be normal, large or edge");
+  return draw.value_or(Draw::normal);
+}
+
+Json file_refs_to_json(const std::vector<FileRef>& files) {
+  Json list = Json::array();
+  for (const FileRef& file : files) list.push_back({{"path", file.path}, {"sha256", file.sha256}});
+  return list;
+}
+
+std::vector<FileRef> read_file_refs(ObjectReader& reader) {
+  std::vector<FileRef> files;
+  read_list(reader, "files", [&files](const Json& item) -> Result<void> {
+    ObjectReader file_reader(item, "a file");
+    FileRef file;
+    file.path = file_reader.string("path");
+    file.sha256 = read_sha256(file_reader, "sha256");
+    if (!is_inside(file.path)) file_reader.fail("path", "must stay inside the folder");
+    WB_TRY(file_reader.finish());
+    files.push_back(std::move(file));
+    return {};
+  });
+  return files;
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+Json to_json(const HelloArgs& message) {
+  return {{"version", message.version},
+          {"python", message.python},
+          {"cpu_set", message.cpu_set},
+          {"threads", message.threads}};
+}
+
+Result<void> from_json(const Json& json, HelloArgs& message) {
+  ObjectReader reader(json, "hello");
+  message.version = static_cast<int>(reader.integer("version", 0, 1'000'000));
+  message.python = reader.string_or("python", "");
+  message.cpu_set = reader.string_or("cpu_set", "");
+  message.threads = reader.integer_or("threads", 0, 0, 4'096);
+  return reader.finish();
+}
+
+Json to_json(const HasArgs& message) {
+  return {{"sha256", message.sha256}};
+}
+
+Result<void> from_json(const Json& json, HasArgs& message) {
+  ObjectReader reader(json, "has");
+  message.sha256 = reader.strings_or("sha256", {});
+  if (!std::all_of(message.sha256.begin(), message.sha256.end(), is_sha256)) {
+    reader.fail("sha256", "must hold 64 lower-case hex digits each");
+  }
+  return reader.finish();
+}
+
+Json to_json(const PutArgs& message) {
+  return {{"sha256", message.sha256},
+          {"offset", message.offset},
+          {"total_bytes", message.total_bytes},
+          {"data_base64", message.data_base64}};
+}
+
+Result<void> from_json(const Json& json, PutArgs& message) {
+  ObjectReader reader(json, "put");
+  message.sha256 = read_sha256(reader, "sha256");
+  message.offset = read_count(reader, "offset");
+  message.total_bytes = read_count(reader, "total_bytes");
+  message.data_base64 = reader.string("data_base64");
+  return reader.finish();
+}
+
+Json to_json(const BuildArgs& message) {
+  Json configuration = Json::object();
+  for (const auto& [name, value] : message.configuration) configuration[name] = value;
+  return {{"variant_name", message.variant_name},
+          {"build_id", message.build_id},
+          {"target", message.target},
+          {"files", file_refs_to_json(message.files)},
+          {"configuration", configuration},
+          {"deadline_ms", message.deadline_ms}};
+}
+
+Result<void> from_json(const Json& json, BuildArgs& message) {
+  ObjectReader reader(json, "build");
+  message.variant_name = reader.string("variant_name");
+  message.build_id = reader.string("build_id");
+  message.target = reader.string("target");
+  message.files = read_file_refs(reader);
+  message.configuration.clear();
+  const Json* configuration = reader.member("configuration");
+  if (configuration != nullptr && !configuration->is_object()) {
+    reader.fail("configuration", "must be an object of integers");
+  } else if (configuration != nullptr) {
+    ObjectReader values(*configuration, "the configuration");
+    for (const auto& [name, value] : configuration->items()) {
+      message.configuration.emplace_back(name, values.integer(name, -k_max_number, k_max_number));
+    }
+    if (const auto all = values.finish(); !all.ok()) {
+      reader.fail("configuration", all.error().message());
+    }
+  }
+  message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
+  return reader.finish();
+}
+
+Json to_json(const LoadArgs& message) {
+  return {{"subject", message.subject},
+          {"backend", message.backend},
+          {"artifact_sha256", message.artifact_sha256},
+          {"build_id", message.build_id},
+          {"entry", message.entry},
+          {"files", file_refs_to_json(message.files)},
+          {"deadline_ms", message.deadline_ms}};
+}
+
+Result<void> from_json(const Json& json, LoadArgs& message) {
+  ObjectReader reader(json, "load");
+  message.subject = reader.string("subject");
+  message.backend = reader.string("backend");
+  message.artifact_sha256 = reader.string_or("artifact_sha256", "");
+  if (!message.artifact_sha256.empty() && !is_sha256(message.artifact_sha256)) {
+    reader.fail("artifact_sha256", "must be 64 lower-case hex digits or empty");
+  }
+  message.build_id = reader.string_or("build_id", "");
+  message.entry = reader.string_or("entry", "");
+  message.files = read_file_refs(reader);
+  message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
+  return reader.finish();
+}
+
+Json to_json(const RunArgs& message) {
+  return {{"handle", message.handle},
+          {"problem", wb::to_json(message.problem)},
+          {"draw", wb::to_string(message.draw)},
+          {"want_lse", message.want_lse},
+          {"deadline_ms", message.deadline_ms}};
+}
+
+Result<void> from_json(const Json& json, RunArgs& message) {
+  ObjectReader reader(json, "run");
+  message.handle = read_count(reader, "handle");
+  message.problem = read_problem(reader);
+  message.draw = read_draw(reader);
+  message.want_lse = reader.boolean_or("want_lse", true);
+  message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
+  return reader.finish();
+}
+
+Json to_json(const VerdictArgs& message) {
+  return {{"handle", message.handle},
+          {"problem", wb::to_json(message.problem)},
+          {"want_lse", message.want_lse},
+          {"deadline_ms", message.deadline_ms}};
+}
+
+Result<void> from_json(const Json& json, VerdictArgs& message) {
+  ObjectReader reader(json, "verdict");
+  message.handle = read_count(reader, "handle");
+  message.problem = read_problem(reader);
+  message.want_lse = reader.boolean_or("want_lse", true);
+  message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
+  return reader.finish();
+}
+
+Json to_json(const TurnArgs& message) {
+  return {{"handle", message.handle},          {"problem", wb::to_json(message.problem)},
+          {"plan", wb::to_json(message.plan)}, {"placement", message.placement},
+          {"spot_check", message.spot_check},  {"deadline_ms", message.deadline_ms}};
+}
+
+Result<void> from_json(const Json& json, TurnArgs& message) {
+  ObjectReader reader(json, "turn");
+  message.handle = read_count(reader, "handle");
+  message.problem = read_problem(reader);
+  if (const Json* plan_json = reader.member("plan"); plan_json == nullptr) {
+    reader.fail("plan", "is missing");
+  } else if (Result<Plan> plan = plan_from_json(*plan_json); plan.ok()) {
+    message.plan = *plan;
+  } else {
+    reader.fail("plan", plan.error().message());
+  }
+  message.placement = reader.integer_or("placement", 0, 0, k_max_number);
+  message.spot_check = reader.boolean_or("spot_check", true);
+  message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
+  return reader.finish();
+}
+
+}  // namespace wb::protocol

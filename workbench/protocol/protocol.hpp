@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// The messages between host (runner) and worker: JSON lines, versioned (design 4.7). Every field
+// with type and unit stands in docs/worker_protocol.md; this header is its C++ form for both sides.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/invalidity.hpp"
+#include "core/json.hpp"
+#include "device/device.hpp"
+#include "measure/plan.hpp"
+#include "problem/inputs.hpp"
+#include "problem/problem.hpp"
+#include "problem/verdict.hpp"
+
+namespace wb::protocol {
+
+inline constexpr int k_version = 1;
+inline constexpr std::size_t k_max_line_bytes = 1u << 20;
+inline constexpr int k_max_depth = 32;
+inline constexpr std::size_t k_put_chunk_bytes = 512u << 10;
+
+/// The verb of a request. Frozen words.
+enum class Verb {
+  hello,
+  has,
+  put,
+  build,
+  load,
+  run,
+  verdict,
+  turn,
+  profile,
+  unload,
+  canary,
+  status,
+  bye
+};
+std::string_view to_string(Verb value);
+std::optional<Verb> parse_verb(std::string_view word);
+
+/// {"v":1,"id":7,"verb":"load","args":{…}}
+struct Request {
+  std::int64_t id = 0;
+  Verb verb = Verb::hello;
+  Json args = Json::object();
+};
+/// {"v":1,"id":7,"ok":true,"result":{…}} or {"v":1,"id":7,"ok":false,"error":{"invalidity",
+/// "message","untrusted_output"}}.
+struct Reply {
+  std::int64_t id = 0;
+  Outcome<Json> result = Json::object();
+};
+std::string to_line(const Request& request);
+std::string to_line(const Reply& reply);
+/// Errors: parse, limit (line too long, too deep), invalid (version, unknown verb, wrong types).
+Result<Request> parse_request(std::string_view line);
+Result<Reply> parse_reply(std::string_view line);
+
+struct HelloArgs {
+  int version = k_version;
+  std::string python;        ///< interpreter for python subjects; empty: worker's choice
+  std::string cpu_set;       ///< "0-1"; empty: all allowed
+  std::int64_t threads = 0;  ///< threads a CPU subject may use; 0: all of the set
+};
+struct HelloResult {
+  int version = k_version;
+  std::string worker_version;
+  Device device;  ///< peaks calibrated
+  std::int64_t threads = 1;
+  std::string isolation;     ///< what confines subjects: "rlimits", "rlimits+no_new_privs" …
+  std::string python;        ///< interpreter found, empty when none
+  double empty_call_us = 0;  ///< an empty native call through the timing loop
+  double empty_python_call_us = 0;  ///< the same through a Python subject; 0 when none
+  std::vector<std::string> backends;
+};
+
+struct HasArgs {
+  std::vector<std::string> sha256;
+};
+struct HasResult {
+  std::vector<std::string> missing;
+};
+
+/// One chunk of a file, in order; `offset` is what the worker holds of it already. Offset 0 starts
+/// it again.
+struct PutArgs {
+  std::string sha256;
+  std::int64_t offset = 0, total_bytes = 0;
+  std::string data_base64;
+};
+struct PutResult {
+  std::int64_t received_bytes = 0;
+  bool complete = false;
+};
+
+/// A named file that was put before.
+struct FileRef {
+  std::string path;  ///< relative, inside the subject's folder
+  std::string sha256;
+};
+
+/// Compile on the worker's machine. files: the variant's closure under the kernels root.
+struct BuildArgs {
+  std::string variant_name, build_id, target;
+  std::vector<FileRef> files;
+  std::vector<std::pair<std::string, std::int64_t>> configuration;
+  std::int64_t deadline_ms = 120'000;
+};
+struct BuildResult {
+  std::string artifact_sha256;  ///< now in the worker's store: `load` may name it
+  Json record;                  ///< BuildRecord as JSON
+};
+
+/// A fresh subject process for one artifact.
+struct LoadArgs {
+  std::string subject;          ///< label for messages and status
+  std::string backend;          ///< "cpu", "cuda", "python"
+  std::string artifact_sha256;  ///< cpu, cuda
+  std::string build_id;         ///< must be what wb_sdpa_build_id() says
+  std::string entry;            ///< python: "module:function"
+  std::vector<FileRef> files;   ///< python: the folder of the subject
+  std::int64_t deadline_ms = 60'000;
+};
+struct LoadResult {
+  std::int64_t handle = 0;
+  std::int64_t pid = 0;
+  double load_ms = 0;
+  Json versions = Json::object();  ///< python: {"python","torch",…}; else the build id
+};
+
+/// One judged output.
+struct RunArgs {
+  std::int64_t handle = 0;
+  Problem problem;
+  Draw draw = Draw::normal;
+  bool want_lse = true;
+  std::int64_t deadline_ms = 60'000;
+};
+struct RunResult {
+  std::uint32_t seed = 0;  ///< drawn by the supervisor, revealed after the verdict
+  OutputVerdict verdict;
+  bool lse_judged = false;
+  double call_ms = 0;
+};
+
+/// The whole verdict: three normal seeds, one large-magnitude draw, the edge draw where there is a
+/// mask. Stops at the first failure.
+struct VerdictArgs {
+  std::int64_t handle = 0;
+  Problem problem;
+  bool want_lse = true;
+  std::int64_t deadline_ms = 120'000;
+};
+struct VerdictResult {
+  bool pass = false;
+  std::vector<std::pair<Draw, RunResult>> runs;
+};
+
+/// One timed block. placement: buffer set number; a new number makes new buffers in the subject.
+struct TurnArgs {
+  std::int64_t handle = 0;
+  Problem problem;
+  Plan plan;
+  std::int64_t placement = 0;
+  bool spot_check = true;  ///< judge sampled blocks of the last output of the turn
+  std::int64_t deadline_ms = 60'000;
+};
+struct TurnResult {
+  std::vector<double> samples_us;  ///< per call
+  std::int64_t calls_per_sample = 1;
+  double wall_us = 0;      ///< supervisor's clock around the timed part
+  double reported_us = 0;  ///< sum of samples x calls, for the second witness
+  std::vector<std::string> flags;
+  std::optional<OutputVerdict> spot;
+};
+
+struct ProfileResult {
+  bool available = false;
+  std::string reason;
+  Json records = Json::object();
+};
+
+struct CanaryResult {
+  bool healthy = false;
+  std::string detail;
+};
+
+struct StatusResult {
+  struct Subject {
+    std::int64_t handle = 0, pid = 0;
+    std::string subject;
+    std::int64_t rss_bytes = 0;
+  };
+  std::vector<Subject> subjects;
+  std::int64_t judge_pid = 0, supervisor_rss_bytes = 0;
+};
+
+#define WB_PROTOCOL_MESSAGE(type)    \
+  Json to_json(const type& message); \
+  Result<void> from_json(const Json& json, type& message)
+WB_PROTOCOL_MESSAGE(HelloArgs);
+WB_PROTOCOL_MESSAGE(HelloResult);
+WB_PROTOCOL_MESSAGE(HasArgs);
+WB_PROTOCOL_MESSAGE(HasResult);
+WB_PROTOCOL_MESSAGE(PutArgs);
+WB_PROTOCOL_MESSAGE(PutResult);
+WB_PROTOCOL_MESSAGE(BuildArgs);
+WB_PROTOCOL_MESSAGE(BuildResult);
+WB_PROTOCOL_MESSAGE(LoadArgs);
+WB_PROTOCOL_MESSAGE(LoadResult);
+WB_PROTOCOL_MESSAGE(RunArgs);
+WB_PROTOCOL_MESSAGE(RunResult);
+WB_PROTOCOL_MESSAGE(VerdictArgs);
+WB_PROTOCOL_MESSAGE(VerdictResult);
+WB_PROTOCOL_MESSAGE(TurnArgs);
+WB_PROTOCOL_MESSAGE(TurnResult);
+WB_PROTOCOL_MESSAGE(ProfileResult);
+WB_PROTOCOL_MESSAGE(CanaryResult);
+WB_PROTOCOL_MESSAGE(StatusResult);
+#undef WB_PROTOCOL_MESSAGE
+
+std::string base64_encode(std::string_view bytes);
+Result<std::string> base64_decode(std::string_view text);
+
+}  // namespace wb::protocol

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Requests and replies as lines. Both directions are parsed with the same limits, because neither
+// side may trust the length or the depth of what the other sends.
+#include <array>
+#include <utility>
+
+#include "protocol/protocol.hpp"
+
+namespace wb::protocol {
+namespace {
+
+constexpr std::array<std::pair<Verb, std::string_view>, 13> k_verbs{{
+    {Verb::hello, "hello"},
+    {Verb::has, "has"},
+    {Verb::put, "put"},
+    {Verb::build, "build"},
+    {Verb::load, "load"},
+    {Verb::run, "run"},
+    {Verb::verdict, "verdict"},
+    {Verb::turn, "turn"},
+    {Verb::profile, "profile"},
+    {Verb::unload, "unload"},
+    {Verb::canary, "canary"},
+    {Verb::status, "status"},
+    {Verb::bye, "bye"},
+}};
+
+constexpr std::int64_t k_max_id = std::int64_t{1} << 53;  // exact in every JSON reader
+
+/// Untrusted output may hold any bytes; on the wire they must be UTF-8.
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<Json> parse_line(std::string_view line, std::string_view what) {
+  WB_TRY_ASSIGN(Json json, parse_json(line, what, {k_max_line_bytes, k_max_depth}));
+  if (!json.is_object()) {
+    return Error{ErrorCode::invalid, "read", std::string(what), "it is not a JSON object",
+                 "send one object per line (docs/worker_protocol.md)"};
+  }
+  return json;
+}
+
+Result<void> check_version(const Json& json, std::string_view what) {
+  const auto version = json.find("v");
+  const bool right = version != json.end() && version->is_number_integer() && *version == k_version;
+  if (right) return {};
+  const std::string got = version == json.end() ? "none" : printable(dump(*version), 40);
+  return Error{
+      ErrorCode::invalid, "read", std::string(what),
+      "its protocol version \"v\" is " + got + ", this program speaks " + std::to_string(k_version),
+      "use sdpa-wb and sdpa-wb-worker of the same release"};
+}
+
+}  // namespace
+
+std::string_view to_string(Verb value) {
+  for (const auto& [verb, word] : k_verbs) {
+    if (verb == value) return word;
+  }
+  return "?";
+}
+
+std::optional<Verb> parse_verb(std::string_view word) {
+  for (const auto& [verb, name] : k_verbs) {
+    if (name == word) return verb;
+  }
+  return std::nullopt;
+}
+
+std::string to_line(const Request& request) {
+  return dump({{"v", k_version},
+               {"id", request.id},
+               {"verb", to_string(request.verb)},
+               {"args", request.args}});
+}
+
+std::string to_line(const Reply& reply) {
+  Json json = {{"v", k_version}, {"id", reply.id}, {"ok", reply.result.ok()}};
+  if (reply.result.ok()) {
+    json["result"] = reply.result.value();
+  } else {
+    const Failure& failure = reply.result.error();
+    json["error"] = {{"invalidity", wb::to_string(failure.invalidity)},
+                     {"message", failure.message},
+                     {"untrusted_output", failure.untrusted_output}};
+  }
+  return dump(json);
+}
+
+Result<Request> parse_request(std::string_view line) {
+  WB_TRY_ASSIGN(const Json json, parse_line(line, "the request"));
+  WB_TRY(check_version(json, "the request"));
+  ObjectReader reader(json, "the request");
+  reader.integer("v", k_version, k_version);
+  Request request;
+  request.id = reader.integer("id", 0, k_max_id);
+  const std::string word = reader.string("verb");
+  const auto verb = parse_verb(word);
+  if (!verb) reader.fail("verb", "\"" + printable(word, 40) + "\" is no verb of this protocol");
+  const Json* args = reader.member("args");
+  if (args != nullptr && !args->is_object()) reader.fail("args", "must be an object");
+  WB_TRY(reader.finish());
+  request.verb = *verb;
+  if (args != nullptr) request.args = *args;
+  return request;
+}
+
+Result<Reply> parse_reply(std::string_view line) {
+  WB_TRY_ASSIGN(const Json json, parse_line(line, "the reply"));
+  WB_TRY(check_version(json, "the reply"));
+  ObjectReader reader(json, "the reply");
+  reader.integer("v", k_version, k_version);
+  Reply reply;
+  reply.id = reader.integer("id", 0, k_max_id);
+  const Json* ok = reader.member("ok");
+  const Json* result = reader.member("result");
+  const Json* error = reader.member("error");
+  if (ok == nullptr || !ok->is_boolean()) {
+    reader.fail("ok", "must be true or false");
+  } else if (ok->get<bool>()) {
+    if (result == nullptr || !result->is_object()) reader.fail("result", "must be an object");
+  } else if (error == nullptr || !error->is_object()) {
+    reader.fail("error", "must be an object");
+  }
+  WB_TRY(reader.finish());
+  if (ok->get<bool>()) {
+    reply.result = *result;
+    return reply;
+  }
+  ObjectReader failure_reader(*error, "the error of the reply");
+  Failure failure;
+  const auto invalidity = parse_invalidity(failure_reader.string("invalidity"));
+  if (!invalidity) failure_reader.fail("invalidity", "is not one of the known words");
+  failure.message = failure_reader.string("message");
+  failure.untrusted_output = failure_reader.string_or("untrusted_output", "");
+  WB_TRY(failure_reader.finish());
+  failure.invalidity = *invalidity;
+  reply.result = std::move(failure);
+  return reply;
+}
+
+}  // namespace wb::protocol

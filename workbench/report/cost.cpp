@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include "report/cost.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/format.hpp"
+
+namespace wb::page {
+namespace {
+
+constexpr std::array k_items{CostItem::compile_cpu, CostItem::device, CostItem::tokens};
+constexpr int k_max_decimals = 6;
+constexpr std::size_t k_max_rows = 60;
+
+std::size_t index(CostItem item) {
+  return static_cast<std::size_t>(item);
+}
+
+/// So many decimals that rounding the parts moves their sum by 0.1 % at most.
+int decimals_for_sum(double total, std::size_t parts, int least) {
+  if (!(total > 0)) return least;
+  const double step = 0.002 * total / static_cast<double>(std::max(parts, std::size_t{1}));
+  return std::clamp(static_cast<int>(std::ceil(-std::log10(step))), least, k_max_decimals);
+}
+
+Steps to_steps(double value, int decimals) {
+  const double scaled = std::round(value * std::pow(10.0, decimals));
+  return {std::abs(scaled) < 9e18 ? static_cast<std::int64_t>(scaled) : 0};
+}
+
+std::string print(Steps steps, int decimals) {
+  return fixed(static_cast<double>(steps.steps) / std::pow(10.0, decimals), decimals);
+}
+
+/// A row before rounding.
+struct RawRow {
+  std::optional<std::int64_t> iteration;
+  Ledger ledger;
+  std::optional<double> wall_s;
+  std::vector<std::int64_t> events;
+};
+
+std::vector<RawRow> raw_rows(const SessionView& view) {
+  std::vector<RawRow> rows;
+  const IterationView& outside = view.outside;
+  if (!outside.ledger.items.empty()) {
+    rows.push_back({std::nullopt, outside.ledger, std::nullopt, seqs(outside.costs)});
+  }
+  for (const IterationView& iteration : view.iterations) {
+    RawRow row{iteration.number, iteration.ledger, std::nullopt, seqs(iteration.costs)};
+    if (iteration.closed) row.wall_s = seconds_between(iteration.opened.t, iteration.closed->t);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string per_hour(const Json& rates, std::string_view key) {
+  const auto rate = number(rates, key);
+  return rate ? "$" + fmt::format("{}", *rate) + " an hour" : "rate not given";
+}
+
+}  // namespace
+
+std::string_view item_name(CostItem item) {
+  return item == CostItem::compile_cpu ? "compiler"
+         : item == CostItem::device    ? "device"
+                                       : "tokens";
+}
+
+std::string_view item_unit(CostItem item) {
+  return item == CostItem::compile_cpu ? "CPU s" : item == CostItem::device ? "s" : "tokens";
+}
+
+CostGrid::CostGrid(const Facts& facts) {
+  const std::vector<RawRow> raw = raw_rows(facts.view);
+  std::array<double, 3> sums{};
+  double usd_sum = 0, wall_sum_s = 0;
+  for (const RawRow& row : raw) {
+    for (const auto& [item, line] : row.ledger.items) {
+      sums[index(item)] += line.quantity;
+      usd_sum += line.usd.value_or(0);
+    }
+    wall_sum_s += row.wall_s.value_or(0);
+  }
+  for (const CostItem item : k_items) {
+    m_decimals[index(item)] =
+        item == CostItem::tokens ? 0 : decimals_for_sum(sums[index(item)], raw.size(), 1);
+  }
+  m_usd_decimals = decimals_for_sum(usd_sum, raw.size() * k_items.size(), 2);
+  m_wall_decimals = decimals_for_sum(wall_sum_s, raw.size(), 1);
+  for (const RawRow& source : raw) {
+    CostRow row;
+    row.iteration = source.iteration;
+    row.events = source.events;
+    row.has_wall = source.wall_s.has_value();
+    row.wall = to_steps(source.wall_s.value_or(0), m_wall_decimals);
+    m_total.wall.steps += row.wall.steps;
+    m_total.has_wall = m_total.has_wall || row.has_wall;
+    for (const auto& [item, line] : source.ledger.items) {
+      CostCell& cell = row.cells[index(item)];
+      cell.used = line.debits > 0;
+      cell.priced = line.usd.has_value();
+      cell.quantity = to_steps(line.quantity, m_decimals[index(item)]);
+      cell.usd = to_steps(line.usd.value_or(0), m_usd_decimals);
+      CostCell& sum = m_total.cells[index(item)];
+      sum.used = sum.used || cell.used;
+      sum.priced = sum.priced && (cell.priced || !cell.used);
+      sum.quantity.steps += cell.quantity.steps;
+      sum.usd.steps += cell.usd.steps;
+    }
+    m_rows.push_back(std::move(row));
+  }
+}
+
+std::string CostGrid::quantity(CostItem item, const CostCell& cell) const {
+  return cell.used ? print(cell.quantity, m_decimals[index(item)]) : "none";
+}
+
+std::string CostGrid::wall(const CostRow& row) const {
+  return row.has_wall ? print(row.wall, m_wall_decimals) : "not closed";
+}
+
+std::string CostGrid::usd(const CostCell& cell) const {
+  if (!cell.used) return "none";
+  return cell.priced ? "$" + print(cell.usd, m_usd_decimals) : "rate not given";
+}
+
+std::string CostGrid::usd(const CostRow& row) const {
+  Steps sum;
+  std::string missing;
+  bool any_priced = false, any_used = false;
+  for (const CostItem item : k_items) {
+    const CostCell& cell = row.cells[index(item)];
+    if (!cell.used) continue;
+    any_used = true;
+    if (cell.priced) {
+      any_priced = true;
+      sum.steps += cell.usd.steps;
+    } else {
+      missing += (missing.empty() ? "" : ", ") + std::string(item_name(item));
+    }
+  }
+  if (!any_used) return "none";
+  if (!any_priced) return "rate not given";
+  const std::string known = "$" + print(sum, m_usd_decimals);
+  return missing.empty() ? known : known + " + " + missing + " (rate not given)";
+}
+
+std::string CostGrid::spend() const {
+  std::string out;
+  for (const CostItem item : k_items) {
+    const CostCell& cell = m_total.cells[index(item)];
+    if (!cell.used) continue;
+    out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ",
+                       item == CostItem::tokens ? "agent" : item_name(item), quantity(item, cell),
+                       fmt::format(" {}", item_unit(item)));
+  }
+  if (out.empty()) return "nothing debited";
+  return usd(m_total) + " (" + out + ")";
+}
+
+std::string cost_section(const Facts& facts, const CostGrid& grid) {
+  std::string out = "## Cost\n\n";
+  if (grid.rows().empty()) return out + "Nothing was debited.\n\n";
+  Table table({"part", "wall s>", "compiler CPU s>", "cost>", "device s>", "cost>", "tokens>",
+               "cost>", "total cost>", "events"});
+  const auto add = [&](const std::string& name, const CostRow& row, const std::string& events) {
+    std::vector<std::string> cells{name, row.has_wall || row.iteration ? grid.wall(row) : ""};
+    for (const CostItem item : k_items) {
+      const CostCell& cell = row.cells[index(item)];
+      cells.push_back(grid.quantity(item, cell));
+      cells.push_back(grid.usd(cell));
+    }
+    cells.push_back(grid.usd(row));
+    cells.push_back(events);
+    table.row(std::move(cells));
+  };
+  // A long session shows its last iterations; the others are one line, so that the sum still holds.
+  const std::size_t skipped = grid.rows().size() > k_max_rows ? grid.rows().size() - k_max_rows : 0;
+  CostRow earlier;
+  for (std::size_t i = 0; i < grid.rows().size(); ++i) {
+    const CostRow& row = grid.rows()[i];
+    if (i < skipped) {
+      earlier.wall.steps += row.wall.steps;
+      earlier.has_wall = earlier.has_wall || row.has_wall;
+      for (std::size_t c = 0; c < row.cells.size(); ++c) {
+        CostCell& sum = earlier.cells[c];
+        sum.used = sum.used || row.cells[c].used;
+        sum.priced = sum.priced && (row.cells[c].priced || !row.cells[c].used);
+        sum.quantity.steps += row.cells[c].quantity.steps;
+        sum.usd.steps += row.cells[c].usd.steps;
+      }
+      earlier.events.insert(earlier.events.end(), row.events.begin(), row.events.end());
+      if (i + 1 == skipped) {
+        add(fmt::format("the first {} rows", skipped), earlier, cite(earlier.events));
+      }
+      continue;
+    }
+    const std::string name = !row.iteration        ? "outside iterations"
+                             : *row.iteration == 0 ? "0 (baseline)"
+                                                   : fmt::format("{}", *row.iteration);
+    add(name, row, cite(row.events));
+  }
+  add("**total**", grid.total(), "");
+  out += table.str();
+  const Json& rates = field(facts.view.opened.payload, "rates");
+  const auto tokens = number(rates, "token_usd_per_million");
+  const auto whole_s = seconds_between(facts.view.opened.t, facts.view.last_t);
+  out += fmt::format(
+      "\nTotals are sums of the printed parts. Rates{}: compiler: {}, device: {}, tokens: "
+      "{}.{}\n\n",
+      cite(facts.view.opened.seq), per_hour(rates, "compile_cpu_usd_per_hour"),
+      per_hour(rates, "device_usd_per_hour"),
+      tokens ? fmt::format("${} a million", *tokens) : "rate not given",
+      whole_s && grid.total().has_wall
+          ? fmt::format(
+                " The session's wall time was {}; what the parts do not hold lies between them.",
+                duration(*whole_s))
+          : "");
+  return out;
+}
+
+std::string iteration_cost(const IterationView& iteration) {
+  std::string out;
+  for (const CostItem item : k_items) {
+    const auto found = iteration.ledger.items.find(item);
+    if (found == iteration.ledger.items.end() || found->second.debits == 0) continue;
+    const CostLine& line = found->second;
+    std::vector<std::int64_t> events;
+    for (const Fact& fact : iteration.costs) {
+      const std::string_view word = item == CostItem::compile_cpu ? "compile_cpu"
+                                    : item == CostItem::device    ? "device"
+                                                                  : "tokens";
+      if (text(fact.payload, "item") == word) events.push_back(fact.seq);
+    }
+    out += fmt::format("- {}: {} {}, {}{}\n", item_name(item),
+                       fixed(line.quantity, item == CostItem::tokens ? 0 : 3), item_unit(item),
+                       line.usd ? "$" + fixed(*line.usd, 6) : "rate not given", cite(events));
+  }
+  return out.empty() ? "Nothing was debited yet.\n" : out;
+}
+
+}  // namespace wb::page

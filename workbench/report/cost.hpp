@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Private to report: what a session cost, rounded once, so that every printed total is the sum of
+// the printed parts. All pages take their spend from here.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/facts.hpp"
+
+namespace wb::page {
+
+/// A quantity as integer steps of 10^-decimals; adding those keeps totals exact.
+struct Steps {
+  std::int64_t steps = 0;
+};
+
+struct CostCell {
+  Steps quantity, usd;
+  bool used = false;   ///< something was debited
+  bool priced = true;  ///< every debit had a rate
+};
+
+struct CostRow {
+  std::optional<std::int64_t> iteration;  ///< nothing: outside iterations
+  std::array<CostCell, 3> cells;          ///< by CostItem
+  Steps wall;                             ///< opening to closing event; seconds
+  bool has_wall = false;
+  std::vector<std::int64_t> events;
+};
+
+class CostGrid {
+ public:
+  explicit CostGrid(const Facts& facts);
+  [[nodiscard]] const std::vector<CostRow>& rows() const { return m_rows; }
+  [[nodiscard]] const CostRow& total() const { return m_total; }
+  /// "12.3", a sum of the column's parts.
+  [[nodiscard]] std::string quantity(CostItem item, const CostCell& cell) const;
+  [[nodiscard]] std::string wall(const CostRow& row) const;
+  /// "$0.0123", "rate not given", or "$0.0123 + device (rate not given)".
+  [[nodiscard]] std::string usd(const CostRow& row) const;
+  [[nodiscard]] std::string usd(const CostCell& cell) const;
+  /// "device 41.2 s, compiler 3.1 CPU s: rate not given".
+  [[nodiscard]] std::string spend() const;
+
+ private:
+  std::vector<CostRow> m_rows;
+  CostRow m_total;
+  std::array<int, 3> m_decimals{};
+  int m_usd_decimals = 2, m_wall_decimals = 0;
+};
+
+/// What people call it: "compiler", "device", "tokens"; and its unit.
+std::string_view item_name(CostItem item);
+std::string_view item_unit(CostItem item);
+
+/// The cost table with its totals and its rates; the rows of one iteration for its page.
+std::string cost_section(const Facts& facts, const CostGrid& grid);
+std::string iteration_cost(const IterationView& iteration);
+
+}  // namespace wb::page

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "report/facts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/format.hpp"
+
+namespace wb::page {
+namespace {
+
+bool is_baseline(const IterationView& iteration) {
+  return iteration.number == 0 || !field(iteration.opened.payload, "hypothesis").is_object();
+}
+
+/// "torch 2.13.0, python 3.11.2" from the versions a subject reported when it was loaded, else the
+/// builder's words, if any.
+std::string version_text(const Json& built) {
+  std::string out;
+  const Json& versions = field(built, "versions");
+  if (versions.is_object()) {
+    for (const auto& [name, value] : versions.items()) {
+      if (!value.is_string()) continue;
+      const std::string item = name + " " + value.get<std::string>();
+      // What the rival is stands first, what it runs on after it.
+      out = name == "python" ? (out.empty() ? item : out + ", " + item)
+                             : (out.empty() ? item : item + ", " + out);
+    }
+  }
+  return out.empty() ? text(built, "compiler") : out;
+}
+
+}  // namespace
+
+bool RivalFacts::stands(const std::string& problem) const {
+  if (!built) return false;
+  if (problem.empty()) return whole_suite && failed.empty();
+  return passed.contains(problem) && !failed.contains(problem);
+}
+
+Facts::Facts(const SessionView& session_view) : view(session_view) {
+  const Json& objective = field(view.opened.payload, "objective");
+  rule = text(objective, "rule");
+  plan = text(objective, "plan");
+  if (plan.empty()) plan = "hot";
+  regime = text(objective, "regime");
+  hide_held_out = view.status != SessionStatus::closed;
+  read_suite();
+  sort_iterations();
+  find_rivals();
+}
+
+void Facts::read_suite() {
+  const Json& problems = field(field(view.opened.payload, "suite"), "problems");
+  if (!problems.is_array()) return;
+  for (const Json& item : problems) {
+    SuiteEntry entry;
+    entry.problem = text(item, "problem");
+    entry.name = text(item, "name");
+    if (entry.name.empty()) entry.name = entry.problem;
+    entry.weight = number(item, "weight").value_or(1);
+    entry.held_out = is_true(item, "held_out");
+    if (entry.problem.empty()) continue;
+    m_suite_index.emplace(entry.problem, suite.size());
+    m_suite_index.emplace(entry.name, suite.size());  // findings name problems by label
+    suite.push_back(std::move(entry));
+  }
+}
+
+void Facts::sort_iterations() {
+  std::set<std::string> measured;
+  for (const IterationView& iteration : view.iterations) {
+    if (is_baseline(iteration)) {
+      baseline = &iteration;
+    } else {
+      tries.push_back(&iteration);
+      // A change takes effect when its iteration closes, and never when that is abandoned.
+      const bool holds = outcome_of(iteration) == IterationOutcome::win;
+      if (holds && iteration.incumbent_changed) wins.push_back(&iteration);
+    }
+    for (const Fact& fact : iteration.comparisons) measured.insert(text(fact.payload, "plan"));
+  }
+  holder = wins.empty() ? baseline : wins.back();
+  start = baseline != nullptr ? candidate_label(*baseline) : "";
+  if (start.empty()) start = text(view.opened.payload, "start_variant");
+  plans.push_back(plan);
+  for (const char* word : {"hot", "cold", "eager"}) {
+    if (word != plan && measured.contains(word)) plans.emplace_back(word);
+  }
+}
+
+RivalFacts& Facts::rival(const std::string& subject) {
+  RivalFacts& facts = rivals[std::string(base_name(subject))];
+  if (facts.name.empty()) facts.name = subject;
+  return facts;
+}
+
+void Facts::note_rival_build(const Fact& built) {
+  RivalFacts& facts = rival(text(built.payload, "subject"));
+  if (facts.version.empty()) facts.version = version_text(built.payload);
+  facts.built_seq = built.seq;
+  facts.built = text(built.payload, "outcome") == "built";
+  if (!facts.built) {
+    facts.failure = text(built.payload, "message");
+    facts.failure_seq = built.seq;
+  }
+}
+
+void Facts::note_rival_verdict(const Fact& verdict) {
+  RivalFacts& facts = rival(text(verdict.payload, "subject"));
+  if (facts.version.empty()) facts.version = version_text(verdict.payload);
+  const std::string problem = text(verdict.payload, "problem");
+  if (is_true(verdict.payload, "pass")) {
+    facts.passed.insert(problem);
+  } else if (text(verdict.payload, "outcome") != "environment") {
+    facts.failed.insert(problem);
+    if (facts.failure_seq == 0) {
+      facts.failure = text(verdict.payload, "message");
+      facts.failure_seq = verdict.seq;
+    }
+  }
+}
+
+void Facts::find_rivals() {
+  for (const std::string& name : strings(view.opened.payload, "rivals")) {
+    rival(name);
+  }
+  for (const IterationView& iteration : view.iterations) {
+    for (const Fact& fact : iteration.comparisons) {
+      if (text(fact.payload, "role") == "rival") rival(text(fact.payload, "against"));
+    }
+  }
+  for (const IterationView& iteration : view.iterations) {
+    for (const Fact& built : iteration.built) {
+      if (is_rival(iteration, text(built.payload, "subject"))) note_rival_build(built);
+    }
+    for (const Fact& verdict : iteration.verdicts) {
+      if (is_rival(iteration, text(verdict.payload, "subject"))) note_rival_verdict(verdict);
+    }
+  }
+  for (auto& [name, facts] : rivals) {
+    if (facts.version.empty()) facts.version = "version not recorded";
+    facts.whole_suite =
+        !suite.empty() && std::all_of(suite.begin(), suite.end(), [&](const auto& entry) {
+          return entry.held_out || facts.passed.contains(entry.problem);
+        });
+  }
+}
+
+bool Facts::is_rival(const IterationView& iteration, const std::string& subject) const {
+  const std::string base(base_name(subject));
+  const std::string own = text(iteration.opened.payload, "variant");
+  if (base == base_name(own)) return false;
+  // Whatever the baseline judged beside the start is there to be measured against.
+  return is_baseline(iteration) ? base != base_name(start) : rivals.contains(base);
+}
+
+std::string Facts::title(const std::string& problem) const {
+  const auto found = m_suite_index.find(problem);
+  if (found == m_suite_index.end()) return problem;
+  const SuiteEntry& entry = suite[found->second];
+  if (!entry.held_out || !hide_held_out) return entry.name;
+  const auto before =
+      std::count_if(suite.begin(), suite.begin() + static_cast<std::ptrdiff_t>(found->second),
+                    [](const SuiteEntry& other) { return other.held_out; });
+  return fmt::format("held-out {}", before + 1);
+}
+
+bool Facts::is_held_out(const std::string& problem) const {
+  const auto found = m_suite_index.find(problem);
+  return found != m_suite_index.end() && suite[found->second].held_out;
+}
+
+std::string Facts::plan_label(const std::string& word) const {
+  return word == plan && !regime.empty() ? word + " " + regime : word;
+}
+
+const RivalFacts* Facts::find_rival(const std::string& subject) const {
+  const auto found = rivals.find(std::string(base_name(subject)));
+  return found == rivals.end() ? nullptr : &found->second;
+}
+
+const RivalFacts* Facts::strongest_rival(const ComparisonIndex& index) const {
+  struct Standing {
+    std::size_t problems = 0;
+    double log_sum = 0;
+  };
+  std::map<std::string, Standing> standings;
+  for (const Compared& compared : index.all()) {
+    if (!compared.against_rival || compared.plan != plan || compared.problem.empty()) continue;
+    const RivalFacts* found = find_rival(compared.against);
+    if (found == nullptr || !found->stands(compared.problem)) continue;
+    const double value = compared.ratio.value.value_or(0);
+    if (!(value > 0)) continue;
+    Standing& standing = standings[std::string(base_name(compared.against))];
+    ++standing.problems;
+    standing.log_sum += std::log(value);
+  }
+  const RivalFacts* strongest = nullptr;
+  Standing best;
+  for (const auto& [name, standing] : standings) {
+    const auto mean = [](const Standing& s) { return s.log_sum / static_cast<double>(s.problems); };
+    if (strongest == nullptr || standing.problems > best.problems ||
+        (standing.problems == best.problems && mean(standing) < mean(best))) {
+      strongest = &rivals.at(name);
+      best = standing;
+    }
+  }
+  return strongest;
+}
+
+}  // namespace wb::page

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "report/fields.hpp"
+
+#include <chrono>
+#include <cmath>
+
+namespace wb::page {
+namespace {
+
+std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
+  if (at + count > text.size()) return std::nullopt;
+  int value = 0;
+  for (const char c : text.substr(at, count)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + (c - '0');
+  }
+  return value;
+}
+
+/// Milliseconds since 1970, from "YYYY-MM-DDThh:mm:ss.mmmZ" (the fraction may be absent).
+std::optional<std::int64_t> milliseconds(std::string_view time) {
+  const auto year = digits(time, 0, 4), month = digits(time, 5, 2), day = digits(time, 8, 2);
+  const auto hour = digits(time, 11, 2), minute = digits(time, 14, 2), second = digits(time, 17, 2);
+  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(*year),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day))};
+  if (!date.ok()) return std::nullopt;
+  const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  const int fraction = digits(time, 20, 3).value_or(0);
+  return ((days * 24 + *hour) * 60 + *minute) * 60'000 + *second * 1'000 + fraction;
+}
+
+}  // namespace
+
+const Json& field(const Json& json, std::string_view key) {
+  static const Json k_nothing;
+  if (!json.is_object()) return k_nothing;
+  const auto found = json.find(key);
+  return found == json.end() ? k_nothing : *found;
+}
+
+std::string text(const Json& json, std::string_view key) {
+  const Json& value = field(json, key);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::optional<double> number(const Json& json, std::string_view key) {
+  const Json& value = field(json, key);
+  if (!value.is_number()) return std::nullopt;
+  const double real = value.get<double>();
+  return std::isfinite(real) ? std::optional(real) : std::nullopt;
+}
+
+std::optional<std::int64_t> integer(const Json& json, std::string_view key) {
+  const auto real = number(json, key);
+  if (!real || !(std::abs(*real) < 9e18)) return std::nullopt;
+  return static_cast<std::int64_t>(*real);
+}
+
+bool is_true(const Json& json, std::string_view key) {
+  const Json& value = field(json, key);
+  return value.is_boolean() && value.get<bool>();
+}
+
+std::vector<std::string> strings(const Json& json, std::string_view key) {
+  std::vector<std::string> result;
+  const Json& value = field(json, key);
+  if (!value.is_array()) return result;
+  for (const Json& item : value) {
+    if (item.is_string()) result.push_back(item.get<std::string>());
+  }
+  return result;
+}
+
+Ratio ratio(const Json& payload, std::string_view value_key) {
+  Ratio result;
+  result.value = number(payload, value_key);
+  const Json& interval = field(payload, "interval");
+  result.low = number(interval, "low");
+  result.high = number(interval, "high");
+  result.confidence = number(interval, "confidence").value_or(0);
+  return result;
+}
+
+std::optional<double> seconds_between(std::string_view from, std::string_view to) {
+  const auto start = milliseconds(from), end = milliseconds(to);
+  if (!start || !end) return std::nullopt;
+  return static_cast<double>(*end - *start) / 1'000;
+}
+
+}  // namespace wb::page

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// The first screen: what a reader who reads nothing else must know, in at most 15 lines.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/sections.hpp"
+
+namespace wb::page {
+namespace {
+
+constexpr std::size_t k_named_problems = 3;
+
+std::string tally(const Facts& facts) {
+  std::map<IterationOutcome, std::int64_t> counts;
+  for (const IterationView* iteration : facts.tries) ++counts[outcome_of(*iteration)];
+  std::string out;
+  for (const IterationOutcome outcome :
+       {IterationOutcome::win, IterationOutcome::no_gain, IterationOutcome::invalid,
+        IterationOutcome::abandoned, IterationOutcome::open}) {
+    if (!counts.contains(outcome)) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", counts[outcome], to_string(outcome));
+  }
+  return out;
+}
+
+std::string rule_name(const std::string& rule) {
+  if (rule == "geomean_speedup") return "geometric mean";
+  if (rule == "weighted_time") return "weighted time";
+  return rule == "one_problem" ? std::string("one problem") : inline_text(rule, 40);
+}
+
+std::string outcome_line(const Page& page) {
+  const Facts& facts = page.facts;
+  const SessionView& view = facts.view;
+  std::string out;
+  if (view.status == SessionStatus::closed && view.closed) {
+    const std::string reason = text(view.closed->payload, "reason");
+    out =
+        "closed" + cite(view.closed->seq) + (reason.empty() ? "" : ": " + inline_text(reason, 120));
+  } else if (const IterationView* flight = view.in_flight()) {
+    out = fmt::format("not closed: {} {} in flight{}",
+                      view.status == SessionStatus::paused ? "paused with iteration" : "iteration",
+                      flight->number, cite(flight->opened.seq));
+  } else {
+    out = view.status == SessionStatus::paused ? "paused, not closed" : "open, not closed";
+  }
+  out +=
+      "; " + (facts.tries.empty()
+                  ? std::string(facts.baseline == nullptr ? "no baseline yet" : "baseline only")
+                  : fmt::format("baseline and {}: {}",
+                                count(static_cast<std::int64_t>(facts.tries.size()), "iteration"),
+                                tally(facts)));
+  return out + ".";
+}
+
+std::string gain_line(const Page& page) {
+  const Facts& facts = page.facts;
+  if (facts.baseline == nullptr) return "none yet: the baseline has not been measured.";
+  if (facts.wins.empty()) {
+    return facts.tries.empty()
+               ? "none yet: no iteration was run."
+               : fmt::format("none: no change to the start {} was confirmed faster.",
+                             code(facts.start, 60));
+  }
+  const auto found = gain(page, facts.plan);
+  if (!found) {
+    return fmt::format("{} became the incumbent, but its confirmed figure is not in the log.",
+                       incumbent_name(page));
+  }
+  const std::string how =
+      page.steps.size() > 1 ? "product of confirmed steps" : "confirmed in fresh processes";
+  return fmt::format(
+      "{}: {} over the start {}{}; {}, {}, {}.", incumbent_name(page), speedup(found->ratio),
+      code(facts.start, 60), cite(found->events), inline_text(facts.plan_label(facts.plan), 40),
+      facts.suite.size() == 1
+          ? std::string("one problem")
+          : fmt::format("{} over {} problems", rule_name(facts.rule), facts.suite.size()),
+      how);
+}
+
+/// Why no rival's time may stand.
+std::string missing_rival(const Facts& facts) {
+  if (facts.rivals.empty()) return "unknown: no rival was measured.";
+  const RivalFacts& first = facts.rivals.begin()->second;
+  if (!first.built || !first.failed.empty()) {
+    return fmt::format("unknown: the rival {} failed ({}){} and is not compared with.",
+                       rival_name(first), inline_text(first.failure, 80), cite(first.failure_seq));
+  }
+  return fmt::format("unknown: the rival {} has no comparison with the incumbent.",
+                     rival_name(first));
+}
+
+/// Problems that the last win made slower.
+std::string lost_to_start(const Page& page) {
+  std::vector<const Compared*> slower;
+  for (const SuiteEntry& entry : page.facts.suite) {
+    const Compared* compared = page.held.find("", entry.problem, page.facts.plan);
+    if (compared != nullptr && compared->outcome == "slower") slower.push_back(compared);
+  }
+  if (slower.empty()) return {};
+  std::vector<std::int64_t> events;
+  for (const Compared* compared : slower) events.push_back(compared->seq);
+  return fmt::format(" Slower than before: {}{}.", problem_names(page.facts, slower), cite(events));
+}
+
+std::string lost_line(const Page& page) {
+  if (page.rival == nullptr) return missing_rival(page.facts) + lost_to_start(page);
+  const Standing stands = standing(page, *page.rival);
+  std::string out = fmt::format("{} of {} to {}", stands.lost.size(),
+                                count(static_cast<std::int64_t>(stands.measured()), "problem"),
+                                rival_name(*page.rival));
+  for (std::size_t i = 0; i < std::min(stands.lost.size(), k_named_problems); ++i) {
+    const Compared& lost = *stands.lost[i];
+    out += fmt::format("{} {} {}{}", i == 0 ? ":" : ",",
+                       inline_text(page.facts.title(lost.problem), 40), speedup(lost.ratio),
+                       cite(lost.seq));
+  }
+  if (stands.lost.size() > k_named_problems) {
+    out += fmt::format(" and {} more", stands.lost.size() - k_named_problems);
+  }
+  out += fmt::format("; won {}, same {}, ambiguous {}", stands.won.size(), stands.same.size(),
+                     stands.ambiguous.size());
+  if (!stands.missing.empty()) out += fmt::format(", not compared {}", stands.missing.size());
+  return out + "." + lost_to_start(page);
+}
+
+std::string resolution_line(const Page& page) {
+  const Facts& facts = page.facts;
+  const Fact* widest = nullptr;
+  double floor_frac = -1;
+  for (const Fact& fact : facts.view.noise_floors) {
+    const std::string plan = text(fact.payload, "plan");
+    const auto value = number(fact.payload, "floor_frac");
+    if ((plan.empty() || plan == facts.plan) && value && *value > floor_frac) {
+      widest = &fact;
+      floor_frac = *value;
+    }
+  }
+  std::string out = widest == nullptr ? std::string("noise floor not measured")
+                                      : fmt::format("noise floor {} at most{}", percent(floor_frac),
+                                                    cite(widest->seq));
+  const Compared* figure = objective_figure(facts, page.held, facts.plan);
+  if (figure == nullptr && page.rival != nullptr) {
+    for (const SuiteEntry& entry : facts.suite) {
+      if (figure == nullptr) figure = page.held.find(page.rival->name, entry.problem, facts.plan);
+    }
+  }
+  if (figure != nullptr && figure->resolution_frac) {
+    out += fmt::format("; a gain below {} would not have been seen{}",
+                       percent(figure->resolution_frac), cite(figure->seq));
+  }
+  if (figure != nullptr && figure->instances && figure->rounds) {
+    out +=
+        fmt::format("; {} a subject, {}{}",
+                    *figure->instances == 1 ? "1 fresh process"
+                                            : fmt::format("{} fresh processes", *figure->instances),
+                    count(*figure->rounds, "round"), cite(figure->seq));
+  }
+  std::int64_t evaluations = 0;
+  for (const IterationView* iteration : facts.tries) {
+    evaluations += static_cast<std::int64_t>(iteration->evaluations.size());
+  }
+  out += "; tried: " + count(static_cast<std::int64_t>(facts.tries.size()), "iteration");
+  if (evaluations > 0) out += " (" + count(evaluations, "evaluation") + ")";
+  return out + ".";
+}
+
+std::string spend_line(const Page& page) {
+  const SessionView& view = page.facts.view;
+  const Json& budget = field(view.opened.payload, "budget");
+  std::string out = page.costs.spend();
+  const auto wall_s = seconds_between(view.opened.t, view.last_t);
+  if (wall_s) out += "; wall time " + duration(*wall_s);
+  std::vector<std::string> limits;
+  if (const auto limit = integer(budget, "evaluations")) {
+    limits.push_back(count(*limit, "evaluation"));
+  }
+  if (const auto limit = number(budget, "wall_s")) limits.push_back(duration(*limit));
+  if (const auto limit = number(budget, "usd")) limits.push_back("$" + fixed(*limit, 2));
+  out += limits.empty() ? "; no budget set" : "; budget ";
+  for (std::size_t i = 0; i < limits.size(); ++i) out += (i == 0 ? "" : ", ") + limits[i];
+  return out + ".";
+}
+
+std::string headroom_line(const Page& page) {
+  const auto found = headroom(page);
+  if (found.empty()) return "unknown: no roofline finding for the incumbent.";
+  const Headroom& most = found.front();
+  std::string out = fmt::format(
+      "most on {}: {} of the bound's speed, up to {}x left{}",
+      most.problem.empty() ? "the suite" : inline_text(page.facts.title(most.problem), 40),
+      percent(1 / most.factor), fixed(most.factor, most.factor < 10 ? 1 : 0),
+      cite(most.finding->seq));
+  if (found.size() > 1) {
+    const Headroom& least = found.back();
+    out += fmt::format("; least on {}: {}{}", inline_text(page.facts.title(least.problem), 40),
+                       percent(1 / least.factor), cite(least.finding->seq));
+  }
+  return out + ".";
+}
+
+}  // namespace
+
+std::string first_screen(const Page& page) {
+  const Facts& facts = page.facts;
+  const Json& opened = facts.view.opened.payload;
+  const std::string title = text(opened, "title");
+  std::string session = text(opened, "session");
+  if (session.empty()) session = "without a name";
+  std::string out = "# Session " + inline_text(session, 80) +
+                    (title.empty() ? "" : ": " + inline_text(title, 120)) + "\n\n";
+  const auto line = [&](const char* name, const std::string& words) {
+    out += fmt::format("- **{}:** {}\n", name, words);
+  };
+  line("Outcome", outcome_line(page));
+  line("Gain", gain_line(page));
+  line("Lost", lost_line(page));
+  line("Resolution", resolution_line(page));
+  line("Spend", spend_line(page));
+  line("Headroom", headroom_line(page));
+  line("Recommendation", advice(page));
+  out += "\n";
+  std::vector<std::string> plans{facts.plan};
+  for (const char* word : {"hot", "cold", "eager"}) {
+    if (word != facts.plan) plans.emplace_back(word);
+  }
+  std::vector<std::string> header{"speedup of the incumbent [" + interval_name(page.held) +
+                                  "], above 1: faster"};
+  for (const std::string& plan : plans) {
+    header.push_back(inline_text(facts.plan_label(plan), 40) +
+                     (plan == facts.plan ? ", decides" : ""));
+  }
+  Table table(header);
+  std::vector<std::string> over_start{"over the start " + code(facts.start, 60)};
+  std::vector<std::string> over_rival{page.rival == nullptr ? "over a rival"
+                                                            : "over " + rival_name(*page.rival)};
+  for (const std::string& plan : plans) {
+    over_start.push_back(gain_cell(page, plan));
+    over_rival.push_back(page.rival == nullptr ? "none stands"
+                                               : rival_cell(page, *page.rival, plan));
+  }
+  table.row(std::move(over_start));
+  table.row(std::move(over_rival));
+  return out + table.str() + "\n";
+}
+
+}  // namespace wb::page

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Private to report: numbers, event references, tables and the escaping of untrusted text (variant
+// names, notes, compiler words) for Markdown and for terminals.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/fields.hpp"
+
+namespace wb::page {
+
+// Untrusted text
+// ------------------------------------------------------------------------------------
+
+/// One line, safe on a terminal: control, bidirectional and invisible characters and bytes that are
+/// not UTF-8 become {U+202E} or {0xFF}; line breaks become spaces. More than `max_bytes` is cut.
+std::string plain(std::string_view text, std::size_t max_bytes = 400);
+/// plain(), and nothing in it can be read as Markdown, HTML, a table cell's end or a link.
+std::string inline_text(std::string_view text, std::size_t max_bytes = 400);
+/// A code span for harmless names; anything else as inline_text().
+std::string code(std::string_view text, std::size_t max_bytes = 120);
+/// A fenced block that its content cannot close. At most `max_lines` lines of at most 200 bytes;
+/// the middle is left out and counted. Empty for blank text.
+std::string fenced(std::string_view text, std::size_t max_lines = 40);
+/// As fenced(), without the fence, each line indented by two spaces (for terminals).
+std::string indented(std::string_view text, std::size_t max_lines = 40);
+
+// Events
+// --------------------------------------------------------------------------------------------
+
+/// "[e12]"; empty for 0 (a fact that has no event yet).
+std::string ref(std::int64_t seq);
+/// " [e12]" or nothing: to put after a figure.
+std::string cite(std::int64_t seq);
+/// " [e12] [e15]", or " [e12] to [e90] (40 events)" for more than three.
+std::string cite(const std::vector<std::int64_t>& seqs);
+
+// Numbers
+// -------------------------------------------------------------------------------------------
+
+std::string fixed(double value, int decimals);
+/// How many decimals a ratio needs: two, more when it is small, its interval is narrow or an end
+/// would be rounded onto 1.
+int ratio_decimals(const Ratio& ratio);
+/// "1.32x [1.29, 1.35]"; "not measured" without a value.
+std::string speedup(const Ratio& ratio);
+std::string speedup(std::optional<double> value);
+/// Four significant digits, no exponent: "10.52", "2133".
+std::string microseconds(std::optional<double> value_us);
+/// Two significant digits: "1.2 %".
+std::string percent(std::optional<double> frac);
+/// "4 min 12 s", "1 h 03 min".
+std::string duration(double seconds);
+/// Plain notation with up to four significant digits and an SI prefix: "1.234 T".
+std::string with_prefix(double value);
+/// "1 problem", "2 problems".
+std::string count(std::int64_t n, std::string_view singular);
+
+// Tables
+// --------------------------------------------------------------------------------------------
+
+/// A Markdown table, padded so that it also reads well as plain text. Cells must be escaped.
+class Table {
+ public:
+  /// A column whose name ends in '>' is aligned to the right.
+  explicit Table(std::vector<std::string> header);
+  void row(std::vector<std::string> cells);
+  [[nodiscard]] bool empty() const { return m_rows.empty(); }
+  [[nodiscard]] std::string str() const;
+
+ private:
+  std::vector<std::string> m_header;
+  std::vector<bool> m_right;
+  std::vector<std::vector<std::string>> m_rows;
+};
+
+}  // namespace wb::page

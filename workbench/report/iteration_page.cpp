@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// iterations/NNNN.md and NNNN.json. Both are hashed by iteration_closed, so they show nothing that
+// is known only after it (commit oid, event ids of the closing), and keep held-out shapes hidden.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/report.hpp"
+#include "report/sections.hpp"
+
+namespace wb {
+namespace page {
+namespace {
+
+constexpr std::size_t k_max_listed = 40;
+
+std::string page_title(const IterationView& iteration, const std::string& session) {
+  return fmt::format("# Iteration {} of session {}\n\n", iteration.number,
+                     session.empty() ? "without a name" : inline_text(session, 80));
+}
+
+std::string summary_lines(const Facts& facts, const IterationView& iteration,
+                          const ComparisonIndex& index) {
+  const Json& opened = iteration.opened.payload;
+  const Json& hypothesis = field(opened, "hypothesis");
+  std::string out;
+  const auto line = [&](const char* name, const std::string& words) {
+    out += fmt::format("- **{}:** {}\n", name, words);
+  };
+  std::string outcome(to_string(outcome_of(iteration)));
+  const std::string invalidity = invalidity_of(iteration);
+  if (!invalidity.empty()) outcome += " (" + inline_text(invalidity, 40) + ")";
+  line("Outcome", outcome);
+  std::string variant = code(candidate_label(iteration), 80);
+  const Fact* built = candidate_build(iteration);
+  std::string configuration =
+      configuration_text(field(built != nullptr ? built->payload : opened, "configuration"));
+  if (!configuration.empty()) variant += " (" + code(configuration, 120) + ")";
+  const std::string parent = text(opened, "parent");
+  line("Variant",
+       variant + (parent.empty() ? "" : ", from " + code(parent, 80)) + cite(iteration.opened.seq));
+  const auto techniques = strings(opened, "techniques");
+  if (!techniques.empty()) {
+    std::string words;
+    for (const auto& word : techniques)
+      words += (words.empty() ? "" : ", ") + inline_text(word, 60);
+    line("Techniques", words);
+  }
+  if (!hypothesis.is_object()) return out + "\n";
+  line("Hypothesis", inline_text(text(hypothesis, "theory"), 1'000) + cite(iteration.opened.seq));
+  const Compared* figure = objective_figure(facts, index, facts.plan);
+  line("Predicted", speedup(number(hypothesis, "predicted_speedup")) + cite(iteration.opened.seq));
+  line("Measured", (figure == nullptr ? std::string("not measured") : comparison_cell(*figure)) +
+                       " (" + inline_text(facts.plan_label(facts.plan), 40) +
+                       ", over the incumbent then)");
+  if (iteration.hypothesis) {
+    const Json& decided = iteration.hypothesis->payload;
+    line("Hypothesis is", inline_text(text(decided, "state"), 40) + ": " +
+                              inline_text(text(decided, "reason"), 300) +
+                              cite(iteration.hypothesis->seq));
+  } else {
+    line("Hypothesis is", "open");
+  }
+  if (iteration.incumbent_changed) {
+    line("Incumbent", "now " + code(text(iteration.incumbent_changed->payload, "to"), 80) +
+                          ", was " + code(text(iteration.incumbent_changed->payload, "from"), 80) +
+                          cite(iteration.incumbent_changed->seq));
+  } else {
+    line("Incumbent", "unchanged");
+  }
+  return out + "\n";
+}
+
+std::string failure_section(const IterationView& iteration) {
+  const IterationOutcome outcome = outcome_of(iteration);
+  if (outcome != IterationOutcome::invalid && outcome != IterationOutcome::abandoned) return {};
+  const std::string message = failure_message(iteration);
+  return "## Why it ended\n\n" +
+         (message.empty() ? "No message was recorded.\n" : fenced(message)) + "\n";
+}
+
+std::string build_section(const IterationView& iteration) {
+  std::string out = "## Build\n\n";
+  if (iteration.built.empty()) return out + "Nothing was built.\n\n";
+  Table table({"subject", "configuration", "outcome", "cached", "CPU s>", "wall s>", "event"});
+  std::string messages;
+  for (std::size_t i = 0; i < std::min(iteration.built.size(), k_max_listed); ++i) {
+    const Fact& built = iteration.built[i];
+    const auto seconds = [&](const char* key) {
+      const auto value = number(built.payload, key);
+      return value ? fixed(*value, 2) : std::string("not recorded");
+    };
+    const std::string outcome = text(built.payload, "outcome");
+    const std::string configuration = configuration_text(field(built.payload, "configuration"));
+    table.row({code(text(built.payload, "subject"), 80), code(configuration, 120),
+               inline_text(outcome, 40), is_true(built.payload, "cached") ? "yes" : "no",
+               seconds("cpu_s"), seconds("wall_s"), ref(built.seq)});
+    const std::string message = text(built.payload, "message");
+    if (outcome == "built" || message.empty()) continue;
+    const std::string blob = text(built.payload, "log_blob");
+    messages += fmt::format("The builder's words{}{}:\n\n{}\n", cite(built.seq),
+                            blob.empty() ? "" : " (whole log: blobs/" + plain(blob, 64) + ")",
+                            fenced(message));
+  }
+  if (iteration.built.size() > k_max_listed) {
+    messages +=
+        fmt::format("{} more builds are in the log.\n\n", iteration.built.size() - k_max_listed);
+  }
+  return out + table.str() + "\n" + messages;
+}
+
+std::string evaluation_section(const IterationView& iteration) {
+  if (iteration.evaluations.size() < 2) return {};
+  Table table({"configuration", "outcome", "speedup [interval]", "event"});
+  for (std::size_t i = 0; i < std::min(iteration.evaluations.size(), k_max_listed); ++i) {
+    const Fact& evaluation = iteration.evaluations[i];
+    table.row({code(configuration_text(field(evaluation.payload, "configuration")), 120),
+               inline_text(text(evaluation.payload, "outcome"), 40),
+               speedup(ratio(evaluation.payload)), ref(evaluation.seq)});
+  }
+  std::string out = fmt::format(
+      "## Evaluations\n\n{} configurations were tried; these figures selected, "
+      "they confirm nothing.\n\n",
+      iteration.evaluations.size());
+  out += table.str() + "\n";
+  if (iteration.evaluations.size() > k_max_listed) {
+    out += fmt::format("{} more are in the log.\n\n", iteration.evaluations.size() - k_max_listed);
+  }
+  return out;
+}
+
+std::string findings_part(const Facts& facts, const IterationView& iteration) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(iteration.findings.size(), k_max_listed); ++i) {
+    out += finding_line(facts, iteration.findings[i]);
+    const std::string unseen = text(iteration.findings[i].payload, "unseen");
+    if (!unseen.empty()) out += "  - not seen: " + inline_text(unseen, 300) + "\n";
+  }
+  for (const Fact& profile : iteration.profiles) {
+    if (is_true(profile.payload, "available")) {
+      out += "- profile taken" + cite(profile.seq) + "\n";
+    } else {
+      out += "- no profile: " + inline_text(text(profile.payload, "reason"), 200) +
+             cite(profile.seq) + "\n";
+    }
+  }
+  for (const Fact& note : iteration.notes) {
+    out += "- note: " + inline_text(text(note.payload, "text"), 400) + cite(note.seq) + "\n";
+  }
+  return "## Findings\n\n" + (out.empty() ? "None was recorded.\n" : out) + "\n";
+}
+
+Json with_event(const Fact& fact) {
+  Json json = fact.payload.is_object() ? fact.payload : Json::object();
+  json["event"] = fact.seq;
+  return json;
+}
+
+Json with_events(const std::vector<Fact>& facts) {
+  Json list = Json::array();
+  for (const Fact& fact : facts) list.push_back(with_event(fact));
+  return list;
+}
+
+/// Replaces the text of held-out problems, wherever it stands as a field.
+void hide_held_out(Json& list, const Facts& facts) {
+  for (Json& item : list) {
+    const std::string problem = text(item, "problem");
+    if (!facts.is_held_out(problem)) continue;
+    item["problem"] = facts.title(problem);
+    for (const char* key : {"statement", "figures", "runs", "message"}) item.erase(key);
+  }
+}
+
+}  // namespace
+}  // namespace page
+
+std::string render_iteration(const SessionView& view, const IterationView& iteration) {
+  page::Facts facts(view);
+  facts.hide_held_out = true;
+  const page::ComparisonIndex index(iteration);
+  std::string out = page::page_title(iteration, page::text(view.opened.payload, "session"));
+  out += page::summary_lines(facts, iteration, index);
+  out += page::failure_section(iteration);
+  out += page::build_section(iteration);
+  out += "## Verdicts\n\n" + page::verdict_table(facts, iteration);
+  out += page::evaluation_section(iteration);
+  const std::string table = page::comparison_table(facts, index, "candidate");
+  out += "## Comparisons\n\n" + (table.empty() ? std::string("Nothing was compared.\n") : table);
+  if (!iteration.turns.empty())
+    out += "\nTurns with all samples:" + page::cite(iteration.turns) + ".\n";
+  out += "\n" + page::findings_part(facts, iteration);
+  out += "## Cost\n\n" + page::iteration_cost(iteration);
+  return out;
+}
+
+Json iteration_json(const SessionView& view, const IterationView& iteration) {
+  page::Facts facts(view);
+  facts.hide_held_out = true;
+  Json json{{"format", 1},
+            {"session", page::text(view.opened.payload, "session")},
+            {"iteration", iteration.number},
+            {"outcome", page::outcome_word(iteration)},
+            {"message", page::failure_message(iteration)},
+            {"opened", page::with_event(iteration.opened)},
+            {"built", page::with_events(iteration.built)},
+            {"verdicts", page::with_events(iteration.verdicts)},
+            {"evaluations", page::with_events(iteration.evaluations)},
+            {"comparisons", page::with_events(iteration.comparisons)},
+            {"findings", page::with_events(iteration.findings)},
+            {"profiles", page::with_events(iteration.profiles)},
+            {"notes", page::with_events(iteration.notes)},
+            {"costs", page::with_events(iteration.costs)},
+            {"ledger", to_json(iteration.ledger)},
+            {"turns", iteration.turns}};
+  const std::string invalidity = page::invalidity_of(iteration);
+  json["invalidity"] = invalidity.empty() ? Json() : Json(invalidity);
+  json["hypothesis"] = iteration.hypothesis ? page::with_event(*iteration.hypothesis) : Json();
+  json["incumbent_changed"] =
+      iteration.incumbent_changed ? page::with_event(*iteration.incumbent_changed) : Json();
+  for (const char* list : {"verdicts", "comparisons", "findings", "profiles"}) {
+    page::hide_held_out(json[list], facts);
+  }
+  return json;
+}
+
+}  // namespace wb

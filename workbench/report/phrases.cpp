@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// The phrases and judgements that several sections share.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/sections.hpp"
+
+namespace wb::page {
+namespace {
+
+std::vector<ComparisonIndex> indices_of(const std::vector<const IterationView*>& iterations) {
+  std::vector<ComparisonIndex> result;
+  result.reserve(iterations.size());
+  for (const IterationView* iteration : iterations) result.emplace_back(*iteration);
+  return result;
+}
+
+double rounded(double value) {
+  const double scale = std::pow(10.0, k_step_decimals);
+  return std::round(value * scale) / scale;
+}
+
+/// One confirmed step; the incumbent_changed event stands in for the objective's plan.
+std::optional<Gain> step(const Page& page, std::size_t i, const std::string& plan) {
+  const Compared* figure = objective_figure(page.facts, page.steps[i], plan);
+  if (figure != nullptr && figure->phase == "confirmation" && figure->ratio.value) {
+    return Gain{figure->ratio, {figure->seq}, figure->outcome};
+  }
+  const auto& changed = page.facts.wins[i]->incumbent_changed;
+  if (plan != page.facts.plan || !changed) return std::nullopt;
+  const Ratio recorded = ratio(changed->payload);
+  return recorded.value ? std::optional(Gain{recorded, {changed->seq}, "faster"}) : std::nullopt;
+}
+
+/// The confirmed or baseline comparisons with one opponent, one a problem, under one plan.
+std::vector<const Compared*> per_problem(const Page& page, const std::string& against,
+                                         const std::string& plan) {
+  std::vector<const Compared*> result;
+  for (const SuiteEntry& entry : page.facts.suite) {
+    const Compared* compared = page.held.find(against, entry.problem, plan);
+    if (compared == nullptr || !compared->ratio.value || compared->phase == "selection") continue;
+    const RivalFacts* rival = against.empty() ? nullptr : page.facts.find_rival(against);
+    if (!against.empty() && (rival == nullptr || !rival->stands(entry.problem))) continue;
+    result.push_back(compared);
+  }
+  return result;
+}
+
+/// No figure over the suite in the log: the ends of the range, each with its interval.
+std::string range_cell(const Page& page, const std::vector<const Compared*>& problems) {
+  if (problems.empty()) return "not measured";
+  const auto on = [&](const Compared& compared) {
+    return page.facts.suite.size() > 1
+               ? " on " + inline_text(page.facts.title(compared.problem), 40)
+               : std::string();
+  };
+  if (problems.size() == 1) return comparison_cell(*problems.front()) + on(*problems.front());
+  const auto [low, high] = std::minmax_element(
+      problems.begin(), problems.end(),
+      [](const Compared* a, const Compared* b) { return *a->ratio.value < *b->ratio.value; });
+  return fmt::format("{}{} to {}{}", comparison_cell(**low), on(**low), comparison_cell(**high),
+                     on(**high));
+}
+
+}  // namespace
+
+Page::Page(const SessionView& view)
+    : facts(view),
+      costs(facts),
+      steps(indices_of(facts.wins)),
+      held(facts.holder != nullptr ? ComparisonIndex(*facts.holder)
+                                   : ComparisonIndex(IterationView{})),
+      rival(facts.strongest_rival(held)) {}
+
+std::string comparison_words(const Compared& compared) {
+  const std::string figure = speedup(compared.ratio);
+  std::string out;
+  if (compared.outcome == "faster" || compared.outcome == "slower") {
+    // With a comma: "0.88x slower" would name another ratio.
+    out = figure + ", " + compared.outcome;
+  } else if (compared.outcome.empty()) {
+    out = figure;
+  } else {
+    // The word first: a ratio above 1 that is noise must not be read as a gain.
+    out = inline_text(compared.outcome, 40);
+    if (compared.ratio.value) out += ", " + figure;
+  }
+  if (compared.phase == "selection") {
+    out += compared.outcome == "faster" ? " (selection only, not confirmed)" : " (selection)";
+  }
+  return out;
+}
+
+std::string comparison_cell(const Compared& compared) {
+  return comparison_words(compared) + cite(compared.seq);
+}
+
+std::optional<Gain> gain(const Page& page, const std::string& plan) {
+  if (page.steps.empty()) return std::nullopt;
+  if (page.steps.size() == 1) return step(page, 0, plan);
+  Gain product;
+  product.ratio.value = product.ratio.low = product.ratio.high = 1;
+  for (std::size_t i = 0; i < page.steps.size(); ++i) {
+    const auto part = step(page, i, plan);
+    if (!part) return std::nullopt;
+    product.ratio.value = *product.ratio.value * rounded(*part->ratio.value);
+    product.events.insert(product.events.end(), part->events.begin(), part->events.end());
+    if (!product.ratio.low || !part->ratio.low || !part->ratio.high) {
+      product.ratio.low = product.ratio.high = std::nullopt;
+      continue;
+    }
+    product.ratio.low = *product.ratio.low * rounded(*part->ratio.low);
+    product.ratio.high = *product.ratio.high * rounded(*part->ratio.high);
+  }
+  return product;
+}
+
+std::string gain_cell(const Page& page, const std::string& plan) {
+  if (page.facts.wins.empty()) return page.facts.tries.empty() ? "no iteration yet" : "unchanged";
+  const auto found = gain(page, plan);
+  if (!found) {
+    const std::string range = range_cell(page, per_problem(page, "", plan));
+    return page.steps.size() > 1 && range != "not measured" ? "last step only: " + range : range;
+  }
+  if (page.steps.size() > 1) {
+    return fmt::format("{} (product of {} steps){}", speedup(found->ratio), page.steps.size(),
+                       cite(found->events));
+  }
+  Compared compared;
+  compared.ratio = found->ratio;
+  compared.outcome = found->outcome;
+  compared.seq = found->events.front();
+  return comparison_cell(compared);
+}
+
+std::string rival_cell(const Page& page, const RivalFacts& rival, const std::string& plan) {
+  const Compared* whole = page.held.find(rival.name, "", plan);
+  if (whole != nullptr && rival.stands("")) return comparison_cell(*whole);
+  return range_cell(page, per_problem(page, rival.name, plan));
+}
+
+std::string rival_name(const RivalFacts& rival) {
+  return code(rival.name, 60) + " (" + inline_text(rival.version, 60) + ")";
+}
+
+std::string incumbent_name(const Page& page, bool with_configuration) {
+  std::string label = page.facts.view.incumbent;
+  std::string configuration;
+  if (!page.facts.wins.empty()) {
+    const Json& changed = page.facts.wins.back()->incumbent_changed->payload;
+    if (label.empty()) label = text(changed, "to");
+    configuration = configuration_text(field(changed, "configuration"));
+  }
+  if (label.empty()) label = page.facts.start;
+  if (label.empty()) return "the start";
+  std::string out = code(label, 60);
+  if (with_configuration && !configuration.empty()) out += " (" + code(configuration, 80) + ")";
+  return out;
+}
+
+std::string problem_names(const Facts& facts, const std::vector<const Compared*>& problems) {
+  constexpr std::size_t k_most = 3;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(problems.size(), k_most); ++i) {
+    out += (i == 0 ? "" : ", ") + inline_text(facts.title(problems[i]->problem), 40);
+  }
+  return problems.size() > k_most ? fmt::format("{} and {} more", out, problems.size() - k_most)
+                                  : out;
+}
+
+std::string interval_name(const ComparisonIndex& index) {
+  double confidence = 0;
+  for (const Compared& compared : index.all()) {
+    if (confidence > 0 && compared.ratio.confidence > 0 &&
+        compared.ratio.confidence != confidence) {
+      return "interval";
+    }
+    if (compared.ratio.confidence > 0) confidence = compared.ratio.confidence;
+  }
+  return confidence > 0 ? fmt::format("{:g} % interval", confidence * 100) : "interval";
+}
+
+Standing standing(const Page& page, const RivalFacts& rival) {
+  Standing result;
+  for (const SuiteEntry& entry : page.facts.suite) {
+    const Compared* compared = page.held.find(rival.name, entry.problem, page.facts.plan);
+    if (compared == nullptr || !rival.stands(entry.problem)) {
+      // Held-out problems are measured at confirmation only: nothing is missing before.
+      if (!entry.held_out) result.missing.push_back(entry.problem);
+    } else if (compared->outcome == "faster") {
+      result.won.push_back(compared);
+    } else if (compared->outcome == "slower") {
+      result.lost.push_back(compared);
+    } else if (compared->outcome == "same") {
+      result.same.push_back(compared);
+    } else {
+      result.ambiguous.push_back(compared);
+    }
+  }
+  std::stable_sort(result.lost.begin(), result.lost.end(),
+                   [](const Compared* a, const Compared* b) {
+                     return a->ratio.value.value_or(1) < b->ratio.value.value_or(1);
+                   });
+  return result;
+}
+
+std::vector<Headroom> headroom(const Page& page) {
+  std::vector<Headroom> result;
+  if (page.facts.holder == nullptr) return result;
+  for (const Fact& finding : page.facts.holder->findings) {
+    if (!text(finding.payload, "analysis").starts_with("roofline")) continue;
+    const Json& figures = field(finding.payload, "figures");
+    const std::string plan = text(figures, "plan");
+    const auto share = number(figures, "share_frac");
+    if ((!plan.empty() && plan != page.facts.plan) || !share || !(*share > 0)) continue;
+    result.push_back({&finding, text(finding.payload, "problem"), 1 / *share});
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Headroom& a, const Headroom& b) { return a.factor > b.factor; });
+  return result;
+}
+
+std::string advice(const Page& page) {
+  const Facts& facts = page.facts;
+  if (facts.baseline == nullptr) return "none yet: the baseline has not been measured.";
+  if (facts.tries.empty()) {
+    return outcome_of(*facts.baseline) == IterationOutcome::baseline
+               ? "run iterations: only the baseline is measured."
+               : "finish the baseline first (`sdpa-wb resume`).";
+  }
+  if (facts.wins.empty()) {
+    const std::size_t n = facts.tries.size();
+    return fmt::format("keep the start {}: {} confirmed faster{}.", code(facts.start, 60),
+                       n == 1 ? std::string("the one iteration was not")
+                              : fmt::format("none of {} iterations was", n),
+                       facts.view.status == SessionStatus::closed ? "" : " so far");
+  }
+  std::string out = fmt::format("use {} in place of the start", incumbent_name(page, false));
+  if (page.rival == nullptr) {
+    return out + "; how it stands against PyTorch's SDPA is not known (no rival stands).";
+  }
+  const Standing stands = standing(page, *page.rival);
+  const std::string rival = code(page.rival->name, 60);
+  if (stands.lost.empty() && !stands.won.empty()) {
+    out += fmt::format(", and of {} on {}", rival, problem_names(page.facts, stands.won));
+  } else if (!stands.lost.empty() && stands.lost.size() == stands.measured()) {
+    out +=
+        fmt::format(", but not in place of {}, which is faster on every problem measured", rival);
+  } else if (!stands.lost.empty()) {
+    out += fmt::format("; keep {} for {}", rival, problem_names(page.facts, stands.lost));
+  }
+  return out + ".";
+}
+
+}  // namespace wb::page

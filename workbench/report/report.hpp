@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Reports: a session's view rendered as Markdown, from the log alone. Every figure carries the id
+// of the event it comes from ([e12]); `sdpa-wb show ID` prints the raw samples behind it.
+#pragma once
+
+#include <string>
+
+#include "session/view.hpp"
+
+namespace wb {
+
+/// reports/session.md. The first screen (at most 15 lines): outcome and stop reason, gain with
+/// interval (hot, cold, eager side by side) against the named rival and version, problems lost,
+/// spend, roofline headroom, recommendation. Then objective, environment, baseline table,
+/// iterations, correctness, cost table with totals that add up, next steps.
+std::string render_session(const SessionView& view);
+
+/// iterations/NNNN.md: the same for one iteration, without its commit oid (which is not yet known
+/// when the page is written).
+std::string render_iteration(const SessionView& view, const IterationView& iteration);
+
+/// iterations/NNNN.json: the facts of that page for programs.
+Json iteration_json(const SessionView& view, const IterationView& iteration);
+
+/// One screen for `sdpa-wb status`.
+std::string render_status(const SessionView& view);
+
+/// `sdpa-wb show ID` of one event: its payload for people; turns with all samples.
+std::string render_event(const Event& event);
+
+}  // namespace wb

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Private to report: the parts of the session page, each one function from the found-out facts to
+// Markdown, and the phrases that several of them share.
+#pragma once
+
+#include <string>
+
+#include "report/cost.hpp"
+#include "report/facts.hpp"
+#include "report/format.hpp"
+
+namespace wb::page {
+
+/// What all sections of one page are made from.
+struct Page {
+  explicit Page(const SessionView& view);
+  Facts facts;
+  CostGrid costs;
+  std::vector<ComparisonIndex> steps;  ///< of each win, in order
+  ComparisonIndex held;                ///< comparisons of the iteration that made the incumbent
+  const RivalFacts* rival;             ///< the strongest; nullptr when none stands
+};
+
+// Phrases
+// -------------------------------------------------------------------------------------------
+
+/// "1.32x [1.29, 1.35], faster [e50]", "same, 1.01x [0.99, 1.02] [e51]"; figures of the selection
+/// phase say that they were never confirmed.
+std::string comparison_cell(const Compared& compared);
+/// The same without the event.
+std::string comparison_words(const Compared& compared);
+/// The incumbent over the start under one plan: its confirmed comparison, or the product of the
+/// printed steps (interval: the products of their ends).
+struct Gain {
+  Ratio ratio;
+  std::vector<std::int64_t> events;
+  std::string outcome;  ///< of a single step; empty for a product
+};
+std::optional<Gain> gain(const Page& page, const std::string& plan);
+std::string gain_cell(const Page& page, const std::string& plan);
+inline constexpr int k_step_decimals = 3;
+/// The incumbent against a rival under one plan: over the suite, else the range over its problems.
+std::string rival_cell(const Page& page, const RivalFacts& rival, const std::string& plan);
+/// "`torch_sdpa@77aa0011` (torch 2.13.0)".
+std::string rival_name(const RivalFacts& rival);
+/// "`cpu_tiled@1f0c44aa` (`TILE_M=32`)".
+std::string incumbent_name(const Page& page, bool with_configuration = true);
+/// "prefill, decode and 2 more".
+std::string problem_names(const Facts& facts, const std::vector<const Compared*>& problems);
+/// "99 % interval"; "interval" when it is not recorded or not the same everywhere.
+std::string interval_name(const ComparisonIndex& index);
+
+/// How the incumbent stands against one rival, problem by problem, on the objective's plan.
+struct Standing {
+  std::vector<const Compared*> won, lost, same, ambiguous;
+  std::vector<std::string> missing;  ///< problems without a figure that may stand
+  [[nodiscard]] std::size_t measured() const {
+    return won.size() + lost.size() + same.size() + ambiguous.size();
+  }
+};
+Standing standing(const Page& page, const RivalFacts& rival);
+
+/// The findings of the holder's iteration that name the room left, the largest first.
+struct Headroom {
+  const Fact* finding = nullptr;
+  std::string problem;
+  double factor = 0;  ///< time / bound, above 1
+};
+std::vector<Headroom> headroom(const Page& page);
+
+/// What the facts advise, in one sentence.
+std::string advice(const Page& page);
+
+// Sections
+// ------------------------------------------------------------------------------------------
+
+std::string first_screen(const Page& page);  ///< at most 15 lines
+std::string objective_section(const Page& page);
+std::string environment_section(const Page& page);
+std::string baseline_section(const Page& page);
+std::string result_section(const Page& page);  ///< incumbent against start and every rival
+std::string iterations_section(const Page& page);
+std::string hypotheses_section(const Page& page);
+std::string findings_section(const Page& page);
+std::string correctness_section(const Page& page);
+std::string next_steps_section(const Page& page);
+std::string decision_section(const Page& page);
+std::string checklist_section(const Page& page);
+std::string unseen_section(const Page& page);
+std::string notes_section(const Page& page);
+
+// Parts shared with the iteration page
+// ----------------------------------------------------------------
+
+/// `candidate` heads the column of its times. Empty without comparisons.
+std::string comparison_table(const Facts& facts, const ComparisonIndex& index,
+                             std::string_view candidate);
+std::string verdict_table(const Facts& facts, const IterationView& iteration);
+std::string finding_line(const Facts& facts, const Fact& finding);
+
+}  // namespace wb::page

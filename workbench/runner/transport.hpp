@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The transport seam: a two-way line channel to one sdpa-wb-worker. A transport is a command prefix
+// (nothing, `ssh NODE`, `docker exec -i CONTAINER`), so compiler and worker may be on two machines.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/process.hpp"
+
+namespace wb {
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  /// Errors: canceled (the worker is gone), limit (deadline), io.
+  virtual Result<void> send(std::string_view line, std::chrono::milliseconds deadline) = 0;
+  virtual Result<std::string> receive(std::chrono::milliseconds deadline) = 0;
+  /// Closing the wire is the one way to cancel: the worker kills its children and exits.
+  virtual void close() = 0;
+  /// "local", "ssh node7", for the environment record.
+  [[nodiscard]] virtual std::string description() const = 0;
+};
+
+/// What to start: prefix + {worker program}. An empty prefix is the local transport.
+struct TransportSpec {
+  std::vector<std::string> prefix;
+  std::string worker = "sdpa-wb-worker";  ///< path or name on the machine that runs it
+};
+
+/// Errors: not_found (no such program: says where it was looked for), io.
+Result<std::unique_ptr<Transport>> open_command_transport(const TransportSpec& spec);
+
+}  // namespace wb

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// WorkerClient: the host's side of one worker. One method per message; one request, one reply, one
+// deadline. A dead or silent worker is an `environment` failure, never held against the variant.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protocol/protocol.hpp"
+#include "runner/transport.hpp"
+#include "variant/builder.hpp"
+
+namespace wb {
+
+/// Added to a message's own deadline before a silent worker is given up: the worker may first queue
+/// for the device behind another session (docs/worker_protocol.md, "The device lock").
+inline constexpr std::chrono::seconds k_reply_grace{75};
+
+class WorkerClient {
+ public:
+  explicit WorkerClient(std::unique_ptr<Transport> transport);
+  WorkerClient(WorkerClient&&) noexcept;
+  WorkerClient& operator=(WorkerClient&&) noexcept;
+  /// Says bye and closes the wire; the worker ends its children.
+  ~WorkerClient();
+
+  /// Must be the first call. A version mismatch is an environment failure naming both versions.
+  Outcome<protocol::HelloResult> hello(const protocol::HelloArgs& args);
+
+  /// Stages the artifact's bytes (content-addressed; nothing is sent twice) and starts a subject.
+  /// `files` of a python artifact are staged likewise.
+  Outcome<protocol::LoadResult> load(const Variant& variant, const Artifact& artifact);
+  Outcome<protocol::RunResult> run(const protocol::RunArgs& args);
+  Outcome<protocol::VerdictResult> verdict(const protocol::VerdictArgs& args);
+  Outcome<protocol::TurnResult> turn(const protocol::TurnArgs& args);
+  Outcome<protocol::ProfileResult> profile(std::int64_t handle, const Problem& problem);
+  Outcome<void> unload(std::int64_t handle);
+  Outcome<protocol::CanaryResult> canary();
+  Outcome<protocol::StatusResult> status();
+  /// Compiles on the worker's machine (remote toolchain); the artifact stays in its store.
+  Outcome<protocol::BuildResult> build(const Variant& variant, const Configuration& configuration,
+                                       std::string_view build_id, const BuildOptions& options);
+
+  /// Wall time spent waiting for replies since construction: device time of the ledger.
+  [[nodiscard]] double request_wall_s() const { return m_request_wall_s; }
+  [[nodiscard]] bool alive() const { return m_transport != nullptr; }
+  /// The transport's description, also after the wire was closed.
+  [[nodiscard]] const std::string& description() const { return m_description; }
+
+ private:
+  /// Bytes that the worker may already hold; read only when it does not.
+  struct Staged {
+    std::string sha256;
+    std::function<Result<std::string>()> read;
+  };
+  Outcome<Json> request(protocol::Verb verb, Json args, std::chrono::milliseconds deadline);
+  Outcome<Json> exchange(const protocol::Request& message, std::chrono::milliseconds deadline);
+  template <typename Answer>
+  Outcome<Answer> ask(protocol::Verb verb, Json args, std::chrono::milliseconds deadline);
+  Outcome<void> stage(const std::vector<Staged>& files);
+  Outcome<void> put(const std::string& sha256, std::string_view bytes);
+  /// Closes the wire for good; every later call fails with this reason.
+  Failure abandon(std::string reason);
+
+  std::unique_ptr<Transport> m_transport;
+  std::string m_description;
+  std::string m_gone_reason;  ///< why the transport was closed
+  std::int64_t m_next_id = 1;
+  double m_request_wall_s = 0;
+};
+
+}  // namespace wb

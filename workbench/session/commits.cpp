@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "session/commits.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+namespace wb {
+namespace {
+
+const Json* member(const Json& json, std::string_view key) {
+  const auto found = json.find(key);
+  return found == json.end() ? nullptr : &*found;
+}
+
+/// Fills in what iteration_closed and session_closed say alike.
+void stamp(CommitSpec& spec, const SessionView& view, const Fact& fact) {
+  const Json& payload = fact.payload;
+  spec.author = signature_from_json(member(payload, "author")).value_or(author_of(view));
+  spec.committer = signature_from_json(member(payload, "committer")).value_or(committer_of(view));
+  spec.expected_parent = text_or(payload, "parent_oid", "");
+  const std::optional<std::int64_t> time = seconds_of_iso8601(text_or(payload, "time", fact.t));
+  spec.time_s = time ? *time : seconds_of_iso8601(fact.t).value_or(0);
+}
+
+}  // namespace
+
+std::string text_or(const Json& json, std::string_view key, std::string fallback) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_string()) return fallback;
+  return found->get<std::string>();
+}
+
+std::optional<std::int64_t> seconds_of_iso8601(std::string_view text) {
+  const auto number = [&](std::size_t at, std::size_t length) -> int {
+    int value = 0;
+    const char* begin = text.data() + at;
+    const auto [end, error] = std::from_chars(begin, begin + length, value);
+    return error == std::errc() && end == begin + length && value >= 0 ? value : -1;
+  };
+  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
+      text[16] != ':' || text.back() != 'Z') {
+    return std::nullopt;
+  }
+  const int hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
+  const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  if (year < 0 || month < 0 || day < 0) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok() || hour < 0 || minute < 0 || second < 0) return std::nullopt;
+  const auto time = std::chrono::sys_days(date) + std::chrono::hours(hour) +
+                    std::chrono::minutes(minute) + std::chrono::seconds(second);
+  return time.time_since_epoch() / std::chrono::seconds(1);
+}
+
+Json to_json(const Signature& signature) {
+  return Json{{"name", signature.name}, {"email", signature.email}};
+}
+
+std::optional<Signature> signature_from_json(const Json* json) {
+  if (json == nullptr || !json->is_object()) return std::nullopt;
+  Signature signature{text_or(*json, "name", ""), text_or(*json, "email", "")};
+  // git refuses empty names, cuts angle brackets and line ends; what is left must be something.
+  for (std::string* text : {&signature.name, &signature.email}) {
+    *text = printable(*text, 200);
+    if (text->find_first_not_of(" <>.,:;\"'\\") == std::string::npos) return std::nullopt;
+  }
+  return signature;
+}
+
+Signature author_of(const SessionView& view) {
+  return signature_from_json(member(view.opened.payload, "author"))
+      .value_or(Signature{"sdpa-wb", "sdpa-wb@localhost"});
+}
+
+Signature committer_of(const SessionView& view) {
+  return signature_from_json(member(view.opened.payload, "committer")).value_or(author_of(view));
+}
+
+CommitSpec root_commit(const EventLog& log, const SessionView& view, std::string identity_text) {
+  CommitSpec spec;
+  const std::string name = text_or(view.opened.payload, "session", "session");
+  spec.subject = fmt::format("Open {}", name);
+  spec.trailers = {{"Session", name}, {std::string(k_log_head_trailer), log.line_hash(1)}};
+  spec.files.emplace("session.json", std::move(identity_text));
+  spec.author = author_of(view);
+  spec.committer = committer_of(view);
+  spec.time_s = seconds_of_iso8601(view.opened.t).value_or(0);
+  return spec;
+}
+
+CommitSpec iteration_commit(const EventLog& log, const SessionView& view, const Fact& closed,
+                            std::map<std::string, std::string> files) {
+  CommitSpec spec;
+  stamp(spec, view, closed);
+  const Json* commit = member(closed.payload, "commit");
+  const Json none = Json::object();
+  const Json& written = commit != nullptr && commit->is_object() ? *commit : none;
+  spec.subject = text_or(written, "subject", "Close an iteration");
+  if (const Json* trailers = member(written, "trailers");
+      trailers != nullptr && trailers->is_array()) {
+    for (const Json& trailer : *trailers) {
+      if (!trailer.is_array() || trailer.size() != 2 || !trailer[0].is_string() ||
+          !trailer[1].is_string() || trailer[0] == k_log_head_trailer) {
+        continue;
+      }
+      spec.trailers.emplace_back(trailer[0].get<std::string>(), trailer[1].get<std::string>());
+    }
+  }
+  spec.trailers.emplace_back(k_log_head_trailer, log.line_hash(closed.seq));
+  spec.files = std::move(files);
+  return spec;
+}
+
+CommitSpec closing_commit(const EventLog& log, const SessionView& view,
+                          std::map<std::string, std::string> reports) {
+  CommitSpec spec;
+  const Fact& closed = *view.closed;
+  stamp(spec, view, closed);
+  const std::string name = text_or(view.opened.payload, "session", "session");
+  spec.subject = fmt::format("Close {}", name);
+  spec.trailers = {{"Session", name},
+                   {"Outcome", text_or(closed.payload, "outcome", "closed")},
+                   {std::string(k_log_head_trailer), log.line_hash(closed.seq)}};
+  spec.files = std::move(reports);
+  spec.files[std::string(k_log_name)] = log.text(closed.seq);
+  return spec;
+}
+
+}  // namespace wb

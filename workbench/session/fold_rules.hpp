@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Where each event type goes in a SessionView: one line a type. Private to fold.cpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "session/view.hpp"
+
+namespace wb {
+
+enum class EventKind { turn, answer, call, opened, closed, cost, incumbent, fact, status };
+
+using FactList = std::vector<Fact>;
+using FactSlot = std::optional<Fact>;
+
+/// How an event enters the view. A plain fact goes to one member of its iteration or the session.
+struct TypeRule {
+  std::string_view type;
+  EventKind kind = EventKind::fact;
+  bool in_brief = true;
+  FactList IterationView::*list = nullptr;
+  FactSlot IterationView::*slot = nullptr;
+  FactList SessionView::*session_list = nullptr;
+  FactSlot SessionView::*session_slot = nullptr;
+};
+
+constexpr TypeRule of_kind(std::string_view type, EventKind kind) {
+  return {.type = type, .kind = kind};
+}
+constexpr TypeRule to_list(std::string_view type, FactList IterationView::*list,
+                           bool in_brief = true) {
+  return {.type = type, .in_brief = in_brief, .list = list};
+}
+constexpr TypeRule to_slot(std::string_view type, FactSlot IterationView::*slot) {
+  return {.type = type, .slot = slot};
+}
+constexpr TypeRule to_session(std::string_view type, FactList SessionView::*list) {
+  return {.type = type, .session_list = list};
+}
+constexpr TypeRule to_session(std::string_view type, FactSlot SessionView::*slot) {
+  return {.type = type, .session_slot = slot};
+}
+
+// The most frequent types first: the search is linear.
+inline constexpr std::array k_rules{
+    of_kind("turn_measured", EventKind::turn),
+    to_list("verdict_given", &IterationView::verdicts, false),
+    of_kind("cost_debited", EventKind::cost),
+    to_list("comparison_made", &IterationView::comparisons, false),
+    to_list("evaluation", &IterationView::evaluations),
+    to_list("variant_built", &IterationView::built),
+    to_list("finding_recorded", &IterationView::findings, false),
+    of_kind("verb_called", EventKind::call),
+    of_kind("verb_answered", EventKind::answer),
+    of_kind("iteration_opened", EventKind::opened),
+    of_kind("iteration_closed", EventKind::closed),
+    to_slot("iteration_committed", &IterationView::committed),
+    to_slot("hypothesis_decided", &IterationView::hypothesis),
+    of_kind("incumbent_changed", EventKind::incumbent),
+    to_list("profile_taken", &IterationView::profiles),
+    to_list("note", &IterationView::notes),
+    to_session("environment_recorded", &SessionView::environment),
+    to_session("playbook_started", &SessionView::playbook),
+    to_session("noise_floor_measured", &SessionView::noise_floors),
+    to_session("decision_recorded", &SessionView::decisions),
+    to_session("recovered", &SessionView::recoveries),
+    of_kind("session_opened", EventKind::status),
+    of_kind("session_paused", EventKind::status),
+    of_kind("session_resumed", EventKind::status),
+    of_kind("session_closed", EventKind::status),
+};
+
+/// The rule of an event, or null for an unknown type or a version above ours.
+inline const TypeRule* rule_for(const EventEnvelope& envelope) {
+  if (envelope.v > k_event_version) return nullptr;
+  const auto found = std::find_if(k_rules.begin(), k_rules.end(),
+                                  [&](const TypeRule& rule) { return rule.type == envelope.type; });
+  return found == k_rules.end() ? nullptr : &*found;
+}
+
+}  // namespace wb

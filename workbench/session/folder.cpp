@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+#include "session/folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/hash.hpp"
+#include "session/session.hpp"
+
+namespace wb {
+namespace {
+
+constexpr std::uint64_t k_max_file_bytes = 256ull << 20;
+constexpr std::uint64_t k_max_identity_bytes = 1ull << 20;
+constexpr std::string_view k_identity_name = "session.json";
+constexpr std::string_view k_unfinished_prefix = ".new-";
+constexpr std::string_view k_torn_prefix = "events.torn-";
+constexpr const char* k_sub_folders[] = {"blobs", "kernels", "iterations", "reports"};
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// The seam syncs the folder of each file it writes; folders that were made need it too.
+Result<void> sync_folder(const fs::path& folder) {
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return errno_error("open the folder", folder, errno);
+  if (::fsync(fd.get()) != 0 && errno != EINVAL) {
+    return errno_error("sync the folder", folder, errno);
+  }
+  return {};
+}
+
+Error name_error(std::string attempted, std::string_view name, std::string cause) {
+  return Error{ErrorCode::invalid, std::move(attempted), printable(name), std::move(cause),
+               "use a plain name of letters, digits, '.', '_', '-' and '@'"};
+}
+
+/// "cpu_tiled/kernel.cpp": plain names joined by '/'.
+bool is_safe_path(std::string_view path) {
+  while (true) {
+    const std::size_t slash = path.find('/');
+    if (!is_safe_name(path.substr(0, slash))) return false;
+    if (slash == std::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+}  // namespace
+
+bool is_safe_name(std::string_view name) {
+  return !name.empty() && name.size() <= 128 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '.' || c == '_' || c == '-' || c == '@';
+         });
+}
+
+Result<fs::path> SessionFolder::resolve(const fs::path& relative) const {
+  fs::path path = m_path;
+  for (const fs::path& part : relative) {
+    path /= part;
+    std::error_code ignored;
+    if (!fs::is_symlink(fs::symlink_status(path, ignored))) continue;
+    return Error{ErrorCode::invalid, "use", path.string(),
+                 "it is a link, and a session keeps all its files in its own folder",
+                 "put the file or folder itself in the link's place"};
+  }
+  return path;
+}
+
+Result<void> SessionFolder::write(const fs::path& relative, std::string_view text) {
+  WB_TRY_ASSIGN(const fs::path path, resolve(relative));
+  std::error_code ignored;
+  const fs::path parent = path.parent_path();
+  if (!fs::is_directory(parent, ignored)) {
+    WB_TRY(m_file_system->make_directories(parent));
+    WB_TRY(sync_folder(parent.parent_path()));
+  }
+  return m_file_system->write_atomic(path, text, Durability::synced);
+}
+
+Result<void> SessionFolder::create() {
+  std::error_code error;
+  const bool exists = fs::exists(m_path, error);
+  if (exists && (!fs::is_directory(m_path, error) || !fs::is_empty(m_path, error))) {
+    return Error{ErrorCode::invalid, "make a session in", m_path.string(),
+                 fs::is_directory(m_path, error) ? "the folder is not empty" : "it is not a folder",
+                 "choose a new folder, or resume the session that is there"};
+  }
+  for (const char* name : k_sub_folders) {
+    WB_TRY(m_file_system->make_directories(m_path / name));
+  }
+  const fs::path parent = fs::absolute(m_path, error).lexically_normal().parent_path();
+  return error ? Result<void>() : sync_folder(parent);
+}
+
+std::string SessionFolder::identity_text(const Json& identity) {
+  Json whole = identity;
+  whole["format"] = k_session_format;
+  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<void> SessionFolder::write_identity(const Json& identity) {
+  return write(k_identity_name, identity_text(identity));
+}
+
+Result<void> SessionFolder::check_format() const {
+  WB_TRY_ASSIGN(const fs::path path, resolve(k_identity_name));
+  WB_TRY_ASSIGN(const std::string text, m_file_system->read(path, k_max_identity_bytes));
+  const auto damaged = [&](const std::string& cause) {
+    return Error{ErrorCode::damaged, "read", path.string(), cause,
+                 "it only repeats the first event of the log: remove it, and it is made again"};
+  };
+  const Result<Json> json = parse_json(text, k_identity_name);
+  if (!json.ok()) return damaged(json.error().cause);
+  ObjectReader reader(*json, path.string());
+  const std::int64_t format = reader.integer("format", 1, 1'000'000);
+  if (const Result<void> done = reader.finish(true); !done.ok()) return damaged(done.error().cause);
+  if (format <= k_session_format) return {};
+  return Error{ErrorCode::too_new, "open the session", m_path.string(),
+               fmt::format("it has format {}, this program knows formats up to {}", format,
+                           k_session_format),
+               "use the newer sdpa-wb that made it (its version stands in session.json)"};
+}
+
+Result<void> SessionFolder::remove_leftovers() {
+  WB_TRY_ASSIGN(const fs::path kernels, resolve("kernels"));
+  std::error_code error;
+  std::vector<fs::path> leftovers;
+  for (auto it = fs::directory_iterator(kernels, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    if (it->path().filename().string().starts_with(k_unfinished_prefix)) {
+      leftovers.push_back(it->path());
+    }
+  }
+  error.clear();
+  for (const fs::path& path : leftovers) {
+    fs::remove_all(path, error);
+    if (error) return errno_error("remove the unfinished", path, error.value());
+  }
+  return {};
+}
+
+std::vector<std::string> SessionFolder::torn_tails() const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(m_path, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (name.starts_with(k_torn_prefix)) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::string> SessionFolder::put_blob(std::string_view bytes) {
+  std::string sha256 = sha256_hex(bytes);
+  WB_TRY_ASSIGN(const fs::path path, resolve(fs::path("blobs") / sha256));
+  std::error_code error;
+  if (fs::is_regular_file(path, error) && fs::file_size(path, error) == bytes.size()) return sha256;
+  WB_TRY(write(fs::path("blobs") / sha256, bytes));
+  return sha256;
+}
+
+Result<std::string> SessionFolder::read_blob(std::string_view sha256) const {
+  if (!is_sha256(sha256)) {
+    return Error{ErrorCode::invalid, "read the blob", printable(sha256),
+                 "its name is not 64 hexadecimal digits", ""};
+  }
+  WB_TRY_ASSIGN(const fs::path path, resolve(fs::path("blobs") / sha256));
+  WB_TRY_ASSIGN(std::string bytes, m_file_system->read(path, k_max_file_bytes));
+  if (sha256_hex(bytes) == sha256) return bytes;
+  return Error{ErrorCode::damaged, "read the blob", path.string(),
+               "its content has another hash than its name", "put it back from a copy"};
+}
+
+Result<void> SessionFolder::store_variant(std::string_view variant_id,
+                                          const std::map<std::string, std::string>& files) {
+  if (!is_safe_name(variant_id)) {
+    return name_error("store the variant", variant_id, "its id is not a plain name");
+  }
+  for (const auto& [path, content] : files) {
+    if (!is_safe_path(path)) {
+      return name_error("store the variant's file", path, "its path is not one of plain names");
+    }
+  }
+  WB_TRY_ASSIGN(const fs::path target, resolve(fs::path("kernels") / variant_id));
+  std::error_code error;
+  if (fs::is_directory(target, error)) return {};
+  // Made under another name first: a variant's folder is whole or absent.
+  const fs::path unfinished =
+      target.parent_path() / fmt::format("{}{}", k_unfinished_prefix, variant_id);
+  fs::remove_all(unfinished, error);
+  const auto fill = [&]() -> Result<void> {
+    WB_TRY(m_file_system->make_directories(unfinished));
+    for (const auto& [path, content] : files) {
+      const fs::path file = unfinished / path;
+      WB_TRY(m_file_system->make_directories(file.parent_path()));
+      WB_TRY(m_file_system->write_atomic(file, content, Durability::synced));
+    }
+    WB_TRY(sync_folder(unfinished));
+    std::error_code failure;
+    fs::rename(unfinished, target, failure);
+    if (failure) return errno_error("store the variant as", target, failure.value());
+    return sync_folder(target.parent_path());
+  };
+  Result<void> done = fill();
+  if (!done.ok()) fs::remove_all(unfinished, error);
+  return done;
+}
+
+Result<std::map<std::string, std::string>> SessionFolder::load_variant(
+    std::string_view variant_id) const {
+  if (!is_safe_name(variant_id)) {
+    return name_error("load the variant", variant_id, "its id is not a plain name");
+  }
+  WB_TRY_ASSIGN(const fs::path root, resolve(fs::path("kernels") / variant_id));
+  std::map<std::string, std::string> files;
+  std::error_code error;
+  auto it = fs::recursive_directory_iterator(root, error);
+  if (error) return errno_error("load the variant from", root, error.value());
+  for (; it != fs::recursive_directory_iterator(); it.increment(error)) {
+    const fs::file_status status = it->symlink_status(error);
+    if (fs::is_directory(status)) continue;
+    if (!fs::is_regular_file(status)) {
+      return Error{ErrorCode::damaged, "load the variant's file", it->path().string(),
+                   "it is a link or a special file", "put the plain file in its place"};
+    }
+    WB_TRY_ASSIGN(std::string content, m_file_system->read(it->path(), k_max_file_bytes));
+    files.emplace(it->path().lexically_relative(root).generic_string(), std::move(content));
+  }
+  if (error) return errno_error("load the variant from", root, error.value());
+  return files;
+}
+
+Result<void> SessionFolder::check_page_name(std::int64_t iteration, std::string_view name) const {
+  const std::string prefix = iteration_name(iteration) + ".";
+  if (name.starts_with(prefix) && name.size() > prefix.size() && is_safe_name(name)) return {};
+  return name_error("write the page", name, fmt::format("it must be called {}<word>", prefix));
+}
+
+Result<void> SessionFolder::write_page(std::string_view name, std::string_view text) {
+  return write(fs::path("iterations") / name, text);
+}
+
+Result<std::string> SessionFolder::read_page(std::string_view name) const {
+  if (!is_safe_name(name)) return name_error("read the page", name, "it is not a plain name");
+  WB_TRY_ASSIGN(const fs::path path, resolve(fs::path("iterations") / name));
+  return m_file_system->read(path, k_max_file_bytes);
+}
+
+Result<void> SessionFolder::write_report(std::string_view name, std::string_view text) {
+  if (!is_safe_name(name)) return name_error("write the report", name, "it is not a plain name");
+  return write(fs::path("reports") / name, text);
+}
+
+Result<std::map<std::string, std::string>> SessionFolder::read_reports() const {
+  WB_TRY_ASSIGN(const fs::path folder, resolve("reports"));
+  std::map<std::string, std::string> reports;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!is_safe_name(name) || !fs::is_regular_file(it->symlink_status(error))) continue;
+    WB_TRY_ASSIGN(std::string text, m_file_system->read(it->path(), k_max_file_bytes));
+    reports.emplace("reports/" + name, std::move(text));
+  }
+  return reports;
+}
+
+}  // namespace wb

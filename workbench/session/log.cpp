@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+#include "session/log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "core/hash.hpp"
+#include "session/log_reader.hpp"
+
+namespace wb {
+namespace {
+
+constexpr std::size_t k_chunk_bytes = 1u << 20;
+
+Error read_only_error(const fs::path& path) {
+  return Error{ErrorCode::read_only, "append to", path.string(), "it was opened for reading only",
+               "open the session for writing"};
+}
+
+/// Owners must not follow a link out of the session folder, nor make a file in a foreign one.
+Result<void> require_log_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (fs::is_regular_file(status)) return {};
+  if (status.type() == fs::file_type::not_found) {
+    return Error{ErrorCode::not_found, "open the log", path.string(), "no such file",
+                 "name a folder that holds a session"};
+  }
+  return Error{ErrorCode::invalid, "open the log", path.string(), "it is not a regular file",
+               "put the session's own events.jsonl there"};
+}
+
+/// A written line must be readable later: what parse_json() would refuse is refused here.
+Result<void> require_readable(std::string_view type, std::string_view payload_text) {
+  const auto refuse = [&](ErrorCode code, std::string cause, std::string next) {
+    return Error{code, "append the event", printable(type), std::move(cause), std::move(next)};
+  };
+  const bool word =
+      !type.empty() && type.size() <= 64 && std::all_of(type.begin(), type.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+      });
+  if (!word) return refuse(ErrorCode::invalid, "its type is not a word of a-z, 0-9 and _", "");
+  if (!payload_text.starts_with('{')) {
+    return refuse(ErrorCode::invalid, "its payload is not an object", "");
+  }
+  if (depth_of_json(payload_text) > k_max_payload_depth) {
+    return refuse(ErrorCode::limit,
+                  fmt::format("its payload is nested deeper than {} levels", k_max_payload_depth),
+                  "make it flatter or put the deep part into a blob");
+  }
+  // "\\u0000" is a NUL only when its backslash is not itself escaped; let the parser decide.
+  if (payload_text.find("\\u0000") == std::string_view::npos) return {};
+  const Result<Json> parsed =
+      parse_json(payload_text, "the payload", {k_max_event_line_bytes, k_max_payload_depth});
+  if (parsed.ok() || payload_text.size() > k_max_event_line_bytes) return {};
+  return refuse(ErrorCode::invalid, parsed.error().cause, "put binary text into a blob");
+}
+
+}  // namespace
+
+struct EventLog::State {
+  fs::path path;
+  const Clock* clock = nullptr;      // null for a reader
+  std::unique_ptr<AppendFile> file;  // null for a reader
+  std::uint64_t bytes = 0;
+  // Lines point into the chunks, which never move: the file as it was opened, then what was
+  // appended since. No line crosses a chunk.
+  std::vector<std::string> chunks;
+  std::vector<std::string_view> lines;
+  std::string head{k_no_hash};
+  std::optional<Recovery> recovery;
+
+  Result<ScannedLog> take(std::string text) {
+    chunks.reserve(64);
+    chunks.push_back(std::move(text));
+    return scan_log(chunks.front(), path);
+  }
+  void adopt(ScannedLog scanned) {
+    lines = std::move(scanned.lines);
+    head = std::move(scanned.head);
+    bytes = scanned.whole_bytes;
+  }
+  void keep(std::string_view line) {
+    if (chunks.empty() || chunks.back().capacity() - chunks.back().size() < line.size()) {
+      std::string chunk;
+      chunk.reserve(std::max(k_chunk_bytes, line.size()));
+      chunks.push_back(std::move(chunk));
+    }
+    std::string& chunk = chunks.back();
+    const std::size_t begin = chunk.size();
+    chunk += line;
+    lines.emplace_back(chunk.data() + begin, line.size());
+  }
+  [[nodiscard]] std::string_view line(std::int64_t seq) const {
+    if (seq < 1 || seq > static_cast<std::int64_t>(lines.size())) {
+      throw std::out_of_range(fmt::format("no event {} in {}", seq, path.string()));
+    }
+    return lines[static_cast<std::size_t>(seq - 1)];
+  }
+};
+
+EventLog::EventLog(std::unique_ptr<State> state) : m_state(std::move(state)) {}
+EventLog::EventLog(EventLog&&) noexcept = default;
+EventLog& EventLog::operator=(EventLog&&) noexcept = default;
+EventLog::~EventLog() = default;
+
+Result<EventLog> EventLog::create(FileSystem& file_system, const Clock& clock,
+                                  const fs::path& folder) {
+  auto state = std::make_unique<State>();
+  state->path = folder / k_log_name;
+  state->clock = &clock;
+  std::error_code ignored;
+  if (fs::symlink_status(state->path, ignored).type() != fs::file_type::not_found) {
+    return Error{ErrorCode::invalid, "create the log", state->path.string(), "it exists",
+                 "choose another folder for a new session"};
+  }
+  WB_TRY_ASSIGN(state->file, file_system.open_append(state->path));
+  if (state->file->size_bytes() != 0) {
+    return Error{ErrorCode::invalid, "create the log", state->path.string(),
+                 "another process has just made it", "choose another folder for a new session"};
+  }
+  return EventLog(std::move(state));
+}
+
+Result<EventLog> EventLog::open_owner(FileSystem& file_system, const Clock& clock,
+                                      const fs::path& folder) {
+  auto state = std::make_unique<State>();
+  state->path = folder / k_log_name;
+  state->clock = &clock;
+  WB_TRY(require_log_file(state->path));
+  // The lock first: what is read before it is held may be stale.
+  WB_TRY_ASSIGN(state->file, file_system.open_append(state->path));
+  WB_TRY_ASSIGN(std::string text, file_system.read(state->path, k_max_log_bytes));
+  WB_TRY_ASSIGN(ScannedLog scanned, state->take(std::move(text)));
+  if (scanned.highest_version > k_event_version) {
+    return Error{ErrorCode::too_new, "open the log for writing", state->path.string(),
+                 fmt::format("event {} has version {}, this program writes version {}",
+                             scanned.highest_version_seq, scanned.highest_version, k_event_version),
+                 "go on with the newer sdpa-wb that wrote it; reading it is possible"};
+  }
+  const std::string_view all = state->chunks.front();
+  if (scanned.whole_bytes < all.size()) {
+    const std::string_view tail = all.substr(scanned.whole_bytes);
+    Recovery recovery;
+    recovery.cut_bytes = tail.size();
+    recovery.saved_as =
+        fmt::format("events.torn-{:06}-{}", scanned.lines.size() + 1, short_hash(sha256_hex(tail)));
+    WB_TRY(file_system.write_atomic(folder / recovery.saved_as, tail, Durability::synced));
+    WB_TRY(state->file->truncate(scanned.whole_bytes));
+    state->recovery = std::move(recovery);
+  }
+  state->adopt(std::move(scanned));
+  return EventLog(std::move(state));
+}
+
+Result<EventLog> EventLog::open_reader(const FileSystem& file_system, const fs::path& folder) {
+  auto state = std::make_unique<State>();
+  state->path = folder / k_log_name;
+  WB_TRY(require_log_file(state->path));
+  WB_TRY_ASSIGN(std::string text, file_system.read(state->path, k_max_log_bytes));
+  WB_TRY_ASSIGN(ScannedLog scanned, state->take(std::move(text)));
+  state->adopt(std::move(scanned));
+  return EventLog(std::move(state));
+}
+
+Result<std::int64_t> EventLog::append(std::string_view type, const Json& payload) {
+  State& state = *m_state;
+  if (state.file == nullptr) return read_only_error(state.path);
+  const std::string payload_text = payload.dump(-1, ' ', false, Json::error_handler_t::replace);
+  WB_TRY(require_readable(type, payload_text));
+  const std::int64_t seq = size() + 1;
+  const std::string text = fmt::format(
+      "{{\"seq\":{},\"prev\":\"{}\",\"t\":\"{}\",\"type\":\"{}\",\"v\":{},\"payload\":{}}}\n", seq,
+      state.head, to_iso8601(state.clock->now()), type, k_event_version, payload_text);
+  const std::string_view line = std::string_view(text).substr(0, text.size() - 1);
+  if (line.size() > k_max_event_line_bytes) {
+    return Error{
+        ErrorCode::limit, "append the event", std::string(type),
+        fmt::format("its line of {} bytes is longer than {}", line.size(), k_max_event_line_bytes),
+        "put the large part into a blob and name its hash"};
+  }
+  if (state.bytes + text.size() > k_max_log_bytes) {
+    return Error{ErrorCode::limit, "append to", state.path.string(),
+                 fmt::format("the log would exceed {} bytes", k_max_log_bytes),
+                 "close this session and open another"};
+  }
+  if (!scan_line(line)) {
+    return Error{ErrorCode::internal, "append the event", std::string(type),
+                 "its envelope does not read back (is the clock beyond year 9999?)", ""};
+  }
+  WB_TRY(state.file->append_synced(text));
+  state.bytes += text.size();
+  state.keep(line);
+  state.head = sha256_hex(line);
+  return seq;
+}
+
+std::int64_t EventLog::size() const {
+  return static_cast<std::int64_t>(m_state->lines.size());
+}
+
+EventEnvelope EventLog::envelope(std::int64_t seq) const {
+  const std::optional<ScannedLine> scanned = scan_line(m_state->line(seq));
+  if (!scanned) throw std::logic_error("a line that was checked cannot be read");
+  return scanned->envelope;
+}
+
+Result<Json> EventLog::payload(std::int64_t seq) const {
+  if (seq < 1 || seq > size()) {
+    return Error{ErrorCode::not_found, "read the event", std::to_string(seq),
+                 fmt::format("{} has {} events", m_state->path.string(), size()), ""};
+  }
+  const EventEnvelope line = envelope(seq);
+  Result<Json> parsed =
+      parse_json(line.payload_text, "the payload", {k_max_event_line_bytes, k_max_payload_depth});
+  if (parsed.ok()) return parsed;
+  return Error{ErrorCode::damaged, "read the payload of",
+               fmt::format("event {} ({}) in {}", seq, line.type, m_state->path.string()),
+               parsed.error().cause,
+               "the chain is whole, so it was written like this; report it as a fault"};
+}
+
+Result<Event> EventLog::event(std::int64_t seq) const {
+  WB_TRY_ASSIGN(Json parsed, payload(seq));
+  const EventEnvelope line = envelope(seq);
+  return Event{seq, std::string(line.t), std::string(line.type), std::move(parsed)};
+}
+
+const std::string& EventLog::head() const {
+  return m_state->head;
+}
+
+std::string EventLog::line_hash(std::int64_t seq) const {
+  return sha256_hex(m_state->line(seq));
+}
+
+std::string EventLog::text(std::int64_t last_seq) const {
+  std::size_t bytes = 0;
+  for (std::int64_t seq = 1; seq <= last_seq; ++seq) bytes += m_state->line(seq).size() + 1;
+  std::string whole;
+  whole.reserve(bytes);
+  for (std::int64_t seq = 1; seq <= last_seq; ++seq) (whole += m_state->line(seq)) += '\n';
+  return whole;
+}
+
+const std::optional<Recovery>& EventLog::recovery() const {
+  return m_state->recovery;
+}
+
+}  // namespace wb

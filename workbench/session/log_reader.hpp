@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// How the bytes of events.jsonl are read: the envelope scanner, the check of the whole chain, and a
+// look into a payload that needs no JSON tree. Used by EventLog and the fold only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "session/log.hpp"
+
+namespace wb {
+
+/// 64 zeros: the `prev` of the first line.
+inline constexpr std::string_view k_no_hash =
+    "0000000000000000000000000000000000000000000000000000000000000000";
+
+struct ScannedLine {
+  EventEnvelope envelope;
+  std::string_view prev;
+};
+
+/// Reads the envelope of a line (without newline) exactly as EventLog writes it. Nothing when the
+/// line deviates; the payload is looked at for its braces only.
+std::optional<ScannedLine> scan_line(std::string_view line);
+
+/// What a log's bytes hold. Views point into the text given.
+struct ScannedLog {
+  std::vector<std::string_view> lines;  ///< whole and chained, without newline
+  std::string head;                     ///< SHA-256 of the last of them
+  std::uint64_t whole_bytes = 0;        ///< where the torn tail begins, if there is one
+  int highest_version = 0;
+  std::int64_t highest_version_seq = 0;
+};
+
+/// Checks sequence and chain of the whole text. A torn tail (the rest of one interrupted write) is
+/// left out and begins at whole_bytes. Errors: damaged, with the line number.
+Result<ScannedLog> scan_log(std::string_view text, const fs::path& path);
+
+/// The integer member `key` of a JSON object's own level, found without building the object.
+struct IntegerMember {
+  enum class State { found, absent_or_null, unreadable } state = State::unreadable;
+  std::int64_t value = 0;
+};
+IntegerMember find_integer_member(std::string_view object_text, std::string_view key);
+
+/// Nesting depth of a JSON text.
+int depth_of_json(std::string_view text);
+
+}  // namespace wb

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Repository: the session's git history through libgit2 (the only place that includes it): one
+// commit an iteration, made with tree builders and without an index, so no index.lock can go stale.
+// The repository is bare: it is a copy made from the log, and no checkout can overwrite the log.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+
+namespace wb {
+
+struct Signature {
+  std::string name, email;
+};
+
+struct CommitSpec {
+  std::string subject;                                        ///< first line
+  std::vector<std::pair<std::string, std::string>> trailers;  ///< "Iteration" -> "3", in order
+  std::map<std::string, std::string> files;  ///< path -> content; added to the tree
+  Signature author, committer;
+  std::int64_t time_s = 0;      ///< both dates, UTC: the same spec on the same parent gives the
+                                ///< same oid
+  std::string expected_parent;  ///< oid hex; empty for the root commit
+};
+
+class Repository {
+ public:
+  /// Creates <folder>/.git with branch `main`, or opens it. A branch that cannot be read (an empty
+  /// ref file, a lost commit) is set back to `known_tip` when that commit is whole, else removed;
+  /// mended() then says so. Errors: io, invalid (another user's repository, a link), damaged.
+  static Result<Repository> open_or_create(const fs::path& folder,
+                                           const std::string& known_tip = {});
+  Repository(Repository&&) noexcept;
+  Repository& operator=(Repository&&) noexcept;
+  ~Repository();
+
+  /// What opening had to mend, in one sentence; empty when nothing.
+  [[nodiscard]] const std::string& mended() const;
+  /// Tip of main, empty before the root commit.
+  [[nodiscard]] Result<std::string> tip() const;
+  /// Commits on expected_parent when it still is the tip; else, when this very commit already is
+  /// the tip or an ancestor of it, returns its oid; else commits on the new tip and says so in
+  /// `moved`. A ref lock left by a killed process is removed when it holds the oid that is about to
+  /// be written or is older than 60 s, which only the holder of the session's lock may do. Errors:
+  /// locked (another git process holds the branch), no_space, read_only, io, invalid.
+  struct Committed {
+    std::string oid;
+    bool moved = false;
+    bool removed_stale_lock = false;
+  };
+  Result<Committed> commit(const CommitSpec& spec);
+  /// Trailers of a commit, for tests and `show`.
+  [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> trailers(
+      const std::string& oid) const;
+  /// Content of a file in a commit. Errors: not_found.
+  [[nodiscard]] Result<std::string> file_at(const std::string& oid, const std::string& path) const;
+
+ private:
+  struct State;
+  explicit Repository(std::unique_ptr<State> state);
+  std::unique_ptr<State> m_state;
+};
+
+}  // namespace wb

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Repository::State: the libgit2 handle and the steps that a commit is made of. Private to
+// repository.cpp and repository_state.cpp.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "session/git_handles.hpp"
+#include "session/repository.hpp"
+
+namespace wb {
+
+inline constexpr const char* k_branch = "refs/heads/main";
+
+struct Repository::State {
+  GitLibrary library;  // outlives the handle below
+  fs::path git_folder;
+  GitRepository repository;
+  std::string mended;
+
+  /// An Error for what libgit2 has just refused with this code.
+  [[nodiscard]] Error error(std::string attempted, int code) const;
+  [[nodiscard]] Error damage(std::string attempted, std::string cause) const;
+  [[nodiscard]] git_repository* repo() const { return repository.get(); }
+
+  Result<git_oid> oid(const std::string& hex) const;
+  /// A commit whose tree can be read, or null.
+  GitCommit whole_commit(const git_oid& id) const;
+  Result<std::optional<git_oid>> tip() const;
+  Result<void> mend(const std::string& known_tip);
+  Result<git_oid> write_tree(const git_commit* parent, const CommitSpec& spec) const;
+  Result<git_oid> write_commit(const std::optional<git_oid>& parent, const CommitSpec& spec) const;
+  Result<bool> descends(const git_oid& descendant, const git_oid& ancestor) const;
+  bool remove_stale_lock(const git_oid& target) const;
+};
+
+}  // namespace wb

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include "session/session.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/hash.hpp"
+#include "session/commits.hpp"
+#include "session/session_state.hpp"
+
+namespace wb {
+namespace {
+
+Error no_session(const fs::path& folder) {
+  return Error{ErrorCode::not_found, "open the session", folder.string(),
+               "the folder holds no events.jsonl",
+               "name a session's folder, or open a new session"};
+}
+
+Result<void> require_session_folder(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    return Error{ErrorCode::not_found, "open the session", folder.string(), "no such folder",
+                 "name a session's folder, or open a new session"};
+  }
+  if (fs::symlink_status(folder / k_log_name, error).type() == fs::file_type::not_found) {
+    return no_session(folder);
+  }
+  return {};
+}
+
+Result<void> require_opened(const EventLog& log, const fs::path& folder) {
+  if (log.size() > 0 && log.envelope(1).type == "session_opened") return {};
+  return Error{ErrorCode::damaged, "open the session", folder.string(),
+               "its log does not begin with session_opened: making it was cut off",
+               "remove the folder and open the session again"};
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<State> state) : m_state(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Session> Session::create(FileSystem& file_system, const Clock& clock, const fs::path& folder,
+                                const Json& identity) {
+  if (!identity.is_object()) {
+    return Error{ErrorCode::invalid, "open a session in", folder.string(),
+                 "its identity is not an object", ""};
+  }
+  auto state = std::make_unique<State>(file_system, folder);
+  state->clock = &clock;
+  Json payload = identity;
+  if (!payload.contains("author")) payload["author"] = to_json(author_of(SessionView{}));
+  WB_TRY(state->folder.create());
+  WB_TRY(state->folder.write_identity(payload));
+  WB_TRY_ASSIGN(state->log, EventLog::create(file_system, clock, folder));
+  WB_TRY(state->log->append("session_opened", payload));
+  WB_TRY(state->open_repository());
+  return Session(std::move(state));
+}
+
+Result<Session> Session::open_owner(FileSystem& file_system, const Clock& clock,
+                                    const fs::path& folder) {
+  WB_TRY(require_session_folder(folder));
+  auto state = std::make_unique<State>(file_system, folder);
+  state->clock = &clock;
+  const Result<void> format = state->folder.check_format();
+  const bool without_identity = !format.ok() && format.error().code == ErrorCode::not_found;
+  if (!format.ok() && !without_identity) return format.error();
+  WB_TRY_ASSIGN(state->log, EventLog::open_owner(file_system, clock, folder));
+  WB_TRY(require_opened(*state->log, folder));
+  WB_TRY(state->record_recoveries());
+  if (without_identity) {
+    WB_TRY_ASSIGN(const Json identity, state->log->payload(1));
+    WB_TRY(state->folder.write_identity(identity));
+    WB_TRY(state->note_recovery(0, nullptr, "session.json was gone and is made again"));
+  }
+  WB_TRY(state->folder.remove_leftovers());
+  WB_TRY(state->open_repository());
+  // A branch that some git command holds does not keep the session from opening: the log is the
+  // truth, and the commit is made at the next closing.
+  const Result<void> committed = state->commit_pending();
+  if (!committed.ok() && committed.error().code != ErrorCode::locked) return committed.error();
+  return Session(std::move(state));
+}
+
+Result<Session> Session::open_reader(FileSystem& file_system, const fs::path& folder) {
+  WB_TRY(require_session_folder(folder));
+  auto state = std::make_unique<State>(file_system, folder);
+  const Result<void> format = state->folder.check_format();
+  if (!format.ok() && format.error().code != ErrorCode::not_found) return format.error();
+  WB_TRY_ASSIGN(state->log, EventLog::open_reader(file_system, folder));
+  WB_TRY(require_opened(*state->log, folder));
+  return Session(std::move(state));
+}
+
+const fs::path& Session::folder() const {
+  return m_state->folder.path();
+}
+const EventLog& Session::log() const {
+  return *m_state->log;
+}
+
+Result<std::int64_t> Session::append(std::string_view type, const Json& payload) {
+  return m_state->log->append(type, payload);
+}
+
+Result<SessionView> Session::view(FoldDepth depth) const {
+  WB_TRY_ASSIGN(const SessionView* view, m_state->current(depth));
+  return *view;
+}
+
+Result<const SessionView*> Session::current(FoldDepth depth) const {
+  return m_state->current(depth);
+}
+
+Result<std::string> Session::put_blob(std::string_view bytes) {
+  WB_TRY(m_state->require_owner("store a blob in"));
+  return m_state->folder.put_blob(bytes);
+}
+
+Result<std::string> Session::read_blob(std::string_view sha256) const {
+  return m_state->folder.read_blob(sha256);
+}
+
+Result<void> Session::store_variant(std::string_view variant_id,
+                                    const std::map<std::string, std::string>& files) {
+  WB_TRY(m_state->require_owner("store a variant in"));
+  return m_state->folder.store_variant(variant_id, files);
+}
+
+Result<std::map<std::string, std::string>> Session::load_variant_files(
+    std::string_view variant_id) const {
+  return m_state->folder.load_variant(variant_id);
+}
+
+Result<std::string> Session::close_iteration(const Closing& closing) {
+  State& state = *m_state;
+  WB_TRY(state.require_owner("close an iteration in"));
+  WB_TRY_ASSIGN(const SessionView* view, state.current(FoldDepth::brief));
+  const IterationView* iteration = view->find(closing.iteration);
+  if (iteration == nullptr || iteration->is_closed() || !closing.closed.is_object()) {
+    return Error{ErrorCode::invalid, "close iteration", std::to_string(closing.iteration),
+                 iteration == nullptr ? "it was never opened" : "it is closed already", ""};
+  }
+  for (const auto& [name, text] : closing.pages) {
+    WB_TRY(state.folder.check_page_name(closing.iteration, name));
+  }
+  if (!closing.variant_id.empty()) {
+    // Looked at before anything is logged: an iteration that names its sources has them.
+    const auto sources = state.folder.load_variant(closing.variant_id);
+    if (!sources.ok()) return sources.error();
+  }
+  // What an earlier failure left goes first; if it fails again, it waits behind this closing too.
+  const Result<void> pending = state.commit_pending();
+  if (!pending.ok() && pending.error().code != ErrorCode::locked) return pending.error();
+
+  Json pages = Json::object();
+  for (const auto& [name, text] : closing.pages) {
+    WB_TRY(state.folder.write_page(name, text));
+    pages[name] = sha256_hex(text);
+  }
+  WB_TRY_ASSIGN(Json payload, state.stamped(closing.closed));
+  payload["iteration"] = closing.iteration;
+  payload["pages"] = std::move(pages);
+  Json trailers = Json::array();
+  for (const auto& [name, value] : closing.trailers) trailers.push_back(Json::array({name, value}));
+  payload["commit"] = Json{{"subject", closing.subject},
+                           {"trailers", std::move(trailers)},
+                           {"variant_id", closing.variant_id}};
+  WB_TRY(state.log->append("iteration_closed", payload));
+  WB_TRY_ASSIGN(view, state.current(FoldDepth::brief));
+  return state.commit_iteration(*view->find(closing.iteration));
+}
+
+Result<void> Session::write_report(std::string_view name, std::string_view text) {
+  WB_TRY(m_state->require_owner("write a report in"));
+  return m_state->folder.write_report(name, text);
+}
+
+Result<std::string> Session::close(const Json& payload,
+                                   const std::function<Result<void>(Session&)>& before_commit) {
+  State& state = *m_state;
+  WB_TRY(state.require_owner("close"));
+  WB_TRY_ASSIGN(const SessionView* view, state.current(FoldDepth::brief));
+  if (view->status == SessionStatus::closed || !payload.is_object()) {
+    return Error{ErrorCode::invalid, "close the session", folder().string(), "it is closed already",
+                 "open a new session that starts where this one ended"};
+  }
+  WB_TRY(state.commit_pending());
+  WB_TRY_ASSIGN(const Json whole, state.stamped(payload));
+  WB_TRY(state.log->append("session_closed", whole));
+  if (before_commit) WB_TRY(before_commit(*this));
+  return state.commit_closing();
+}
+
+std::string iteration_name(std::int64_t number) {
+  return fmt::format("{:04}", number);
+}
+
+}  // namespace wb

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Session: the folder of one session, owned (one writer, flock on the log) or read. Puts log,
+// blobs, variants, pages and git together; knows nothing of how an iteration is run.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/files.hpp"
+#include "session/log.hpp"
+#include "session/repository.hpp"
+#include "session/view.hpp"
+
+namespace wb {
+
+inline constexpr int k_session_format = 1;
+
+class Session {
+ public:
+  /// Makes the folder with session.json (identity + "format"), the log with session_opened and the
+  /// root commit. `identity` is the payload of session_opened; an author is added when it has none.
+  /// Errors: invalid (folder not empty), io, no_space, read_only.
+  static Result<Session> create(FileSystem& file_system, const Clock& clock, const fs::path& folder,
+                                const Json& identity);
+  /// The one writer. Mends a torn tail (recovered event), commits again what was closed but not
+  /// committed. Errors: locked (names the holder), too_new, damaged, not_found, read_only.
+  static Result<Session> open_owner(FileSystem& file_system, const Clock& clock,
+                                    const fs::path& folder);
+  /// Sees the log as it was at this moment. Errors: too_new, damaged, not_found.
+  static Result<Session> open_reader(FileSystem& file_system, const fs::path& folder);
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  [[nodiscard]] const fs::path& folder() const;
+  [[nodiscard]] const EventLog& log() const;
+  Result<std::int64_t> append(std::string_view type, const Json& payload);
+  /// The current state, brought up to date from the events appended since the last call. The copy
+  /// costs time in proportion to the session; current() costs none.
+  Result<SessionView> view(FoldDepth depth) const;
+  /// The same without a copy: valid until the next call that appends or folds, or moves the
+  /// session.
+  Result<const SessionView*> current(FoldDepth depth) const;
+
+  /// Content-addressed; fsynced before it returns. Returns the sha256.
+  Result<std::string> put_blob(std::string_view bytes);
+  /// Errors: invalid (not a sha256), not_found, damaged (the content has another hash).
+  Result<std::string> read_blob(std::string_view sha256) const;
+  /// kernels/<variant id>/<path>: written once, whole or not at all. `files` as in Variant::files.
+  /// Errors: invalid (an id or path that could leave the folder), no_space, io.
+  Result<void> store_variant(std::string_view variant_id,
+                             const std::map<std::string, std::string>& files);
+  /// Errors: not_found, invalid, damaged (a link or a special file among them).
+  Result<std::map<std::string, std::string>> load_variant_files(std::string_view variant_id) const;
+
+  /// Writes iterations/NNNN.<ext> pages (fsynced), appends iteration_closed with their hashes,
+  /// commits sources and pages with the trailers of design 4.9, appends iteration_committed.
+  /// `closed` is the payload without pages, time, author, committer, parent_oid and commit
+  /// (subject, trailers, variant_id), which are added here; the trailer Log-Head is added here too.
+  /// Returns the oid. When only the commit fails, the iteration is closed all the same and the
+  /// commit is made by the next close_iteration(), close() or open_owner().
+  struct Closing {
+    std::int64_t iteration = 0;
+    Json closed;
+    std::map<std::string, std::string> pages;  ///< "0003.md" -> text
+    std::string variant_id;                    ///< sources to commit; empty: none
+    std::string subject;                       ///< commit subject line
+    std::vector<std::pair<std::string, std::string>> trailers;
+  };
+  Result<std::string> close_iteration(const Closing& closing);
+
+  /// reports/<name>, atomic.
+  Result<void> write_report(std::string_view name, std::string_view text);
+  /// Appends session_closed, runs `before_commit` (the place to write the final report, which then
+  /// knows of the closing), then commits log and reports. Returns the oid.
+  Result<std::string> close(const Json& payload,
+                            const std::function<Result<void>(Session&)>& before_commit = {});
+
+ private:
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> m_state;
+};
+
+/// "0003" for 3.
+std::string iteration_name(std::int64_t number);
+
+}  // namespace wb

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "session/session_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/hash.hpp"
+#include "session/commits.hpp"
+
+namespace wb {
+
+Result<const SessionView*> Session::State::current(FoldDepth depth) const {
+  Folder& folder_of_depth = depth == FoldDepth::brief ? brief : full;
+  WB_TRY(folder_of_depth.update(*log));
+  return &folder_of_depth.view();
+}
+
+Result<void> Session::State::require_owner(std::string_view what) const {
+  if (repository) return {};
+  return Error{ErrorCode::read_only, std::string(what), folder.path().string(),
+               "the session was opened for reading only", "open it for writing"};
+}
+
+Result<void> Session::State::note_recovery(std::uint64_t cut_bytes, const Json& saved_as,
+                                           std::string reason) {
+  const Json payload{{"cut_bytes", cut_bytes}, {"saved_as", saved_as}, {"reason", reason}};
+  const Result<std::int64_t> seq = log->append("recovered", payload);
+  if (!seq.ok()) return seq.error();
+  return {};
+}
+
+/// Every saved tail is named by a `recovered` event, also one whose recovery was itself cut off.
+Result<void> Session::State::record_recoveries() {
+  WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
+  std::vector<std::string> known;
+  for (const Fact& fact : view->recoveries) {
+    known.push_back(text_or(fact.payload, "saved_as", ""));
+  }
+  for (const std::string& name : folder.torn_tails()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(folder.path() / name, error);
+    WB_TRY(note_recovery(error ? 0 : bytes, name,
+                         "the last write was cut off; its bytes were never acknowledged"));
+  }
+  return {};
+}
+
+Result<void> Session::State::open_repository() {
+  WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
+  std::string last_oid;
+  for (const IterationView& iteration : view->iterations) {
+    if (iteration.committed) last_oid = text_or(iteration.committed->payload, "oid", last_oid);
+  }
+  WB_TRY_ASSIGN(repository, Repository::open_or_create(folder.path(), last_oid));
+  if (!repository->mended().empty()) {
+    WB_TRY(note_recovery(0, nullptr, repository->mended()));
+  }
+  WB_TRY_ASSIGN(const std::string tip, repository->tip());
+  if (!tip.empty()) return {};
+  history_lost = !last_oid.empty();
+  return commit_root();
+}
+
+Result<void> Session::State::commit_root() {
+  WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
+  const CommitSpec spec =
+      root_commit(*log, *view, SessionFolder::identity_text(view->opened.payload));
+  const Result<Repository::Committed> committed = repository->commit(spec);
+  if (!committed.ok()) return committed.error();
+  return {};
+}
+
+/// Sources and pages that a closed iteration names. What is absent or was changed since is left out
+/// and told in `missing`: a commit must not hold bytes that the log does not vouch for.
+Result<std::map<std::string, std::string>> Session::State::files_of(const Fact& closed,
+                                                                    std::string& missing) const {
+  std::map<std::string, std::string> files;
+  const auto pages = closed.payload.find("pages");
+  if (pages != closed.payload.end() && pages->is_object()) {
+    for (const auto& [name, sha256] : pages->items()) {
+      Result<std::string> text = folder.read_page(name);
+      if (text.ok() && Json(sha256_hex(*text)) == sha256) {
+        files.emplace("iterations/" + name, *std::move(text));
+      } else {
+        missing += fmt::format(" page {} is gone or was changed;", printable(name));
+      }
+    }
+  }
+  const auto commit = closed.payload.find("commit");
+  const std::string variant_id =
+      commit != closed.payload.end() ? text_or(*commit, "variant_id", "") : std::string();
+  if (variant_id.empty()) return files;
+  Result<std::map<std::string, std::string>> sources = folder.load_variant(variant_id);
+  if (!sources.ok()) {
+    missing += fmt::format(" the sources of {} cannot be read;", printable(variant_id));
+    return files;
+  }
+  for (auto& [path, content] : *sources) {
+    files.emplace("kernels/" + variant_id + "/" + path, std::move(content));
+  }
+  return files;
+}
+
+Result<void> Session::State::note_commit(const Repository::Committed& committed,
+                                         std::string_view what) {
+  if (committed.removed_stale_lock) {
+    WB_TRY(note_recovery(0, nullptr, "a stale lock of branch main was removed"));
+  }
+  if (!committed.moved) return {};
+  return note_recovery(
+      0, nullptr,
+      fmt::format("{} was committed as {} on a branch that had moved since", what, committed.oid));
+}
+
+Result<std::string> Session::State::commit_iteration(const IterationView& iteration) {
+  std::string missing;
+  const Fact closed = *iteration.closed;
+  const std::int64_t number = iteration.number;
+  std::string recorded;
+  if (iteration.committed) recorded = text_or(iteration.committed->payload, "oid", "");
+  WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
+  WB_TRY_ASSIGN(auto files, files_of(closed, missing));
+  WB_TRY_ASSIGN(const Repository::Committed committed,
+                repository->commit(iteration_commit(*log, *view, closed, std::move(files))));
+  if (committed.oid == recorded) return committed.oid;
+  const std::string what = fmt::format("iteration {}", number);
+  if (!missing.empty()) {
+    WB_TRY(note_recovery(0, nullptr,
+                         fmt::format("{} was committed without a part:{}", what, missing)));
+  }
+  WB_TRY(note_commit(committed, what));
+  const Json payload{{"iteration", number}, {"oid", committed.oid}};
+  WB_TRY(log->append("iteration_committed", payload));
+  return committed.oid;
+}
+
+/// Commits what is closed but not committed, oldest first; after the loss of the history, all.
+Result<void> Session::State::commit_pending() {
+  WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
+  for (std::size_t i = 0; i < view->iterations.size(); ++i) {
+    const IterationView& iteration = view->iterations[i];
+    if (!iteration.closed || (iteration.committed && !history_lost)) continue;
+    const Result<std::string> oid = commit_iteration(iteration);
+    if (!oid.ok()) return oid.error();
+  }
+  history_lost = false;
+  if (view->status != SessionStatus::closed) return {};
+  WB_TRY_ASSIGN(const bool done, closing_is_committed(*view));
+  if (done) return {};
+  const Result<std::string> oid = commit_closing();
+  if (!oid.ok()) return oid.error();
+  return {};
+}
+
+Result<bool> Session::State::closing_is_committed(const SessionView& view) const {
+  WB_TRY_ASSIGN(const std::string tip, repository->tip());
+  WB_TRY_ASSIGN(const auto trailers, repository->trailers(tip));
+  const std::pair<std::string, std::string> wanted{k_log_head_trailer,
+                                                   log->line_hash(view.closed->seq)};
+  return std::find(trailers.begin(), trailers.end(), wanted) != trailers.end();
+}
+
+Result<std::string> Session::State::commit_closing() {
+  WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
+  WB_TRY_ASSIGN(auto reports, folder.read_reports());
+  WB_TRY_ASSIGN(const Repository::Committed committed,
+                repository->commit(closing_commit(*log, *view, std::move(reports))));
+  WB_TRY(note_commit(committed, "the closing"));
+  return committed.oid;
+}
+
+/// Adds what makes the commit of this event reproducible.
+Result<Json> Session::State::stamped(Json payload) const {
+  WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
+  WB_TRY_ASSIGN(std::string tip, repository->tip());
+  payload["time"] = to_iso8601(clock->now());
+  payload["author"] = to_json(author_of(*view));
+  payload["committer"] = to_json(committer_of(*view));
+  payload["parent_oid"] = std::move(tip);
+  return payload;
+}
+
+}  // namespace wb

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Session::State: what a session holds, and how its commits are made and made up for. Private to
+// session.cpp and session_state.cpp.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "session/fold.hpp"
+#include "session/folder.hpp"
+#include "session/session.hpp"
+
+namespace wb {
+
+struct Session::State {
+  State(FileSystem& file_system, const fs::path& path) : folder(file_system, path) {}
+
+  SessionFolder folder;
+  const Clock* clock = nullptr;          // null for a reader
+  std::optional<EventLog> log;           // always there once a Session exists
+  std::optional<Repository> repository;  // none for a reader
+  bool history_lost = false;             // the repository was made anew from an older log
+  // Folded as far as they were asked for; each event is read once a depth.
+  mutable Folder brief{FoldDepth::brief};
+  mutable Folder full{FoldDepth::full};
+
+  Result<const SessionView*> current(FoldDepth depth) const;
+  [[nodiscard]] Result<void> require_owner(std::string_view what) const;
+  Result<void> note_recovery(std::uint64_t cut_bytes, const Json& saved_as, std::string reason);
+  Result<void> record_recoveries();
+  Result<void> open_repository();
+  Result<void> commit_root();
+  Result<void> commit_pending();
+  Result<std::string> commit_iteration(const IterationView& iteration);
+  Result<std::map<std::string, std::string>> files_of(const Fact& closed,
+                                                      std::string& missing) const;
+  Result<void> note_commit(const Repository::Committed& committed, std::string_view what);
+  Result<std::string> commit_closing();
+  Result<bool> closing_is_committed(const SessionView& view) const;
+  Result<Json> stamped(Json payload) const;
+};
+
+}  // namespace wb

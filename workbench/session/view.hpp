@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// SessionView: the state of a session folded from its log. The report, status, resume and the
+// engine read this and nothing else; a Fact keeps the event id that its figures come from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.hpp"
+#include "session/ledger.hpp"
+#include "session/log.hpp"
+
+namespace wb {
+
+/// A payload and the event it stands in. Fields: docs/session_format.md.
+struct Fact {
+  std::int64_t seq = 0;
+  std::string t;
+  Json payload;
+};
+
+struct IterationView {
+  std::int64_t number = 0;  ///< 0 is the baseline
+  Fact opened;
+  std::vector<Fact> built, verdicts, evaluations, comparisons, findings, profiles, costs, notes;
+  std::vector<std::int64_t> turns;  ///< seq of turn_measured events; payloads on demand
+  std::optional<Fact> hypothesis, incumbent_changed, closed, committed;
+  Ledger ledger;
+  [[nodiscard]] bool is_closed() const { return closed.has_value(); }
+};
+
+/// One recorded verb call of a playbook, for replay.
+struct VerbRecord {
+  std::int64_t n = 0, called_seq = 0;
+  std::string verb, args_sha256;
+  std::optional<std::string> request_id;
+  std::optional<std::int64_t> answered_seq;
+  std::optional<Json> answer;  ///< payload of verb_answered; never in a brief view
+};
+
+enum class SessionStatus { open, paused, closed };
+std::string_view to_string(SessionStatus value);
+
+struct SessionView {
+  Fact opened;
+  std::optional<Fact> environment, playbook, closed;  ///< the latest of each
+  std::vector<Fact> noise_floors, decisions, recoveries, resumes;
+  std::vector<Fact> notes;                ///< those that name no iteration
+  std::vector<IterationView> iterations;  ///< in order of opening
+  IterationView outside;                  ///< number -1: what check, measure and compare left when
+                                          ///< called outside an iteration (`iteration` is null)
+  std::vector<VerbRecord> verbs;          ///< n = 1, 2, …: what a replay may be answered from
+  std::vector<VerbRecord> earlier_verbs;  ///< replaced by a later call of the same or a lower n
+  Ledger ledger;                          ///< of the whole session
+  /// Variant label; empty before the baseline closed. A change takes effect when its iteration
+  /// closes, and never when that is abandoned.
+  std::string incumbent;
+  SessionStatus status = SessionStatus::open;
+  std::int64_t events = 0;
+  std::int64_t not_understood = 0;  ///< events of an unknown type or a higher version
+  std::string log_head, first_t, last_t;
+  /// The open iteration, if one was opened and not closed.
+  [[nodiscard]] const IterationView* in_flight() const;
+  [[nodiscard]] const IterationView* find(std::int64_t number) const;
+  /// The record of call n, or the first call that came with a request id; nullptr when there is
+  /// none.
+  [[nodiscard]] const VerbRecord* find_verb(std::int64_t n) const;
+  [[nodiscard]] const VerbRecord* find_request(std::string_view request_id) const;
+};
+
+/// brief: only what status and the budget gate need (payloads of verdicts, comparisons, findings
+/// and verb answers stay unparsed and their lists empty); full: everything but turns.
+enum class FoldDepth { brief, full };
+/// Errors: damaged (a payload is not JSON, lacks what the fold needs or contradicts earlier
+/// events).
+Result<SessionView> fold(const EventLog& log, FoldDepth depth);
+
+}  // namespace wb

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+// Artifact ids and the content-addressed cache. An entry is a folder that appears whole through one
+// rename and is never changed afterwards; only a repair, under a lock, may replace it.
+#include "variant/builder.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "core/hash.hpp"
+#include "variant/grants.hpp"
+#include "variant/restriction.hpp"
+
+namespace wb {
+
+namespace {
+
+constexpr int k_entry_format = 1;
+constexpr std::string_view k_library_file = "artifact.so";
+constexpr std::string_view k_record_file = "build.json";
+constexpr std::string_view k_python_folder = "files";
+constexpr std::uint64_t k_library_max_bytes = 256ull << 20;
+constexpr std::uint64_t k_record_max_bytes = 1u << 20;
+/// Left by a killed builder; no build lasts this long.
+constexpr std::chrono::hours k_stale_after{24};
+
+Failure failure(Invalidity invalidity, const Error& error) {
+  return Failure{invalidity, error.message(), {}};
+}
+
+/// What an error of the cache or of an id means for the variant: its own fault (a configuration or
+/// a grant) or the machine's.
+Failure failure_of(const Error& error) {
+  const bool own = error.code == ErrorCode::invalid || error.code == ErrorCode::not_found ||
+                   error.code == ErrorCode::limit;
+  return failure(own ? Invalidity::constraints : Invalidity::environment, error);
+}
+
+Result<std::string> make_id(const Variant& variant, const Configuration& complete,
+                            const BuildOptions& options, const Toolchain* toolchain,
+                            const CompilerIdentity& compiler) {
+  Json key = {{"format", k_entry_format},
+              {"variant", variant.id},
+              {"configuration", to_json(complete)},
+              {"compiler", compiler.signature}};
+  if (toolchain != nullptr) key["target"] = toolchain->target_identity(options);
+  WB_TRY_ASSIGN(const Grants grants, resolve_grants(variant.manifest, options));
+  key["grants"] = grants.digest;
+  return sha256_hex(key.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+Error no_toolchain(const Variant& variant) {
+  return Error{
+      ErrorCode::environment, "build", variant.manifest.name,
+      "there is no toolchain for backend " + std::string(to_string(variant.manifest.backend)),
+      "see `sdpa-wb doctor`"};
+}
+
+/// A private folder below <root>/tmp, on the same file system as the entries so that a rename
+/// publishes it. Removed with its content unless it was renamed away.
+class PrivateFolder {
+ public:
+  static Result<PrivateFolder> create(const fs::path& parent) {
+    std::string name = (parent / "build-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      return errno_error("make a private build folder in", parent, errno);
+    }
+    return PrivateFolder(name);
+  }
+  PrivateFolder(PrivateFolder&& other) noexcept : m_path(std::exchange(other.m_path, {})) {}
+  PrivateFolder& operator=(PrivateFolder&&) = delete;
+  ~PrivateFolder() {
+    std::error_code ignored;
+    if (!m_path.empty()) fs::remove_all(m_path, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const { return m_path; }
+
+ private:
+  explicit PrivateFolder(fs::path path) : m_path(std::move(path)) {}
+  fs::path m_path;
+};
+
+void remove_stale_folders(const fs::path& parent) {
+  std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
+  for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    const auto age = now - fs::last_write_time(it->path(), ignored);
+    if (!ignored && age > k_stale_after) fs::remove_all(it->path(), ignored);
+  }
+}
+
+/// One cache entry: where it lies and what its record must say.
+struct Entry {
+  fs::path folder;
+  std::string id;
+  const Variant& variant;
+
+  [[nodiscard]] bool is_python() const { return variant.manifest.backend == Backend::python; }
+  [[nodiscard]] fs::path artifact_path(const fs::path& in) const {
+    return in / (is_python() ? k_python_folder : k_library_file);
+  }
+  /// Path inside the entry -> content, of a python variant's own folder.
+  [[nodiscard]] std::map<std::string, std::string> python_files() const {
+    std::map<std::string, std::string> files;
+    const std::string own = variant.manifest.name + "/";
+    for (const auto& [path, text] : variant.files) {
+      if (path.starts_with(own)) files[path.substr(own.size())] = text;
+    }
+    return files;
+  }
+};
+
+/// The entry as an artifact, or nothing when it is absent or its bytes are not what its record
+/// says.
+std::optional<Artifact> load_entry(const FileSystem& file_system, const Entry& entry) {
+  const auto text = file_system.read(entry.folder / k_record_file, k_record_max_bytes);
+  if (!text.ok()) return {};
+  const auto json = parse_json(*text, (entry.folder / k_record_file).string());
+  if (!json.ok()) return {};
+  ObjectReader reader(*json, "build.json");
+  Artifact artifact;
+  const auto format = reader.integer("format", k_entry_format, k_entry_format);
+  artifact.id = reader.string("artifact");
+  artifact.content_sha256 = reader.string("content_sha256");
+  artifact.record.compiler = reader.string("compiler");
+  artifact.record.argv = reader.strings_or("argv", {});
+  artifact.record.log = reader.string("log");
+  if (!reader.finish(true).ok() || format != k_entry_format || artifact.id != entry.id) return {};
+  artifact.record.cached = true;
+  artifact.path = entry.artifact_path(entry.folder);
+  if (entry.is_python()) {
+    for (const auto& [path, expected] : entry.python_files()) {
+      const auto found = file_system.read(artifact.path / path, k_source_max_bytes);
+      if (!found.ok() || *found != expected) return {};
+    }
+    return artifact;
+  }
+  const auto library = file_system.read(artifact.path, k_library_max_bytes);
+  if (!library.ok() || sha256_hex(*library) != artifact.content_sha256) return {};
+  return artifact;
+}
+
+Result<void> write_record(FileSystem& file_system, const Entry& entry, const fs::path& folder,
+                          const Configuration& configuration, const BuildOptions& options,
+                          const Artifact& artifact) {
+  Json json = to_json(artifact.record);
+  json.erase("cached");
+  json["format"] = k_entry_format;
+  json["artifact"] = entry.id;
+  json["variant"] = {{"name", entry.variant.manifest.name}, {"id", entry.variant.id}};
+  json["configuration"] = to_json(configuration);
+  json["target"] = options.target;
+  json["content_sha256"] = artifact.content_sha256;
+  return file_system.write_atomic(folder / k_record_file,
+                                  json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
+                                  Durability::none);
+}
+
+/// Renames `from` to the entry's folder. True: published; false: an entry is already there.
+Result<bool> publish(const fs::path& from, const Entry& entry) {
+  if (::rename(from.c_str(), entry.folder.c_str()) == 0) return true;
+  if (errno == EEXIST || errno == ENOTEMPTY) return false;
+  return errno_error("publish the built artifact as", entry.folder, errno);
+}
+
+/// Replaces a damaged entry. One repairer at a time, and it looks again under the lock: another one
+/// may have put a sound entry there meanwhile, which others may already use.
+Result<std::optional<Artifact>> repair(FileSystem& file_system, const fs::path& root,
+                                       const fs::path& from, const Entry& entry) {
+  const fs::path lock_path = root / "repair.lock";
+  const UniqueFd lock(::open(lock_path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666));
+  if (!lock.valid() || ::flock(lock.get(), LOCK_EX) != 0) {
+    return errno_error("lock the artifact cache", lock_path, errno);
+  }
+  if (auto adopted = load_entry(file_system, entry)) return adopted;
+  WB_TRY_ASSIGN(const PrivateFolder grave, PrivateFolder::create(root / "tmp"));
+  if (::rename(entry.folder.c_str(), (grave.path() / "damaged").c_str()) != 0 && errno != ENOENT) {
+    return errno_error("set aside the damaged entry", entry.folder, errno);
+  }
+  WB_TRY_ASSIGN(const bool published, publish(from, entry));
+  return published ? std::optional<Artifact>() : load_entry(file_system, entry);
+}
+
+/// Fills `folder` with the artifact and its record.
+Outcome<Artifact> make_entry(FileSystem& file_system, const Entry& entry, const fs::path& folder,
+                             const Configuration& configuration, const BuildOptions& options,
+                             const Toolchain* toolchain) {
+  Artifact artifact;
+  artifact.id = entry.id;
+  const fs::path path = entry.artifact_path(folder);
+  if (entry.is_python()) {
+    for (const auto& [name, text] : entry.python_files()) {
+      const auto made = file_system.make_directories((path / name).parent_path());
+      if (!made.ok()) return failure(Invalidity::environment, made.error());
+      const auto written = file_system.write_atomic(path / name, text, Durability::none);
+      if (!written.ok()) return failure(Invalidity::environment, written.error());
+    }
+  } else {
+    auto record = toolchain->compile(entry.variant, configuration, options, entry.id, path);
+    if (!record.ok()) return std::move(record).error();
+    artifact.record = *std::move(record);
+    const auto library = file_system.read(path, k_library_max_bytes);
+    if (!library.ok()) return failure(Invalidity::environment, library.error());
+    artifact.content_sha256 = sha256_hex(*library);
+  }
+  const auto written = write_record(file_system, entry, folder, configuration, options, artifact);
+  if (!written.ok()) return failure(Invalidity::environment, written.error());
+  // mkdtemp gives 0700; a cache may be shared between users of one group.
+  ::chmod(folder.c_str(), 0755);
+  artifact.path = entry.artifact_path(entry.folder);
+  return artifact;
+}
+
+}  // namespace
+
+Json to_json(const BuildRecord& record) {
+  return Json{{"cached", record.cached}, {"compiler", record.compiler}, {"argv", record.argv},
+              {"wall_s", record.wall_s}, {"cpu_s", record.cpu_s},       {"log", record.log}};
+}
+
+Result<std::string> artifact_id(const Variant& variant, const Configuration& configuration,
+                                const BuildOptions& options, const Toolchain* toolchain) {
+  WB_TRY_ASSIGN(const Configuration complete,
+                complete_configuration(variant.manifest, configuration));
+  CompilerIdentity compiler;
+  if (variant.manifest.backend == Backend::python) toolchain = nullptr;
+  if (toolchain != nullptr) {
+    WB_TRY_ASSIGN(compiler, toolchain->identity());
+  } else if (variant.manifest.backend != Backend::python) {
+    return no_toolchain(variant);
+  }
+  return make_id(variant, complete, options, toolchain, compiler);
+}
+
+ArtifactCache::ArtifactCache(FileSystem& file_system, fs::path root)
+    : m_file_system(file_system), m_root(std::move(root)) {}
+
+Result<std::string> ArtifactCache::id(const Variant& variant, const Configuration& configuration,
+                                      const BuildOptions& options, const Toolchain* toolchain) {
+  WB_TRY_ASSIGN(const Configuration complete,
+                complete_configuration(variant.manifest, configuration));
+  CompilerIdentity compiler;
+  if (variant.manifest.backend == Backend::python) toolchain = nullptr;
+  if (toolchain != nullptr) {
+    WB_TRY_ASSIGN(compiler, toolchain->remembered_identity(m_root / "compilers"));
+  } else if (variant.manifest.backend != Backend::python) {
+    return no_toolchain(variant);
+  }
+  return make_id(variant, complete, options, toolchain, compiler);
+}
+
+Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configuration& configuration,
+                                       const BuildOptions& options, const Toolchain* toolchain) {
+  const auto complete = complete_configuration(variant.manifest, configuration);
+  if (!complete.ok()) return failure_of(complete.error());
+  const auto violated = violated_restriction(variant.manifest, *complete, nullptr);
+  if (!violated.ok()) return failure_of(violated.error());
+  if (*violated) {
+    return Failure{Invalidity::constraints,
+                   "the configuration " + to_text(*complete) + " of " + variant.manifest.name +
+                       " breaks the restriction \"" + **violated + "\"",
+                   {}};
+  }
+  const auto id_of_build = id(variant, *complete, options, toolchain);
+  if (!id_of_build.ok()) return failure_of(id_of_build.error());
+  const Entry entry{m_root / id_of_build->substr(0, 2) / *id_of_build, *id_of_build, variant};
+  if (auto hit = load_entry(m_file_system, entry)) return *std::move(hit);
+
+  const fs::path temporary = m_root / "tmp";
+  for (const fs::path& folder : {temporary, entry.folder.parent_path()}) {
+    const auto made = m_file_system.make_directories(folder);
+    if (!made.ok()) return failure(Invalidity::environment, made.error());
+  }
+  remove_stale_folders(temporary);
+  const auto folder = PrivateFolder::create(temporary);
+  if (!folder.ok()) return failure(Invalidity::environment, folder.error());
+  auto built = make_entry(m_file_system, entry, folder->path(), *complete, options, toolchain);
+  if (!built.ok()) return built;
+  const auto published = publish(folder->path(), entry);
+  if (!published.ok()) return failure(Invalidity::environment, published.error());
+  if (*published) return built;
+  // Someone else was first. Theirs is used, so that all processes load the same bytes; the cost of
+  // our own compile stays in the record.
+  auto adopted = load_entry(m_file_system, entry);
+  if (!adopted) {
+    auto repaired = repair(m_file_system, m_root, folder->path(), entry);
+    if (!repaired.ok()) return failure(Invalidity::environment, repaired.error());
+    if (!repaired->has_value()) return built;
+    adopted = **std::move(repaired);
+  }
+  adopted->record = built->record;
+  return *std::move(adopted);
+}
+
+}  // namespace wb

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// From a variant and a configuration to an artifact: the toolchain seam, and the content-addressed
+// artifact cache (published atomically; safe with concurrent builders). Who calls: engine, worker.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/invalidity.hpp"
+#include "variant/variant.hpp"
+
+namespace wb {
+
+/// Which compiler, exactly. `signature` goes into the artifact id.
+struct CompilerIdentity {
+  std::string path, version;  ///< "/usr/bin/g++", its --version first line
+  std::string signature;      ///< hash over version, target and the binary's size and time
+};
+
+struct BuildOptions {
+  std::string target = "native";           ///< "native", "generic", "x86-64-v3", "sm_90a"
+  std::vector<fs::path> allowed_includes;  ///< --allow-include DIR
+  std::chrono::seconds deadline{120};
+};
+
+/// What a build cost and said. `log` is untrusted text, capped at 64 KiB (head and tail).
+struct BuildRecord {
+  bool cached = false;            ///< then wall_s and cpu_s are 0: this build cost nothing
+  std::string compiler;           ///< version line
+  std::vector<std::string> argv;  ///< without temporary paths
+  double wall_s = 0, cpu_s = 0;
+  std::string log;
+};
+Json to_json(const BuildRecord& record);
+
+struct Artifact {
+  std::string id;              ///< 64 hex (4.1): variant, configuration, flags, compiler, target
+  std::string content_sha256;  ///< of the file; empty for python
+  fs::path path;               ///< the shared library; for python the folder with its files
+  BuildRecord record;
+};
+
+/// The toolchain seam. compile() turns a materialised folder into one shared library.
+class Toolchain {
+ public:
+  virtual ~Toolchain() = default;
+  virtual Result<CompilerIdentity> identity() const = 0;
+  /// identity(), remembered in `folder` by the binary's path, size and time, so that a cache hit
+  /// starts no process. The default remembers nothing.
+  virtual Result<CompilerIdentity> remembered_identity(const fs::path& folder) const;
+  /// What options.target means here (for "native" the CPU of this machine) and the flags that every
+  /// build gets: the rest of what the artifact id must cover. The default is the target's word.
+  virtual std::string target_identity(const BuildOptions& options) const;
+  /// Writes the shared library to `output`, in an existing private folder. Errors inside the
+  /// Outcome: compile (the compiler's words), timeout, constraints (a flag not on the allow-list,
+  /// an include not granted), environment (no compiler, disk full).
+  virtual Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
+                                       const BuildOptions& options, std::string_view build_id,
+                                       const fs::path& output) const = 0;
+};
+
+/// What one compiler process may use. A source that needs more is refused, not the machine blamed.
+struct CompileLimits {
+  std::uint64_t address_space_bytes = 8ull << 30;
+  std::uint64_t file_size_bytes = 256ull << 20;
+};
+
+/// g++ or clang++ for backend cpu. `compiler` is a program name or path.
+class CpuToolchain final : public Toolchain {
+ public:
+  explicit CpuToolchain(std::string compiler, CompileLimits limits = {})
+      : m_compiler(std::move(compiler)), m_limits(limits) {}
+  Result<CompilerIdentity> identity() const override;
+  Result<CompilerIdentity> remembered_identity(const fs::path& folder) const override;
+  std::string target_identity(const BuildOptions& options) const override;
+  Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
+                               const BuildOptions& options, std::string_view build_id,
+                               const fs::path& output) const override;
+
+ private:
+  std::string m_compiler;
+  CompileLimits m_limits;
+};
+
+/// The artifact id that build() would give. Asks the compiler who it is; ArtifactCache::id()
+/// remembers that. Errors: those of complete_configuration and of the toolchain's identity, invalid
+/// (an include or library that is not granted).
+Result<std::string> artifact_id(const Variant& variant, const Configuration& configuration,
+                                const BuildOptions& options, const Toolchain* toolchain);
+
+/// Layout: <root>/<2 hex>/<artifact id>/{artifact.so | files/, build.json}, <root>/compilers/,
+/// <root>/tmp/ (private folders of builds under way). Any number of processes may share one root.
+class ArtifactCache {
+ public:
+  ArtifactCache(FileSystem& file_system, fs::path root);
+  /// From the cache, else compiled and published by renaming a whole folder: whoever comes second
+  /// adopts the winner's. An entry whose bytes differ from its record is built again. toolchain may
+  /// be null for backend python only. Failures: those of compile(); constraints also for a
+  /// configuration that the manifest does not allow; environment for an unwritable cache.
+  Outcome<Artifact> build(const Variant& variant, const Configuration& configuration,
+                          const BuildOptions& options, const Toolchain* toolchain);
+  /// artifact_id() without starting a process once the compiler is known. Errors: the same.
+  Result<std::string> id(const Variant& variant, const Configuration& configuration,
+                         const BuildOptions& options, const Toolchain* toolchain);
+  [[nodiscard]] const fs::path& root() const { return m_root; }
+
+ private:
+  FileSystem& m_file_system;
+  fs::path m_root;
+};
+
+}  // namespace wb

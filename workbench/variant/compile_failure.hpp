@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Why a compiler process failed: the source, one of our limits, the machine, or the compiler
+// itself. Who calls: the toolchains, which confirm a suspected machine fault before they believe
+// it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/process.hpp"
+
+namespace wb {
+
+enum class CompileFault {
+  source,        ///< the compiler refused the source
+  timeout,       ///< our deadline
+  memory_limit,  ///< our address-space limit
+  file_limit,    ///< our file-size limit
+  machine,       ///< looks like a full disk or a broken installation; text alone is no proof
+  killed,        ///< SIGKILL that was not ours: most likely the system ran out of memory
+  crashed        ///< the compiler died by itself
+};
+
+/// Reads how the process ended and what it printed.
+CompileFault classify_compile_fault(const ProcessOutcome& outcome);
+
+/// One sentence for the Failure's message.
+std::string describe(CompileFault fault, std::string_view compiler, const ProcessSpec& spec);
+
+}  // namespace wb

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Dispatch (design 4.14): kernels/dispatch.json, ordered rules that choose a variant for a problem
+// on a device, each naming the session that proved it. Read here; loaded only by sdpa() and
+// exports.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.hpp"
+#include "variant/manifest.hpp"
+
+namespace wb {
+
+struct DispatchRule {
+  std::string device;         ///< substring of the device's name; empty: any
+  std::string when;           ///< restriction-style predicate over the problem; empty: always
+  std::vector<Dtype> dtypes;  ///< empty: any
+  std::string variant;        ///< kernel name
+  Configuration configuration;
+  std::string artifact_id;  ///< of the recorded pass; empty only for the fallback
+  std::string session;      ///< where it was proved
+};
+
+struct DispatchTable {
+  std::vector<DispatchRule> rules;  ///< the last one has no condition: the correct fallback
+};
+
+/// Errors: parse, invalid (no unconditional last rule, a predicate that does not parse).
+Result<DispatchTable> parse_dispatch(std::string_view text, std::string_view what);
+
+/// The first rule that takes the problem on the device. Errors: invalid (predicate fails).
+Result<DispatchRule> choose(const DispatchTable& table, std::string_view device_name,
+                            const Problem& problem);
+
+}  // namespace wb

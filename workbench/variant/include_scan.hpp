@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Which files a source includes with quotes, read as the compiler reads it (splices, comments,
+// strings and raw strings), so that the include closure is exact. Who calls: variant.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace wb {
+
+/// Names of all #include "name" in order of appearance, those under #if included.
+/// Errors: invalid (#include MACRO, and <...> with an absolute path or "..": their target could not
+/// be known or would leave the folder).
+Result<std::vector<std::string>> scan_includes(std::string_view text, std::string_view what);
+
+}  // namespace wb

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Words of manifests, their JSON form and the support question; manifest_reader.cpp reads them.
+#include "variant/manifest.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace wb {
+
+namespace {
+
+/// Sorted. Closed on purpose: advice is withheld when its technique is already listed, which works
+/// only when all manifests use the same word. A new word is added here and in docs/add_a_kernel.md.
+constexpr std::array<std::string_view, 32> k_techniques = {
+    "async_copy",
+    "bank_conflict_swizzle",
+    "cache_tiling",
+    "causal_load_balance",
+    "cluster_multicast",
+    "double_buffering",
+    "exp2_softmax",
+    "fast_exp_polynomial",
+    "fused_softmax",
+    "gqa_packing",
+    "key_transpose",
+    "l2_tile_order",
+    "lazy_rescale",
+    "low_precision_p",
+    "masked_block_skip",
+    "multi_stage_pipeline",
+    "multi_threading",
+    "online_softmax",
+    "persistent_kernel",
+    "ping_pong_schedule",
+    "query_tiling",
+    "register_reallocation",
+    "register_tiling",
+    "simd_vectorization",
+    "software_prefetch",
+    "split_kv",
+    "tensor_core_mma",
+    "tensor_core_wgmma",
+    "tma_copy",
+    "vectorized_loads",
+    "warp_shuffle_reduction",
+    "warp_specialization",
+};
+
+constexpr std::array<std::string_view, 3> k_backends = {"cpu", "cuda", "python"};
+
+template <typename T>
+Json words_json(const std::vector<T>& values) {
+  Json list = Json::array();
+  for (const T value : values) list.push_back(std::string(to_string(value)));
+  return list;
+}
+
+template <typename T>
+bool lists(const std::vector<T>& list, const T& value) {
+  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+}
+
+}  // namespace
+
+std::string_view to_string(Backend value) {
+  return k_backends[static_cast<std::size_t>(value)];
+}
+
+std::optional<Backend> parse_backend(std::string_view word) {
+  for (std::size_t i = 0; i < k_backends.size(); ++i) {
+    if (k_backends[i] == word) return static_cast<Backend>(i);
+  }
+  return {};
+}
+
+std::string to_text(const Configuration& configuration) {
+  std::string text;
+  for (const auto& [name, value] : configuration) {
+    if (!text.empty()) text += ' ';
+    text += name + '=' + std::to_string(value);
+  }
+  return text;
+}
+
+Json to_json(const Configuration& configuration) {
+  Json json = Json::object();
+  for (const auto& [name, value] : configuration) json[name] = value;
+  return json;
+}
+
+std::span<const std::string_view> known_techniques() {
+  return k_techniques;
+}
+
+Json to_json(const Manifest& manifest) {
+  const Support& support = manifest.support;
+  Json params = Json::object();
+  for (const auto& [name, values] : manifest.tune_params) params[name] = values;
+  return Json{{"name", manifest.name},
+              {"about", manifest.about},
+              {"parent", manifest.parent},
+              {"backend", std::string(to_string(manifest.backend))},
+              {"architectures", manifest.architectures},
+              {"supports",
+               {{"dtypes", words_json(support.dtypes)},
+                {"head_dims", support.head_dims},
+                {"head_dim_multiple", support.head_dim_multiple},
+                {"head_dim_max", support.head_dim_max},
+                {"causal", words_json(support.causal)},
+                {"masks", words_json(support.masks)},
+                {"layouts", words_json(support.layouts)},
+                {"gqa", support.gqa},
+                {"dv_differs", support.dv_differs},
+                {"seq_q_max", support.seq_q_max},
+                {"seq_kv_max", support.seq_kv_max}}},
+              {"sources", manifest.sources},
+              {"tune_params", params},
+              {"defaults", to_json(manifest.defaults)},
+              {"restrictions", manifest.restrictions},
+              {"techniques", manifest.techniques},
+              {"includes", manifest.includes},
+              {"libraries", manifest.libraries},
+              {"entry", manifest.entry},
+              {"compile_flags", manifest.compile_flags}};
+}
+
+std::optional<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem) {
+  const Support& support = manifest.support;
+  const auto word = [](auto value) { return std::string(to_string(value)); };
+  if (!lists(support.dtypes, problem.dtype)) return "dtype " + word(problem.dtype);
+  if (!lists(support.causal, problem.causal)) return "causal=" + word(problem.causal);
+  if (!lists(support.masks, problem.mask)) return "mask=" + word(problem.mask);
+  if (!lists(support.layouts, problem.layout)) return "layout=" + word(problem.layout);
+  if (!lists(support.head_dims, problem.D)) {
+    return "D=" + std::to_string(problem.D) + " is not among its head dims";
+  }
+  for (const std::int64_t dim : {problem.D, problem.Dv}) {
+    if (dim > support.head_dim_max) {
+      return "head dim " + std::to_string(dim) + " above " + std::to_string(support.head_dim_max);
+    }
+    if (dim % support.head_dim_multiple != 0) {
+      return "head dim " + std::to_string(dim) + " is not a multiple of " +
+             std::to_string(support.head_dim_multiple);
+    }
+  }
+  if (!support.dv_differs && problem.Dv != problem.D) return "Dv != D";
+  if (!support.gqa && problem.Hkv != problem.Hq) return "Hkv < Hq (GQA)";
+  if (problem.Sq > support.seq_q_max) return "Sq above " + std::to_string(support.seq_q_max);
+  if (problem.Skv > support.seq_kv_max) return "Skv above " + std::to_string(support.seq_kv_max);
+  return {};
+}
+
+}  // namespace wb

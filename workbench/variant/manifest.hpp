@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The manifest kernel.json: what a variant is, which problems it takes, its tunable parameters and
+// the restrictions between them. Read by the catalogue, the builder, strategies and reports.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "core/json.hpp"
+#include "problem/problem.hpp"
+
+namespace wb {
+
+enum class Backend { cpu, cuda, python };
+std::string_view to_string(Backend value);
+std::optional<Backend> parse_backend(std::string_view word);
+
+/// Kernel names, also folder names: lower-case letters, digits, '_', a letter first, at most 64.
+bool is_kernel_name(std::string_view word);
+
+/// One value per tunable parameter; reaches the source as -D<name>=<value>.
+using Configuration = std::map<std::string, std::int64_t>;
+std::string to_text(const Configuration& configuration);  ///< "TILE_M=32 TILE_N=64"
+Json to_json(const Configuration& configuration);
+
+/// The problems a variant takes. Empty lists mean "any".
+struct Support {
+  std::vector<Dtype> dtypes;
+  std::vector<std::int64_t> head_dims;  ///< allowed D; empty: any within the limits below
+  std::int64_t head_dim_multiple = 1, head_dim_max = 1 << 20;
+  std::vector<Causal> causal;
+  std::vector<MaskKind> masks;
+  std::vector<Layout> layouts;
+  bool gqa = true;         ///< Hkv < Hq
+  bool dv_differs = true;  ///< Dv != D
+  std::int64_t seq_q_max = std::int64_t{1} << 31, seq_kv_max = std::int64_t{1} << 31;
+};
+
+struct Manifest {
+  std::string name, about, parent;  ///< parent may be empty
+  Backend backend = Backend::cpu;
+  std::vector<std::string> architectures;  ///< "x86-64", "sm_90a"; empty: any of the backend
+  Support support;
+  std::vector<std::string> sources;  ///< relative, inside the folder; the first is compiled
+  std::map<std::string, std::vector<std::int64_t>> tune_params;
+  Configuration defaults;
+  std::vector<std::string> restrictions;  ///< expressions over parameters and problem letters
+  std::vector<std::string> techniques;    ///< from k_techniques
+  std::vector<std::string> includes, libraries;  ///< by name; granted by --allow-include DIR
+  std::string entry;                             ///< python: "module:function"
+  std::vector<std::string> compile_flags;        ///< from the allow-list of the toolchain
+};
+
+/// The closed list of technique words, sorted.
+std::span<const std::string_view> known_techniques();
+
+/// Errors: parse, invalid (unknown key, unknown technique, a source outside the folder, a default
+/// that is not among the values, a restriction that does not parse). `what` names the file.
+Result<Manifest> parse_manifest(std::string_view text, std::string_view what);
+Json to_json(const Manifest& manifest);
+
+/// Why the variant does not take the problem, or nothing when it does (restrictions excluded).
+std::optional<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem);
+
+}  // namespace wb

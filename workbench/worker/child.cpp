@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+#include "worker/child.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+namespace wb::worker {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// All that the forked child needs, made before the fork: after it nothing may allocate.
+struct Prepared {
+  std::vector<std::string> env_words;
+  std::vector<char*> argv, envp;
+  const ChildSpec* spec = nullptr;
+  int dev_null = -1, capture = -1, socket = -1;
+  int landlock = 0;
+  pid_t parent = -1;
+};
+
+/// A copy of `fd` above all the numbers that the child rearranges.
+UniqueFd high_copy(int fd) {
+  return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 10));
+}
+
+[[noreturn]] void give_up(const char* step) {
+  constexpr std::string_view k_words = "cannot start this child, failed at: ";
+  [[maybe_unused]] ssize_t written = ::write(2, k_words.data(), k_words.size());
+  written = ::write(2, step, std::strlen(step));
+  ::_exit(127);
+}
+
+[[noreturn]] void run_child(const Prepared& child) {
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != child.parent) ::_exit(127);  // it died before the line above
+  ::dup2(child.dev_null, 0);
+  ::dup2(child.capture, 1);
+  ::dup2(child.capture, 2);
+  ::dup2(child.socket, k_child_socket_fd);
+  if (::syscall(SYS_close_range, k_child_socket_fd + 1, UINT_MAX, 0) != 0) {
+    for (int fd = k_child_socket_fd + 1; fd < 1'024; ++fd) ::close(fd);
+  }
+  const std::string& folder = child.spec->working_directory;
+  if (::chdir(folder.empty() ? "/" : folder.c_str()) != 0) give_up("chdir");
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &by_default, nullptr);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const char* failed = confine_this_process(child.spec->confinement, child.landlock);
+  if (failed != nullptr) give_up(failed);
+  ::execve(child.argv[0], child.argv.data(), child.envp.data());
+  give_up("execve");
+}
+
+/// A memory file whose size is fixed: it holds the first k_capture_bytes, and more cannot be
+/// written. Both descriptors of the child share one offset, which says how much was written.
+Result<UniqueFd> make_capture() {
+  UniqueFd fd(::memfd_create("capture", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid() || ::ftruncate(fd.get(), k_capture_bytes) != 0 ||
+      ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    return errno_error("create", "a capture file", errno);
+  }
+  return fd;
+}
+
+/// The pids of all processes whose parent is `parent`, zombies included.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> pids;
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return pids;
+  while (const dirent* entry = ::readdir(proc)) {
+    pid_t pid = 0;
+    const std::string_view name = entry->d_name;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc()) continue;
+    const UniqueFd stat(
+        ::openat(::dirfd(proc), fmt::format("{}/stat", name).c_str(), O_RDONLY | O_CLOEXEC));
+    char text[512];
+    const ssize_t got = stat.valid() ? ::read(stat.get(), text, sizeof text) : 0;
+    // "pid (name) state ppid …": the name may hold anything, so the last ')' ends it.
+    const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+    const std::size_t after_name = line.rfind(')');
+    if (after_name == std::string_view::npos || after_name + 4 >= line.size()) continue;
+    pid_t ppid = 0;
+    std::from_chars(line.data() + after_name + 4, line.data() + line.size(), ppid);
+    if (ppid == parent) pids.push_back(pid);
+  }
+  ::closedir(proc);
+  return pids;
+}
+
+std::string_view signal_words(int number) {
+  switch (number) {
+    case SIGSEGV:
+      return "SIGSEGV, a wrong memory access";
+    case SIGBUS:
+      return "SIGBUS, a wrong memory access";
+    case SIGILL:
+      return "SIGILL, an instruction this CPU does not have";
+    case SIGFPE:
+      return "SIGFPE, an arithmetic fault";
+    case SIGABRT:
+      return "SIGABRT, it aborted itself";
+    case SIGKILL:
+      return "SIGKILL, most likely by the kernel for want of memory";
+    case SIGXFSZ:
+      return "SIGXFSZ, it wrote a file beyond its limit";
+    case SIGTRAP:
+      return "SIGTRAP";
+    case SIGSYS:
+      return "SIGSYS";
+    case SIGTERM:
+      return "SIGTERM";
+    default:
+      return "see signal(7)";
+  }
+}
+
+}  // namespace
+
+Family::Family() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+int Family::sweep_strays(milliseconds patience) const {
+  const Deadline deadline = deadline_in(patience);
+  int killed = 0;
+  // Killing a stray hands its own children to us, so look again until there is none.
+  while (std::chrono::steady_clock::now() < deadline) {
+    bool found = false;
+    for (const pid_t pid : children_of(::getpid())) {
+      if (m_pids.contains(pid)) continue;
+      found = true;
+      ::kill(pid, SIGKILL);
+      if (::waitpid(pid, nullptr, WNOHANG) == pid) ++killed;
+    }
+    if (!found) break;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return killed;
+}
+
+std::string describe(const ChildEnd& end) {
+  if (end.signal) {
+    return fmt::format("was killed by signal {} ({})", *end.signal, signal_words(*end.signal));
+  }
+  if (end.exit_code) return fmt::format("exited with code {}", *end.exit_code);
+  return "did not end, not even by SIGKILL";
+}
+
+Result<Child> Child::spawn(Family& family, const ChildSpec& spec) {
+  auto ends = Channel::make_pair();
+  if (!ends.ok()) return std::move(ends).error();
+  WB_TRY_ASSIGN(UniqueFd capture, make_capture());
+  const UniqueFd dev_null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const UniqueFd high_null = high_copy(dev_null.get());
+  const UniqueFd high_capture = high_copy(capture.get());
+  const UniqueFd high_socket = high_copy(ends->second.get());
+  if (!high_null.valid() || !high_capture.valid() || !high_socket.valid()) {
+    return errno_error("prepare the descriptors of", spec.argv[0], errno);
+  }
+  Prepared prepared;
+  for (const auto& [name, value] : spec.env) prepared.env_words.push_back(name + "=" + value);
+  for (std::string& word : prepared.env_words) prepared.envp.push_back(word.data());
+  prepared.envp.push_back(nullptr);
+  // execve wants char*, and promises not to write through it.
+  for (const std::string& word : spec.argv) prepared.argv.push_back(const_cast<char*>(word.data()));
+  prepared.argv.push_back(nullptr);
+  prepared.spec = &spec;
+  prepared.dev_null = high_null.get();
+  prepared.capture = high_capture.get();
+  prepared.socket = high_socket.get();
+  prepared.landlock = landlock_version();
+  prepared.parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) run_child(prepared);
+  if (pid < 0) return errno_error("fork for", spec.argv[0], errno);
+  Child child;
+  child.m_family = &family;
+  child.m_pid = pid;
+  child.m_channel = Channel(std::move(ends->first));
+  child.m_capture = std::move(capture);
+  family.add(pid);
+  return child;
+}
+
+Child::Child(Child&& other) noexcept {
+  *this = std::move(other);
+}
+
+Child& Child::operator=(Child&& other) noexcept {
+  std::swap(m_family, other.m_family);
+  std::swap(m_pid, other.m_pid);
+  std::swap(m_channel, other.m_channel);
+  std::swap(m_capture, other.m_capture);
+  std::swap(m_end, other.m_end);
+  return *this;
+}
+
+Child::~Child() {
+  if (m_pid > 0) kill();
+}
+
+std::optional<ChildEnd> Child::wait(Deadline deadline) {
+  while (!m_end) {
+    int status = 0;
+    const pid_t got = ::waitpid(m_pid, &status, WNOHANG);
+    if (got == m_pid) {
+      m_end.emplace();
+      if (WIFEXITED(status)) m_end->exit_code = WEXITSTATUS(status);
+      if (WIFSIGNALED(status)) m_end->signal = WTERMSIG(status);
+    } else if (got < 0 && errno != EINTR) {
+      m_end.emplace();
+    } else if (std::chrono::steady_clock::now() >= deadline) {
+      return std::nullopt;
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  }
+  return m_end;
+}
+
+ChildEnd Child::kill() {
+  if (m_pid <= 0) return m_end.value_or(ChildEnd{});
+  // Once reaped, its number may belong to another; what is left of the group are strays then.
+  if (!m_end) ::kill(-m_pid, SIGKILL);
+  const ChildEnd end = wait(deadline_in(milliseconds(5'000))).value_or(ChildEnd{});
+  m_channel.close();
+  m_family->remove(m_pid);
+  m_pid = -1;
+  m_end = end;
+  m_family->sweep_strays();
+  return end;
+}
+
+std::string Child::captured() const {
+  const off_t written = m_capture.valid() ? ::lseek(m_capture.get(), 0, SEEK_CUR) : 0;
+  const auto size =
+      static_cast<std::size_t>(std::clamp<off_t>(written, 0, static_cast<off_t>(k_capture_bytes)));
+  std::string text(size, '\0');
+  const ssize_t got = ::pread(m_capture.get(), text.data(), size, 0);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  if (text.size() <= k_capture_shown_bytes) return text;
+  constexpr std::size_t k_half = k_capture_shown_bytes / 2;
+  return fmt::format("{}\n[… {} bytes cut …]\n{}", text.substr(0, k_half),
+                     text.size() - k_capture_shown_bytes, text.substr(text.size() - k_half));
+}
+
+}  // namespace wb::worker

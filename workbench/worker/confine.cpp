@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "worker/confine.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace wb::worker {
+namespace {
+
+// Landlock's numbers are part of the kernel's ABI; Debian 12's headers know only the first two
+// versions, so they are written out here.
+constexpr long k_landlock_create_ruleset = 444, k_landlock_add_rule = 445,
+               k_landlock_restrict_self = 446;
+constexpr unsigned k_landlock_ask_version = 1;
+constexpr int k_landlock_rule_path = 1;
+
+struct LandlockRuleset {
+  std::uint64_t handled_fs = 0, handled_net = 0, scoped = 0;
+};
+struct [[gnu::packed]] LandlockPathRule {
+  std::uint64_t allowed = 0;
+  std::int32_t parent_fd = -1;
+};
+
+constexpr std::uint64_t k_fs_write_file = 1u << 1;
+constexpr std::uint64_t k_fs_change_tree = 0x1ff0;    // remove and make of every kind, bits 4 to 12
+constexpr std::uint64_t k_fs_refer = 1u << 13;        // version 2
+constexpr std::uint64_t k_fs_truncate = 1u << 14;     // version 3
+constexpr std::uint64_t k_net_bind_connect = 3;       // version 4
+constexpr std::uint64_t k_scope_sockets_signals = 3;  // version 6
+
+std::uint64_t write_rights(int version) {
+  std::uint64_t rights = k_fs_write_file | k_fs_change_tree;
+  if (version >= 2) rights |= k_fs_refer;
+  if (version >= 3) rights |= k_fs_truncate;
+  return rights;
+}
+
+bool allow_writes(long ruleset_fd, const char* path, std::uint64_t rights) {
+  const int folder = ::open(path, O_PATH | O_CLOEXEC);
+  if (folder < 0) return false;
+  const LandlockPathRule rule{rights, folder};
+  const long added = ::syscall(k_landlock_add_rule, ruleset_fd, k_landlock_rule_path, &rule, 0);
+  ::close(folder);
+  return added == 0;
+}
+
+/// Reading stays free; writing, the network, and from version 6 on signals to outsiders do not.
+/// Landlock also refuses ptrace of, and /proc/PID/mem of, any process outside: judge, supervisor.
+const char* restrict_writes(const Confinement& confinement, int version) {
+  LandlockRuleset ruleset;
+  ruleset.handled_fs = write_rights(version);
+  std::size_t size = 8;
+  if (version >= 4) {
+    ruleset.handled_net = k_net_bind_connect;
+    size = 16;
+  }
+  if (version >= 6) {
+    ruleset.scoped = k_scope_sockets_signals;
+    size = 24;
+  }
+  const long fd = ::syscall(k_landlock_create_ruleset, &ruleset, size, 0);
+  if (fd < 0) return "landlock_create_ruleset";
+  const std::uint64_t file_rights = k_fs_write_file | (version >= 3 ? k_fs_truncate : 0);
+  allow_writes(fd, "/dev/null", file_rights);
+  const std::string& folder = confinement.writable_folder;
+  if (!folder.empty() && !allow_writes(fd, folder.c_str(), ruleset.handled_fs)) {
+    return "landlock_add_rule";
+  }
+  const long done = ::syscall(k_landlock_restrict_self, fd, 0);
+  ::close(static_cast<int>(fd));
+  return done == 0 ? nullptr : "landlock_restrict_self";
+}
+
+bool limit(int resource, std::uint64_t value) {
+  rlimit now{};
+  if (::getrlimit(static_cast<__rlimit_resource>(resource), &now) != 0) return false;
+  const rlim_t capped = value < now.rlim_max ? static_cast<rlim_t>(value) : now.rlim_max;
+  const rlimit wanted{capped, capped};
+  return ::setrlimit(static_cast<__rlimit_resource>(resource), &wanted) == 0;
+}
+
+/// For a supervisor that runs as root: its children keep only the right to read what root reads.
+void drop_capabilities() {
+  constexpr int k_dac_read_search = 2;
+  constexpr int k_last_capability = 63;
+  for (int capability = 0; capability <= k_last_capability; ++capability) {
+    if (capability != k_dac_read_search) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  }
+}
+
+}  // namespace
+
+int landlock_version() {
+  const long version = ::syscall(k_landlock_create_ruleset, nullptr, 0, k_landlock_ask_version);
+  return version > 0 ? static_cast<int>(version) : 0;
+}
+
+std::string isolation_level() {
+  const int version = landlock_version();
+  return version > 0 ? fmt::format("rlimits+no_new_privs+landlock{}", version)
+                     : "rlimits+no_new_privs";
+}
+
+const char* confine_this_process(const Confinement& confinement, int landlock) {
+  if (!limit(RLIMIT_CORE, 0)) return "RLIMIT_CORE";
+  if (!limit(RLIMIT_FSIZE, confinement.file_size_bytes)) return "RLIMIT_FSIZE";
+  if (!limit(RLIMIT_NOFILE, confinement.open_files)) return "RLIMIT_NOFILE";
+  if (confinement.address_space_bytes != 0 && !limit(RLIMIT_AS, confinement.address_space_bytes)) {
+    return "RLIMIT_AS";
+  }
+  if (CPU_COUNT(&confinement.cpus) > 0 &&
+      ::sched_setaffinity(0, sizeof confinement.cpus, &confinement.cpus) != 0) {
+    return "sched_setaffinity";
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "PR_SET_NO_NEW_PRIVS";
+  if (!confinement.untrusted) return nullptr;
+  if (::geteuid() == 0) drop_capabilities();
+  return landlock > 0 ? restrict_writes(confinement, landlock) : nullptr;
+}
+
+std::uint64_t subject_address_space_bytes() {
+#if defined(__SANITIZE_ADDRESS__)
+  return 0;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  return 0;
+#endif
+#endif
+  const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return pages * page_bytes / 4 * 3;
+}
+
+}  // namespace wb::worker

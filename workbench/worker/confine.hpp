@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What keeps a child in its place: resource limits, no new privileges, fewer capabilities, and
+// Landlock where the kernel has it. The level reached stands in hello and in the session's log.
+#pragma once
+
+#include <sched.h>
+
+#include <cstdint>
+#include <string>
+
+namespace wb::worker {
+
+struct Confinement {
+  std::uint64_t address_space_bytes = 0;  ///< 0: no limit
+  std::uint64_t file_size_bytes = 16u << 20;
+  std::uint64_t open_files = 256;
+  cpu_set_t cpus{};             ///< where its threads may run
+  std::string writable_folder;  ///< the one place it may write to; empty: none
+  bool untrusted = true;        ///< false for the judge: limits only
+};
+
+/// The Landlock version of this kernel, 0 without.
+int landlock_version();
+
+/// "rlimits+no_new_privs+landlock7"; docs/worker_protocol.md explains the words.
+std::string isolation_level();
+
+/// In a forked child before exec: only async-signal-safe calls, no allocation. Returns the step
+/// that failed, or nullptr. Landlock is applied as far as the kernel goes.
+const char* confine_this_process(const Confinement& confinement, int landlock);
+
+/// What a subject may address: three quarters of the machine's memory; 0 (no limit) where the
+/// address sanitizer needs its shadow.
+std::uint64_t subject_address_space_bytes();
+
+}  // namespace wb::worker

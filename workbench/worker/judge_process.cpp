@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "worker/judge_process.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "worker/roles.hpp"
+
+namespace wb::worker {
+namespace {
+
+constexpr std::int64_t k_max_number = std::numeric_limits<std::int64_t>::max();
+
+Failure environment(std::string message, std::string output = {}) {
+  return Failure{Invalidity::environment, std::move(message), std::move(output)};
+}
+
+}  // namespace
+
+Json to_json(const JudgeTask& task) {
+  Json json = {{"problem", wb::to_json(task.problem)},
+               {"draw", to_string(task.draw)},
+               {"seed", task.seed},
+               {"out_poison", task.out_poison.seed},
+               {"lse_poison", task.lse_poison.seed},
+               {"threads", task.threads}};
+  if (task.max_blocks) json["max_blocks"] = *task.max_blocks;
+  return json;
+}
+
+Result<JudgeTask> judge_task_from_json(const Json& json) {
+  ObjectReader reader(json, "a judge's task");
+  JudgeTask task;
+  const Json* problem_json = reader.member("problem");
+  if (problem_json == nullptr) {
+    reader.fail("problem", "is missing");
+  } else {
+    WB_TRY_ASSIGN(task.problem, problem_from_json(*problem_json, "the problem"));
+  }
+  const auto draw = parse_draw(reader.string("draw"));
+  if (!draw) reader.fail("draw", "is not a known word");
+  task.seed = static_cast<std::uint32_t>(
+      reader.integer("seed", 0, std::numeric_limits<std::uint32_t>::max()));
+  task.out_poison.seed = static_cast<std::uint64_t>(reader.integer("out_poison", 0, k_max_number));
+  task.lse_poison.seed = static_cast<std::uint64_t>(reader.integer("lse_poison", 0, k_max_number));
+  task.threads = static_cast<int>(reader.integer("threads", 1, 4'096));
+  if (reader.member("max_blocks") != nullptr) {
+    task.max_blocks = reader.integer("max_blocks", 1, k_max_number);
+  }
+  WB_TRY(reader.finish());
+  task.draw = *draw;
+  return task;
+}
+
+JudgeProcess::JudgeProcess(Family& family, std::string own_program, Confinement confinement)
+    : m_family(family),
+      m_own_program(std::move(own_program)),
+      m_confinement(std::move(confinement)) {
+  m_confinement.untrusted = false;
+  m_confinement.address_space_bytes = 0;
+}
+
+Result<void> JudgeProcess::start() {
+  if (m_child) return {};
+  ChildSpec spec;
+  spec.argv = {m_own_program, k_judge_role};
+  spec.confinement = m_confinement;
+  WB_TRY_ASSIGN(Child child, Child::spawn(m_family, spec));
+  m_child = std::move(child);
+  return {};
+}
+
+Outcome<OutputVerdict> JudgeProcess::judge(const JudgeTask& task, const SharedMemory& out,
+                                           const SharedMemory* lse, Deadline deadline,
+                                           CancelSource cancel) {
+  if (const auto started = start(); !started.ok()) return environment(started.error().message());
+  const std::array<int, 2> fds{out.fd(), lse != nullptr ? lse->fd() : -1};
+  const std::size_t fd_count = lse != nullptr ? 2 : 1;
+  const auto fail = [this](std::string what) {
+    const std::string output = m_child->captured();
+    const ChildEnd end = m_child->kill();
+    m_child.reset();
+    return environment(fmt::format("the judge {} ({})", what, describe(end)), output);
+  };
+  if (!m_child->channel().send(to_json(task), std::span(fds).first(fd_count)).ok()) {
+    return fail("could not be asked");
+  }
+  auto answer = m_child->channel().receive(deadline, cancel);
+  if (!answer.ok()) {
+    switch (answer.error()) {
+      case ChannelFault::timeout:
+        return fail("did not finish before the deadline");
+      case ChannelFault::canceled:
+        return fail("was canceled");
+      case ChannelFault::closed:
+        return fail("ended before its answer");
+      case ChannelFault::garbage:
+        return fail("sent no valid answer");
+    }
+  }
+  if (const auto fault = answer->body.find("fault"); fault != answer->body.end()) {
+    return fail("could not judge: " + fault->dump());
+  }
+  Result<OutputVerdict> verdict = output_verdict_from_json(answer->body);
+  if (!verdict.ok()) return fail("sent no valid verdict");
+  return *std::move(verdict);
+}
+
+}  // namespace wb::worker

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "worker/lock.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace wb::worker {
+namespace {
+
+constexpr off_t k_queue_begin = 1 << 20;  // byte of CPU n in the queue: k_queue_begin + n
+constexpr int k_poll_ms = 1;
+
+/// Open-file-description locks: they belong to the descriptor, so two workers never share one.
+bool set_lock(int fd, short type, off_t begin, off_t length) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = begin;
+  range.l_len = length;
+  return ::fcntl(fd, F_OFD_SETLK, &range) == 0;
+}
+
+bool canceled_within(CancelSource cancel, int wait_ms) {
+  std::array<pollfd, 2> waits{{{cancel.wire_fd, POLLRDHUP, 0}, {cancel.signal_fd, POLLIN, 0}}};
+  return ::poll(waits.data(), waits.size(), wait_ms) > 0;
+}
+
+}  // namespace
+
+fs::path machine_lock_path() {
+  // Not the user's TMPDIR: every session of the machine has to meet at one file.
+  return "/tmp/sdpa-wb-devices.lock";
+}
+
+Result<DeviceLock> DeviceLock::open(const fs::path& path, std::vector<int> cpus) {
+  // Without O_CREAT first: in a sticky folder the kernel refuses to "create" another user's file.
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid() && errno == ENOENT) {
+    fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (fd.valid()) ::fchmod(fd.get(), 0666);  // whatever the umask: other users lock it too
+  }
+  if (!fd.valid()) return errno_error("open the device lock", path, errno);
+  std::sort(cpus.begin(), cpus.end());
+  return DeviceLock(std::move(fd), std::move(cpus));
+}
+
+Result<DeviceLock::Held> DeviceLock::acquire(Deadline deadline, CancelSource cancel) const {
+  Held held(m_fd.get());
+  for (const off_t base : {k_queue_begin, off_t{0}}) {
+    for (const int cpu : m_cpus) {
+      while (!set_lock(m_fd.get(), F_WRLCK, base + cpu, 1)) {
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
+          return errno_error("lock", machine_lock_path(), errno);
+        }
+        if (std::chrono::steady_clock::now() >= deadline) {
+          return Error{ErrorCode::locked, "take the device lock", machine_lock_path().string(),
+                       "another session kept CPU " + std::to_string(cpu) + " busy all the time",
+                       "wait for it to end, or give this session other CPUs"};
+        }
+        if (canceled_within(cancel, k_poll_ms)) {
+          return Error{ErrorCode::canceled, "take the device lock", machine_lock_path().string(),
+                       "the wire was closed while queueing", ""};
+        }
+      }
+    }
+  }
+  set_lock(m_fd.get(), F_UNLCK, k_queue_begin, 0);  // the next in the queue may wait for the device
+  return held;
+}
+
+DeviceLock::Held::~Held() {
+  if (m_fd >= 0) set_lock(m_fd, F_UNLCK, 0, 0);
+}
+
+}  // namespace wb::worker

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// DeviceLock: one measuring request at a time per CPU of the machine, so that two sessions on the
+// same CPUs queue instead of disturbing each other. Held for one request, never between requests.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "worker/channel.hpp"
+
+namespace wb::worker {
+
+class DeviceLock {
+ public:
+  /// A byte per CPU in one file that all users of the machine share. Waiting is fair between two
+  /// sessions: who waits holds the queue, and who has just finished must queue again.
+  static Result<DeviceLock> open(const fs::path& path, std::vector<int> cpus);
+
+  /// Released on destruction.
+  class Held {
+   public:
+    explicit Held(int fd) : m_fd(fd) {}
+    Held(Held&& other) noexcept : m_fd(std::exchange(other.m_fd, -1)) {}
+    Held& operator=(Held&&) = delete;
+    ~Held();
+
+   private:
+    int m_fd = -1;
+  };
+  /// Errors: locked (another session kept the CPUs until the deadline), canceled, io.
+  Result<Held> acquire(Deadline deadline, CancelSource cancel) const;
+
+ private:
+  DeviceLock(UniqueFd fd, std::vector<int> cpus) : m_fd(std::move(fd)), m_cpus(std::move(cpus)) {}
+  UniqueFd m_fd;
+  std::vector<int> m_cpus;  // ascending, so that overlapping sets cannot deadlock
+};
+
+/// The file that all workers of this machine use.
+fs::path machine_lock_path();
+
+}  // namespace wb::worker

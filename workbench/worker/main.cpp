@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// sdpa-wb-worker: measures and judges variants for a session elsewhere. Started by sdpa-wb through
+// a transport; people start it only to see its version. docs/worker_protocol.md.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <string_view>
+#include <system_error>
+
+#include "protocol/protocol.hpp"
+#include "worker/child.hpp"
+#include "worker/hello.hpp"
+#include "worker/roles.hpp"
+
+namespace {
+
+int run(int argc, char** argv) {
+  namespace worker = wb::worker;
+  const std::string_view argument = argc > 1 ? argv[1] : "";
+  if (argument == worker::k_judge_role || argument == worker::k_subject_role) {
+    // What a variant prints before it dies shall be in the capture file.
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
+    const worker::Channel channel{wb::UniqueFd(worker::k_child_socket_fd)};
+    return argument == worker::k_judge_role ? worker::run_judge(channel)
+                                            : worker::run_subject(channel);
+  }
+  if (argument == "--version") {
+    std::cout << "sdpa-wb-worker " << worker::worker_version() << ", protocol "
+              << wb::protocol::k_version << "\n";
+    return 0;
+  }
+  if (argc > 1 || ::isatty(STDIN_FILENO) == 1) {
+    std::cerr << "sdpa-wb-worker serves sdpa-wb over its standard input and output; run `sdpa-wb` "
+                 "instead, or `sdpa-wb-worker --version`\n";
+    return 2;
+  }
+  return worker::run_supervisor(STDIN_FILENO, STDOUT_FILENO,
+                                std::filesystem::read_symlink("/proc/self/exe").string());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Closed peers are seen as failed writes; the signal would only hide where.
+  ::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& fault) {
+    std::cerr << "sdpa-wb-worker: " << fault.what() << "\n";
+    return 1;
+  }
+}

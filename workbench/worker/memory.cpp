@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "worker/memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace wb::worker {
+
+Result<Mapping> Mapping::of(int fd, std::size_t size_bytes, bool writable) {
+  struct stat facts {};
+  if (::fstat(fd, &facts) != 0) return errno_error("map", "a memory file", errno);
+  if (facts.st_size != static_cast<off_t>(size_bytes)) {
+    return Error{ErrorCode::invalid, "map", "a memory file", "its size is not the tensor's", ""};
+  }
+  if (size_bytes == 0) return Mapping();
+  const int protection = PROT_READ | (writable ? PROT_WRITE : 0);
+  void* address = ::mmap(nullptr, size_bytes, protection, MAP_SHARED, fd, 0);
+  if (address == MAP_FAILED) return errno_error("map", "a memory file", errno);
+  return Mapping({static_cast<std::byte*>(address), size_bytes});
+}
+
+Mapping::Mapping(Mapping&& other) noexcept : m_bytes(std::exchange(other.m_bytes, {})) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(m_bytes, other.m_bytes);
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (!m_bytes.empty()) ::munmap(m_bytes.data(), m_bytes.size());
+}
+
+Result<SharedMemory> SharedMemory::create(const char* name, std::size_t size_bytes) {
+  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return errno_error("create", "a memory file", errno);
+  // fallocate and not ftruncate alone: a full /dev/shm must fail here, not as SIGBUS later.
+  if (size_bytes > 0 && (::ftruncate(fd.get(), static_cast<off_t>(size_bytes)) != 0 ||
+                         ::fallocate(fd.get(), 0, 0, static_cast<off_t>(size_bytes)) != 0)) {
+    return errno_error("reserve", "a memory file", errno);
+  }
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return errno_error("seal", "a memory file", errno);
+  }
+  WB_TRY_ASSIGN(Mapping mapping, Mapping::of(fd.get(), size_bytes, true));
+  return SharedMemory(std::move(fd), std::move(mapping));
+}
+
+}  // namespace wb::worker

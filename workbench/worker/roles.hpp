@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The roles of the executable sdpa-wb-worker. The supervisor is what the host starts; it starts the
+// same program again as judge and as subject, with a hidden first argument.
+#pragma once
+
+#include <string>
+
+#include "worker/channel.hpp"
+
+namespace wb::worker {
+
+inline constexpr const char* k_judge_role = "--role=judge";
+inline constexpr const char* k_subject_role = "--role=subject";
+
+/// Serves until the socket closes. Returns the exit code.
+int run_judge(const Channel& channel);
+int run_subject(const Channel& channel);
+
+/// Serves the wire (JSON lines) until its end. `own_program`: the absolute path of this program.
+int run_supervisor(int in_fd, int out_fd, const std::string& own_program);
+
+}  // namespace wb::worker

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "worker/subject_factory.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "worker/roles.hpp"
+
+namespace wb::worker {
+namespace {
+
+constexpr std::uint64_t k_python_file_bytes = 1ull << 30;  // caches of just-in-time compilers
+constexpr std::uint64_t k_python_open_files = 4'096;
+
+Failure environment(std::string message) {
+  return Failure{Invalidity::environment, std::move(message), {}};
+}
+
+}  // namespace
+
+Result<ScratchFolder> ScratchFolder::create(const fs::path& parent, const std::string& name) {
+  const fs::path path = parent / name;
+  std::error_code error;
+  if (!fs::create_directory(path, error) || error) {
+    return errno_error("create a folder for a subject", path, error.value());
+  }
+  return ScratchFolder(path);
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!m_path.empty()) fs::remove_all(m_path, ignored);
+}
+
+Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
+  auto scratch =
+      ScratchFolder::create(m_store.folder(), fmt::format("scratch-{}", m_next_folder++));
+  if (!scratch.ok()) return std::move(scratch).error();
+  ChildSpec spec;
+  const std::string folder = scratch->path().string();
+  const std::string threads = std::to_string(m_setting.threads);
+  spec.working_directory = folder;
+  spec.env = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+              {"LANG", "C.UTF-8"},
+              {"HOME", folder},
+              {"TMPDIR", folder},
+              {"OMP_NUM_THREADS", threads},
+              {"MKL_NUM_THREADS", threads},
+              {"OPENBLAS_NUM_THREADS", threads}};
+  spec.confinement.cpus = m_setting.cpus;
+  spec.confinement.writable_folder = folder;
+  spec.confinement.address_space_bytes = subject_address_space_bytes();
+  if (kind == SubjectKind::native) {
+    spec.argv = {m_setting.own_program, k_subject_role};
+  } else {
+    // -I: no environment and no user packages; -B: no bytecode beside the script; -u: what it
+    // prints before it dies is kept.
+    spec.argv = {m_setting.python, "-I", "-B", "-u", m_setting.python_script};
+    spec.confinement.file_size_bytes = k_python_file_bytes;
+    spec.confinement.open_files = k_python_open_files;
+  }
+  WB_TRY_ASSIGN(SubjectProcess process, SubjectProcess::start(m_family, spec, kind));
+  return Started{*std::move(scratch), std::move(process)};
+}
+
+void SubjectFactory::start_spare() {
+  if (m_spare) return;
+  // Without a spare the next load starts its own process, and reports it when that fails.
+  if (Result<Started> started = start(SubjectKind::native); started.ok()) {
+    m_spare.emplace(*std::move(started));
+  }
+}
+
+Outcome<LoadedSubject> SubjectFactory::finish(Started started, const std::string& label,
+                                              Json message, const Wait& wait) {
+  message["op"] = "load";
+  message["threads"] = m_setting.threads;
+  auto answer = started.process.ask(std::move(message), {}, wait);
+  if (!answer.ok()) return std::move(answer).error();
+  LoadedSubject subject{label, std::nullopt, std::move(started.scratch), std::move(started.process),
+                        Json::object()};
+  if (const auto versions = answer->find("versions");
+      versions != answer->end() && versions->is_object()) {
+    subject.versions = *versions;
+  }
+  return subject;
+}
+
+Outcome<LoadedSubject> SubjectFactory::load_builtin(SubjectKind kind, const std::string& name,
+                                                    const Wait& wait) {
+  Result<Started> started = start(kind);
+  if (!started.ok()) return environment(started.error().message());
+  return finish(*std::move(started), name, {{"builtin", name}}, wait);
+}
+
+Outcome<LoadedSubject> SubjectFactory::load(const protocol::LoadArgs& args, const Wait& wait) {
+  if (args.backend == "cpu") {
+    const Result<fs::path> path = m_store.verified_path(args.artifact_sha256);
+    if (!path.ok()) return environment(path.error().message());
+    start_spare();
+    if (!m_spare) return environment("cannot start a subject process");
+    Started started = *std::move(m_spare);
+    m_spare.reset();
+    return finish(std::move(started), args.subject,
+                  {{"path", path->string()}, {"build_id", args.build_id}}, wait);
+  }
+  if (args.backend != "python") {
+    return Failure{Invalidity::constraints,
+                   fmt::format("this worker does not run subjects of backend \"{}\"",
+                               printable(args.backend, 40)),
+                   {}};
+  }
+  if (m_setting.python.empty()) {
+    return environment(
+        "no Python interpreter was found; install python3 or name one with --python");
+  }
+  auto staged = ScratchFolder::create(m_store.folder(), fmt::format("staged-{}", m_next_folder++));
+  if (!staged.ok()) return environment(staged.error().message());
+  if (const auto written = m_store.materialize(args.files, staged->path()); !written.ok()) {
+    return environment(written.error().message());
+  }
+  Result<Started> started = start(SubjectKind::python);
+  if (!started.ok()) return environment(started.error().message());
+  auto subject = finish(*std::move(started), args.subject,
+                        {{"folder", staged->path().string()}, {"entry", args.entry}}, wait);
+  if (subject.ok()) subject->staged.emplace(*std::move(staged));
+  return subject;
+}
+
+}  // namespace wb::worker

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// SubjectFactory: starts fresh subject processes, native ones from a spare that waits ready, and
+// loads an artifact into them. Each has a scratch folder that goes when the subject goes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/store.hpp"
+#include "worker/subject_process.hpp"
+
+namespace wb::worker {
+
+/// A folder below the worker's private one, removed with all its content.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> create(const fs::path& parent, const std::string& name);
+  ScratchFolder(ScratchFolder&& other) noexcept : m_path(std::move(other.m_path)) {
+    other.m_path.clear();
+  }
+  ScratchFolder& operator=(ScratchFolder&& other) noexcept {
+    std::swap(m_path, other.m_path);
+    return *this;
+  }
+  ~ScratchFolder();
+  [[nodiscard]] const fs::path& path() const { return m_path; }
+
+ private:
+  explicit ScratchFolder(fs::path path) : m_path(std::move(path)) {}
+  fs::path m_path;
+};
+
+/// A subject and its folders. The process is a later member, so it goes first.
+struct LoadedSubject {
+  std::string label;
+  std::optional<ScratchFolder> staged;  ///< Python: its files
+  ScratchFolder scratch;
+  SubjectProcess process;
+  Json versions = Json::object();
+};
+
+/// What subjects are started with, settled in hello.
+struct SubjectSetting {
+  std::string own_program;
+  std::string python;         ///< empty: no Python subjects
+  std::string python_script;  ///< subject.py
+  cpu_set_t cpus{};
+  int threads = 1;
+};
+
+class SubjectFactory {
+ public:
+  SubjectFactory(Family& family, const Store& store, SubjectSetting setting)
+      : m_family(family), m_store(store), m_setting(std::move(setting)) {}
+
+  /// Failures: runtime (does not load, wrong build id, import error), timeout, environment.
+  Outcome<LoadedSubject> load(const protocol::LoadArgs& args, const Wait& wait);
+  /// "canary" or "empty" of the native built-ins; "empty" of the Python loop.
+  Outcome<LoadedSubject> load_builtin(SubjectKind kind, const std::string& name, const Wait& wait);
+  /// Starts the process that the next native load() will use.
+  void start_spare();
+  /// Where the Python loop reports itself from: set once hello has found an interpreter.
+  [[nodiscard]] const SubjectSetting& setting() const { return m_setting; }
+  void set_python(std::string python, std::string script) {
+    m_setting.python = std::move(python);
+    m_setting.python_script = std::move(script);
+  }
+
+ private:
+  struct Started {
+    ScratchFolder scratch;
+    SubjectProcess process;
+  };
+  Result<Started> start(SubjectKind kind);
+  Outcome<LoadedSubject> finish(Started started, const std::string& label, Json message,
+                                const Wait& wait);
+
+  Family& m_family;
+  const Store& m_store;
+  SubjectSetting m_setting;
+  std::optional<Started> m_spare;
+  std::int64_t m_next_folder = 1;
+};
+
+}  // namespace wb::worker

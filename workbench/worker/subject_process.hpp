@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// SubjectProcess: the supervisor's side of one subject. It asks, waits no longer than the deadline,
+// believes nothing, and turns every way to fail into a Failure with the child's last words.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/invalidity.hpp"
+#include "problem/inputs.hpp"
+#include "worker/child.hpp"
+#include "worker/memory.hpp"
+
+namespace wb::worker {
+
+/// What every request to a subject needs beside its message.
+struct Wait {
+  Deadline deadline;
+  CancelSource cancel;
+};
+
+enum class SubjectKind { native, python };
+
+class SubjectProcess {
+ public:
+  /// Starts the process; it does nothing before load(). `label` is for messages.
+  static Result<SubjectProcess> start(Family& family, const ChildSpec& spec, SubjectKind kind);
+
+  /// One message and its answer. Failures: what the subject says of itself (constraints, runtime);
+  /// runtime for a crash, an early end or garbage; timeout at the deadline; environment when
+  /// canceled. After any failure but constraints the process is dead.
+  Outcome<Json> ask(Json message, std::span<const int> fds, const Wait& wait);
+  /// A further answer to the last message.
+  Outcome<Json> more(const Wait& wait);
+  /// Fails when the subject says more than it was asked.
+  Outcome<void> expect_silence();
+
+  [[nodiscard]] SubjectKind kind() const { return m_kind; }
+  [[nodiscard]] pid_t pid() const { return m_child.pid(); }
+  [[nodiscard]] bool alive() const { return m_child.pid() > 0; }
+  /// Nanoseconds that its threads spent ready but not running: other work had their CPUs.
+  [[nodiscard]] std::int64_t run_delay_ns() const;
+  void kill() { m_child.kill(); }
+  [[nodiscard]] std::string captured() const { return m_child.captured(); }
+  /// Ends the process and gives a failure with its output.
+  Failure fail(Invalidity invalidity, std::string message);
+
+ private:
+  SubjectProcess(Child child, SubjectKind kind) : m_child(std::move(child)), m_kind(kind) {}
+  Outcome<Json> accept(const Message& message);
+  Failure explain(ChannelFault fault);
+
+  Child m_child;
+  SubjectKind m_kind;
+  std::int64_t m_number = 0;  ///< of the last message; an answer repeats it
+  std::string m_op;
+};
+
+}  // namespace wb::worker

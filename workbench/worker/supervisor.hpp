@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Supervisor: carries out the requests of one host. It owns the children, the deadlines, the secret
+// seeds and the device lock; candidates run only in its subjects, comparisons only in its judge.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/protocol.hpp"
+#include "worker/judge_process.hpp"
+#include "worker/lock.hpp"
+#include "worker/store.hpp"
+#include "worker/subject_factory.hpp"
+#include "worker/turn.hpp"
+
+namespace wb::worker {
+
+class Supervisor {
+ public:
+  /// `own_program` is started again for judge and subjects. `cancel` ends every wait.
+  static Result<Supervisor> create(std::string own_program, CancelSource cancel);
+
+  /// Never throws for what the host or a subject does. `bye` answers an empty object.
+  Outcome<Json> handle(const protocol::Request& request);
+  /// What may be done after a reply was sent: the next subject process is started.
+  void idle();
+
+ private:
+  /// What exists once the host has said hello.
+  struct Greeted {
+    DeviceLock lock;
+    JudgeProcess judge;
+    SubjectFactory factory;
+    int threads = 1;
+    double empty_call_us = 0, empty_python_call_us = 0;
+  };
+  Supervisor(std::string own_program, CancelSource cancel, Store store)
+      : m_own_program(std::move(own_program)), m_cancel(cancel), m_store(std::move(store)) {}
+
+  Outcome<Json> dispatch(const protocol::Request& request);
+  Outcome<Json> hello(const protocol::HelloArgs& args);
+  Outcome<Json> examine_machine(const protocol::HelloArgs& args, const std::vector<int>& cpus);
+  Outcome<void> greet(const std::vector<int>& cpus, int threads);
+  std::string find_interpreter(const std::string& wanted);
+  double measure_empty_call(SubjectKind kind);
+  Outcome<Json> build(const protocol::BuildArgs& args);
+  Outcome<Json> load(const protocol::LoadArgs& args);
+  Outcome<Json> run(const protocol::RunArgs& args);
+  Outcome<Json> verdict(const protocol::VerdictArgs& args);
+  Outcome<Json> turn(const protocol::TurnArgs& args);
+  Outcome<Json> profile(const Json& args);
+  Outcome<Json> unload(const Json& args);
+  Outcome<Json> status() const;
+
+  /// One canary run; the caller holds the device lock.
+  protocol::CanaryResult run_canary();
+  /// After a failure: canaries until one passes, at most three. Failures: environment.
+  Outcome<void> ensure_healthy();
+  /// Notes a failure: a canary is due, and a subject that died is forgotten.
+  template <typename T>
+  Outcome<T> noted(std::int64_t handle, Outcome<T> outcome);
+  Outcome<DeviceLock::Held> take_device();
+  Outcome<LoadedSubject*> find_subject(std::int64_t handle);
+  [[nodiscard]] TurnContext context();
+  [[nodiscard]] Wait wait_for(std::int64_t deadline_ms) const;
+
+  std::string m_own_program;
+  CancelSource m_cancel;
+  std::unique_ptr<Family> m_family = std::make_unique<Family>();  // its address is kept by children
+  Store m_store;
+  std::optional<Greeted> m_greeted;
+  std::map<std::int64_t, LoadedSubject> m_subjects;
+  std::int64_t m_next_handle = 1;
+  bool m_canary_due = false;
+};
+
+/// How long a request queues for the device behind another session.
+inline constexpr std::chrono::seconds k_lock_patience{60};
+
+}  // namespace wb::worker

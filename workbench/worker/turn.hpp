@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// One turn and one judged run of a subject on the CPU, as the supervisor conducts them: it draws
+// the seeds, keeps the wall clock, and has outputs judged by the judge alone.
+#pragma once
+
+#include "protocol/protocol.hpp"
+#include "worker/judge_process.hpp"
+#include "worker/subject_process.hpp"
+
+namespace wb::worker {
+
+/// What a turn needs to know of the machine.
+struct TurnContext {
+  JudgeProcess& judge;
+  int threads = 1;
+  double empty_call_us = 0;  ///< native, for resolution_limited
+  double empty_python_call_us = 0;
+};
+
+/// flags beside those of measure/plan.hpp
+inline constexpr const char* k_flag_not_witnessed = "not_witnessed";
+inline constexpr const char* k_flag_swept_cache = "swept_cache";
+
+Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protocol::TurnArgs& args,
+                                           const TurnContext& context, const Wait& wait);
+
+Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol::RunArgs& args,
+                                         const TurnContext& context, const Wait& wait);
+
+/// Input tensors for a subject that cannot make them itself (Python): filled here, mapped there.
+class HandedInputs {
+ public:
+  static Result<HandedInputs> create(const Problem& problem);
+  void refill(std::uint32_t seed, Draw draw, int threads);
+  /// q, k, v and, when the problem has one, mask.
+  [[nodiscard]] std::vector<int> fds() const;
+
+ private:
+  explicit HandedInputs(Problem problem) : m_problem(std::move(problem)) {}
+  Problem m_problem;
+  std::vector<SharedMemory> m_tensors;
+};
+
+}  // namespace wb::worker

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "worker/turn_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "measure/statistics.hpp"
+
+namespace wb::worker {
+namespace {
+
+constexpr double k_tiny_us = 1e-3;
+constexpr std::int64_t k_max_calls_per_sample = 1'000'000;
+constexpr std::int64_t k_cold_refill_every = 10;
+/// Message times above this share of a block make its wall time no witness.
+constexpr double k_round_trip_share = 0.1;
+
+double at_least(double value, double floor) {
+  return value > floor ? value : floor;
+}
+
+std::int64_t ratio_up(double part, double whole, std::int64_t low, std::int64_t high) {
+  const double count = std::ceil(part / whole);
+  if (!(count > static_cast<double>(low))) return low;
+  return count < static_cast<double>(high) ? static_cast<std::int64_t>(count) : high;
+}
+
+}  // namespace
+
+BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us) {
+  BlockPlan blocks;
+  const double call = at_least(call_us, k_tiny_us);
+  if (plan.kind == PlanKind::hot) {
+    blocks.calls_per_sample = ratio_up(k_sample_us, call, 1, k_max_calls_per_sample);
+  }
+  const double sample_us = call * static_cast<double>(blocks.calls_per_sample);
+  const std::int64_t min_samples = std::max<std::int64_t>(plan.min_samples, 1);
+  const std::int64_t max_samples = std::max(plan.max_samples, min_samples);
+  const std::int64_t wanted = ratio_up(plan.timed_us, sample_us, min_samples, max_samples);
+  if (plan.kind == PlanKind::cold) {
+    blocks.blocks = wanted;
+    blocks.refill_every = k_cold_refill_every;
+  } else {
+    // A block must be long enough for the second witness even where max_samples would end it
+    // earlier; the samples are thinned afterwards. Calls longer than a block share one block.
+    const std::int64_t for_witness =
+        ratio_up(k_witness_block_us, sample_us, 1, k_max_samples_per_block);
+    blocks.samples_per_block = for_witness == 1 ? wanted : for_witness;
+    blocks.blocks = (wanted + blocks.samples_per_block - 1) / blocks.samples_per_block;
+  }
+  const double refills =
+      std::ceil(static_cast<double>(blocks.blocks) / static_cast<double>(blocks.refill_every));
+  if (!(refills * refill_us <= plan.timed_us)) blocks.refill_every = blocks.blocks;
+  return blocks;
+}
+
+Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us) {
+  double wall_us = 0;
+  std::vector<double> ratios;
+  for (const BlockTime& block : blocks) {
+    const double seen_us = block.wall_us - round_trip_us;
+    wall_us += block.wall_us;
+    ratios.push_back(seen_us > 0 ? block.reported_us / seen_us : 1.0);
+  }
+  const double messages_us = round_trip_us * static_cast<double>(blocks.size());
+  const bool long_enough =
+      wall_us >= k_witness_block_us && messages_us <= k_round_trip_share * wall_us;
+  if (!long_enough) return Witness::too_short;
+  return median(ratios) >= k_witness_frac ? Witness::agrees : Witness::mismatch;
+}
+
+std::vector<double> thinned(const std::vector<double>& samples, std::int64_t max_samples) {
+  const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(max_samples, 1));
+  if (samples.size() <= limit) return samples;
+  std::vector<double> kept;
+  for (std::size_t i = 0; i < limit; ++i) kept.push_back(samples[i * samples.size() / limit]);
+  return kept;
+}
+
+}  // namespace wb::worker

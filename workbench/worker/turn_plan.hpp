@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// How a turn on the CPU is cut into blocks and samples, and the second witness that checks what a
+// subject reports against the supervisor's clock. Pure functions; docs/measurement.md has the
+// rules.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/plan.hpp"
+
+namespace wb::worker {
+
+/// A hot sample lasts at least this long, or is one call.
+inline constexpr double k_sample_us = 200;
+/// The supervisor's clock can judge a block of at least this length.
+inline constexpr double k_witness_block_us = 2'000;
+/// What a subject reports must be at least this share of what the supervisor saw.
+inline constexpr double k_witness_frac = 0.9;
+/// Samples of one message at most.
+inline constexpr std::int64_t k_max_samples_per_block = 4'000;
+
+/// A turn is `blocks` blocks. Before each: perhaps fresh inputs and an untimed call; always a
+/// poisoned output (and, cold, flushed caches). Then samples_per_block samples, back to back.
+struct BlockPlan {
+  std::int64_t calls_per_sample = 1;
+  std::int64_t samples_per_block = 1;
+  std::int64_t blocks = 1;
+  std::int64_t refill_every = 1;  ///< blocks between fresh inputs; the first block always has them
+};
+
+/// call_us and refill_us are what settling reported; non-positive or NaN values count as tiny.
+/// Inputs are made anew before every block when that costs no more than the timed part itself, else
+/// before the first only. Cold: one call per block; fresh inputs at every tenth.
+BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us);
+
+struct BlockTime {
+  double reported_us = 0;
+  double wall_us = 0;  ///< the supervisor's, from "go" to "done"
+};
+
+enum class Witness {
+  agrees,
+  too_short,  ///< blocks so short that the messages themselves blur the supervisor's clock
+  mismatch
+};
+
+/// Compares by the median block, so that one block in which another process held the CPU between
+/// the message and the call accuses nobody. round_trip_us: of an empty message.
+Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us);
+
+/// At most `max_samples` of them, evenly spread, in order.
+std::vector<double> thinned(const std::vector<double>& samples, std::int64_t max_samples);
+
+}  // namespace wb::worker

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// A loaded variant as the subject calls it: the functions of sdpa_abi.h, from a shared library or
+// built in (the canary and the empty variant), and a plan for one problem. Subject process only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/sdpa_abi.h"
+#include "core/invalidity.hpp"
+#include "problem/problem.hpp"
+
+namespace wb::worker {
+
+struct VariantApi {
+  decltype(&wb_sdpa_plan_create) plan_create = nullptr;
+  decltype(&wb_sdpa_workspace_bytes) workspace_bytes = nullptr;
+  decltype(&wb_sdpa_forward) forward = nullptr;
+  decltype(&wb_sdpa_plan_destroy) plan_destroy = nullptr;
+  decltype(&wb_sdpa_last_error) last_error = nullptr;
+  decltype(&wb_sdpa_build_id) build_id = nullptr;
+};
+
+/// Loads a shared library for good (it is never unloaded: threads of its own may still run).
+/// Failures: runtime (cannot be loaded, a function is missing, another build id).
+Outcome<VariantApi> load_library(const std::string& path, std::string_view build_id);
+
+/// "canary": plain unfused attention, f32, no mask. "empty": does nothing, for call overhead.
+Outcome<VariantApi> builtin_variant(std::string_view name);
+
+/// A plan of the variant for one problem.
+class VariantPlan {
+ public:
+  /// Failures: constraints (the variant refuses the problem), runtime.
+  static Outcome<VariantPlan> create(const VariantApi& api, const Problem& problem, bool want_lse);
+  [[nodiscard]] wb_sdpa_plan* get() const { return m_plan.get(); }
+  [[nodiscard]] std::size_t workspace_bytes() const { return m_workspace_bytes; }
+
+ private:
+  using Handle = std::unique_ptr<wb_sdpa_plan, decltype(&wb_sdpa_plan_destroy)>;
+  explicit VariantPlan(Handle plan, std::size_t bytes)
+      : m_plan(std::move(plan)), m_workspace_bytes(bytes) {}
+  Handle m_plan;
+  std::size_t m_workspace_bytes = 0;
+};
+
+/// "wb_sdpa_forward returned WB_FAILED: <last_error>".
+Failure call_failure(const VariantApi& api, std::string_view function, int status);
+
+}  // namespace wb::worker
