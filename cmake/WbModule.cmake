@@ -6,7 +6,9 @@ add_library(wb::settings ALIAS wb_settings)
 target_compile_features(wb_settings INTERFACE cxx_std_20)
 target_compile_options(wb_settings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wconversion
-  -Wno-sign-conversion $<$<BOOL:${WB_WERROR}>:-Werror>)
+  -Wno-sign-conversion $<$<BOOL:${WB_WERROR}>:-Werror>
+  # g++ 12 sees overlaps and unset members inside libstdc++ that are not there (GCC bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 target_include_directories(wb_settings INTERFACE "${CMAKE_SOURCE_DIR}/workbench")
 
 function(wb_add_module name)

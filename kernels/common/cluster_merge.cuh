@@ -76,8 +76,7 @@ __device__ __forceinline__ void add_scaled(float4& sum, float weight, const floa
 // to the block of the cluster that owns that part of the output; then over blocks in `finish`.
 template <class S>
 __device__ __forceinline__ void push_partials(const float* partial, unsigned char* smem,
-                                              uint32_t barrier, int live_rows,
-                                              const Slice& slice) {
+                                              uint32_t barrier, int live_rows, const Slice& slice) {
   const float2* warp_ml = reinterpret_cast<const float2*>(smem + MergeSmem<S>::k_warp_ml);
   const uint32_t recv = smem_address(smem) + MergeSmem<S>::k_recv;
   const uint32_t recv_ml = smem_address(smem) + MergeSmem<S>::k_recv_ml;
@@ -95,8 +94,9 @@ __device__ __forceinline__ void push_partials(const float* partial, unsigned cha
       const float2 ml = warp_ml[k * S::k_rows + row];
       const float weight = merge_weight(ml.x, top);
       l += weight * ml.y;
-      add_scaled(sum, weight, *reinterpret_cast<const float4*>(
-                                  partial + k * S::k_partial_warp + row * S::k_partial_stride + d));
+      add_scaled(sum, weight,
+                 *reinterpret_cast<const float4*>(partial + k * S::k_partial_warp +
+                                                  row * S::k_partial_stride + d));
     }
     if (ranks == 1) {  // no peers: plain stores, and a block barrier instead of the mbarrier
       reinterpret_cast<float4*>(smem + MergeSmem<S>::k_recv)[e] = sum;
@@ -183,8 +183,7 @@ __device__ __forceinline__ void finish_in_workspace(const MergeParams& p, const 
     const int row = row_of(i);
     const auto ml = [&](int r) { return recv_ml[r * S::k_rows + row]; };
     const float2 all = merge_ml(ranks, ml);
-    const float4 sum =
-        merge_parts(ranks, all.x, ml, [&](int r) { return recv[r * per_rank + i]; });
+    const float4 sum = merge_parts(ranks, all.x, ml, [&](int r) { return recv[r * per_rank + i]; });
     __stcg(sums + cluster * (S::k_rows * S::DP / 4) + rank * per_rank + i, sum);
   }
   for (int row = threadIdx.x; row < live_rows; row += S::k_threads) {
@@ -253,8 +252,7 @@ __device__ __forceinline__ void finish_in_cluster(const MergeParams& p, const fl
     const int e = rank * per_rank + i, row = e / (S::DP / 4);
     const auto ml = [&](int r) { return recv_ml[r * S::k_rows + row]; };
     const float2 all = merge_ml(ranks, ml);
-    const float4 sum =
-        merge_parts(ranks, all.x, ml, [&](int r) { return recv[r * per_rank + i]; });
+    const float4 sum = merge_parts(ranks, all.x, ml, [&](int r) { return recv[r * per_rank + i]; });
     store_output<typename S::T>(p, batch, head_kv, first_row + row, (e % (S::DP / 4)) * 4, sum,
                                 all.y);
   }

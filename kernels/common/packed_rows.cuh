@@ -27,11 +27,11 @@ struct PackedRows {
 // What one consumer warp carries through the loop.
 template <class S>
 struct WarpState {
-  uint32_t q[S::NT][S::DP / 16][2];   // Q^T as B operand
-  float o[S::DP / 16][S::NT][4];      // O^T accumulators
-  float m[S::NT][2], l[S::NT][2];     // running max (log2 units) and this lane's part of the sum
-  int limit[S::NT][2];                // last key a row may see
-  int least_limit;                    // over the warp's rows: tiles below it need no mask
+  uint32_t q[S::NT][S::DP / 16][2];  // Q^T as B operand
+  float o[S::DP / 16][S::NT][4];     // O^T accumulators
+  float m[S::NT][2], l[S::NT][2];    // running max (log2 units) and this lane's part of the sum
+  int limit[S::NT][2];               // last key a row may see
+  int least_limit;                   // over the warp's rows: tiles below it need no mask
 };
 
 template <class S>
@@ -179,9 +179,8 @@ __device__ __forceinline__ void softmax(uint32_t (&prob)[S::MK][S::NT][2],
 
 // O^T += V^T P^T for this warp's keys.
 template <class S, class At>
-__device__ __forceinline__ void accumulate(WarpState<S>& w,
-                                           const uint32_t (&prob)[S::MK][S::NT][2], At at,
-                                           int lane) {
+__device__ __forceinline__ void accumulate(WarpState<S>& w, const uint32_t (&prob)[S::MK][S::NT][2],
+                                           At at, int lane) {
 #pragma unroll
   for (int mk = 0; mk < S::MK; ++mk) {
 #pragma unroll

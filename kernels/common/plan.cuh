@@ -90,6 +90,10 @@ inline void allow_early_start(cudaLaunchConfig_t& config, cudaLaunchAttribute* a
 }  // namespace wb::gpu
 
 extern "C" {
-WB_SDPA_EXPORT const char* wb_sdpa_last_error(void) { return wb::gpu::error_text(); }
-WB_SDPA_EXPORT const char* wb_sdpa_build_id(void) { return WB_BUILD_ID; }
+WB_SDPA_EXPORT const char* wb_sdpa_last_error(void) {
+  return wb::gpu::error_text();
+}
+WB_SDPA_EXPORT const char* wb_sdpa_build_id(void) {
+  return WB_BUILD_ID;
+}
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// wgmma.mma_async (sm_90a): one warpgroup multiplies 64 rows with B from shared memory; A comes from
-// shared memory or registers; the accumulators stay in registers, warp w having rows 16 w to
+// wgmma.mma_async (sm_90a): one warpgroup multiplies 64 rows with B from shared memory; A comes
+// from shared memory or registers; the accumulators stay in registers, warp w having rows 16 w to
 // 16 w + 15 in the layout of mma.sync's C. Nothing may touch the accumulators, or A's registers,
 // between the issue and the wait: fence_operands keeps the compiler from doing so.
 //
-// Shared-memory operands have the 128-byte swizzle that the copy engine writes: slabs of 64 elements
-// (128 bytes) a line, 16-byte unit u of line r at u ^ (r % 8), bases on 1024 bytes.
+// Shared-memory operands have the 128-byte swizzle that the copy engine writes: slabs of 64
+// elements (128 bytes) a line, 16-byte unit u of line r at u ^ (r % 8), bases on 1024 bytes.
 #pragma once
 
 #include <cuda_bf16.h>

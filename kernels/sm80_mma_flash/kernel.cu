@@ -23,7 +23,7 @@
 #include <cmath>
 #include <new>
 
-#ifndef WB_PDL  // 1: start while the previous kernel drains
+#ifndef WB_PDL  // start while the previous kernel drains: 0 never, 1 where it pays, 2 always
 #define WB_PDL 1
 #endif
 #ifndef WB_TILE  // index into the tile table of a head dim; -1 chooses by the grid
@@ -44,9 +44,9 @@ struct Params {
   int heads_q, group, seq_q, seq_kv, dim, dim_v;
   int causal_offset;  // a row keeps key <= q + offset; seq_kv without a causal rule
   int row_blocks;
-  bool vector_io;     // every row starts on 16 bytes and holds a multiple of 8 elements
-  bool negate;        // the scale's sign, folded into Q
-  float scale_log2;   // magnitude, above zero
+  bool vector_io;    // every row starts on 16 bytes and holds a multiple of 8 elements
+  bool negate;       // the scale's sign, folded into Q
+  float scale_log2;  // magnitude, above zero
 };
 
 // A warp owns MW x 16 rows and KW keys of every tile; WM warps along the rows, WN along the keys.
@@ -65,10 +65,9 @@ struct Shape {
   static constexpr int k_tile_bytes = k_keys * k_line;
   static constexpr int k_stage_bytes = 2 * k_tile_bytes;
   static constexpr int k_partial_stride = DP + 4;
-  static constexpr int k_merge_bytes =
-      WN > 1 ? WN * k_rows * (k_partial_stride * 4 + 8) : 0;
+  static constexpr int k_merge_bytes = WN > 1 ? WN* k_rows*(k_partial_stride * 4 + 8) : 0;
   static constexpr int k_ring_bytes =
-      STAGES * k_stage_bytes > k_merge_bytes ? STAGES * k_stage_bytes : k_merge_bytes;
+      STAGES * k_stage_bytes > k_merge_bytes ? STAGES* k_stage_bytes : k_merge_bytes;
   static constexpr int k_smem_bytes = k_q_bytes + k_ring_bytes;
 };
 
@@ -238,9 +237,8 @@ __device__ __forceinline__ void softmax(float (&s)[S::MW][S::KW / 8][4], WarpSta
 
 // O += P V over this warp's keys.
 template <class S>
-__device__ __forceinline__ void accumulate(WarpState<S>& w,
-                                           const float (&s)[S::MW][S::KW / 8][4], uint32_t v_at,
-                                           int warp_key, int lane) {
+__device__ __forceinline__ void accumulate(WarpState<S>& w, const float (&s)[S::MW][S::KW / 8][4],
+                                           uint32_t v_at, int warp_key, int lane) {
 #pragma unroll
   for (int ks = 0; ks < S::KW / 16; ++ks) {
     uint32_t a[S::MW][4];
@@ -299,8 +297,7 @@ __device__ __forceinline__ void store_rows(WarpState<S>& w, const Params& p, typ
   for (int e = lane; e < 16 * S::MW * units; e += 32) {
     const int row = warp_row + e / units, unit = e % units;
     if (first_query + row >= p.seq_q || unit * 8 >= p.dim_v) continue;
-    const uint4 bits =
-        *reinterpret_cast<const uint4*>(q_smem + unit_at<S::k_line>(0, row, unit));
+    const uint4 bits = *reinterpret_cast<const uint4*>(q_smem + unit_at<S::k_line>(0, row, unit));
     T* to = out + (first_query + row) * p.so.row + unit * 8;
     if (p.vector_io) {
       *reinterpret_cast<uint4*>(to) = bits;
@@ -400,9 +397,9 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) mma_flash(const Params p
   const int tiles = (keys + S::k_keys - 1) / S::k_keys;
 
   const auto load_k = [&](int tile, int slot) {
-    load_rows<T, S::k_keys, S::DP, S::k_threads>(
-        ring_at + slot * S::k_stage_bytes, ring + slot * S::k_stage_bytes, k, p.sk.row,
-        tile * S::k_keys, p.seq_kv, p.dim, p.vector_io);
+    load_rows<T, S::k_keys, S::DP, S::k_threads>(ring_at + slot * S::k_stage_bytes,
+                                                 ring + slot * S::k_stage_bytes, k, p.sk.row,
+                                                 tile * S::k_keys, p.seq_kv, p.dim, p.vector_io);
   };
   const auto load_v = [&](int tile, int slot) {
     const int at = slot * S::k_stage_bytes + S::k_tile_bytes;
@@ -415,8 +412,8 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) mma_flash(const Params p
   griddepcontrol_wait();
 #endif
   // Two groups a stage, K before V, so that scores start while V is still under way.
-  load_rows<T, S::k_rows, S::DP, S::k_threads>(q_at, smem, q, p.sq.row, first_query, p.seq_q,
-                                               p.dim, p.vector_io);
+  load_rows<T, S::k_rows, S::DP, S::k_threads>(q_at, smem, q, p.sq.row, first_query, p.seq_q, p.dim,
+                                               p.vector_io);
 #pragma unroll
   for (int stage = 0; stage < S::STAGES; ++stage) {
     if (stage < tiles) load_k(stage, stage);
@@ -466,7 +463,8 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) mma_flash(const Params p
     }
   }
   if constexpr (S::WN == 1) {
-    __syncwarp();  // the warp's Q rows are read (there may have been no step since): O overlays them
+    __syncwarp();  // the warp's Q rows are read (there may have been no step since): O overlays
+                   // them
     store_rows<S>(w, p, out, lse, q_at, smem, first_query, warp_row, lane);
   } else {
     cp_async_wait_group<0>();
@@ -521,16 +519,23 @@ void fill_tiles(Entry (&table)[k_tiles], int64_t dim) {
   return fill_tiles<T, 256>(table);
 }
 
-// The coarsest tile that still gives every SM a block; the finest where none does.
-int choose_tile(const Entry (&table)[k_tiles], int64_t heads, int64_t seq_q, int sm_count) {
+// The finest tile whose blocks all run at once (two an SM at most); a coarse one where none does.
+// 16 rows and 4 warps first for short keys, with 8 warps for longer ones: measured in
+// docs/kernels.md.
+int choose_tile(const Entry (&table)[k_tiles], int64_t heads, const wb_sdpa_problem& p,
+                int sm_count) {
   if constexpr (WB_TILE >= 0) {
     return std::min(WB_TILE, k_tiles - 1);
   } else {
-    for (int i = k_tiles - 1; i > 0; --i) {
-      const int64_t blocks = heads * ((seq_q + table[i].rows - 1) / table[i].rows);
-      if (blocks >= sm_count * int64_t(table[i].blocks_per_sm)) return i;
+    const auto fits = [&](int i) {
+      const int64_t blocks = heads * ((p.seq_q + table[i].rows - 1) / table[i].rows);
+      return blocks <= int64_t(std::min(table[i].blocks_per_sm, 2)) * sm_count;
+    };
+    if (p.seq_kv > 128 && fits(1)) return 1;
+    for (int i : {0, 2, 4}) {
+      if (fits(i)) return i;
     }
-    return 0;
+    return std::max(p.dim, p.dim_v) <= 64 ? 5 : 4;
   }
 }
 
@@ -541,6 +546,7 @@ struct wb_sdpa_plan {
   Params params;
   Entry entry;
   dim3 grid;
+  bool early_start;
 };
 
 namespace {
@@ -566,7 +572,10 @@ int prepare(wb_sdpa_plan& plan) {
     fill_tiles<__nv_bfloat16>(table, dim);
   }
   const int64_t heads = p.batch * p.heads_q;
-  plan.entry = table[choose_tile(table, heads, p.seq_q, sm_count)];
+  const int tile = choose_tile(table, heads, p, sm_count);
+  plan.entry = table[tile];
+  // Blocks that start early take whatever SMs are free: even only while all of them are light.
+  plan.early_start = WB_PDL == 2 || (WB_PDL == 1 && (tile <= 1 || (tile == 2 && p.seq_kv <= 128)));
   const int64_t row_blocks = (p.seq_q + plan.entry.rows - 1) / plan.entry.rows;
   if (row_blocks > 65535) return fail(WB_UNSUPPORTED, "sm80_mma_flash: too many query rows");
   plan.grid = dim3(unsigned(heads), unsigned(row_blocks));
@@ -624,7 +633,9 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   return WB_OK;
 }
 
-extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan*) { return 0; }
+extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan*) {
+  return 0;
+}
 
 extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   Params params = plan->params;
@@ -639,9 +650,11 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   config.dynamicSmemBytes = size_t(plan->entry.smem_bytes);
   config.stream = static_cast<cudaStream_t>(args->stream);
   cudaLaunchAttribute attribute;
-  allow_early_start(config, &attribute, WB_PDL != 0);
+  allow_early_start(config, &attribute, plan->early_start);
   const cudaError_t error = cudaLaunchKernelEx(&config, plan->entry.kernel, params);
   return error == cudaSuccess ? WB_OK : fail_cuda("launching mma_flash", error);
 }
 
-extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) { delete plan; }
+extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {
+  delete plan;
+}

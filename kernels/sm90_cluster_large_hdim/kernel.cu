@@ -57,10 +57,10 @@ struct Params {
 template <int BM_, int BK_, int DS_>
 struct Shape {
   static constexpr int BM = BM_, BK = BK_, DS = DS_;
-  static constexpr int k_own = BM / k_ranks;            // rows whose softmax a block keeps
-  static constexpr int k_line = DS + 4;                 // floats; the pad spreads the banks
-  static constexpr int k_tiles = BM * BK / 16;          // 4 x 4 score tiles
-  static constexpr int k_parts = k_threads / k_tiles;   // column groups that share the scores
+  static constexpr int k_own = BM / k_ranks;           // rows whose softmax a block keeps
+  static constexpr int k_line = DS + 4;                // floats; the pad spreads the banks
+  static constexpr int k_tiles = BM * BK / 16;         // 4 x 4 score tiles
+  static constexpr int k_parts = k_threads / k_tiles;  // column groups that share the scores
   static constexpr int k_part_columns = DS / k_parts;
   // Output rows of a thread; where there are fewer quads than threads, the last threads have none.
   static constexpr int k_out_rows = BM * DS / 4 < k_threads ? 1 : BM * DS / 4 / k_threads;
@@ -68,10 +68,10 @@ struct Shape {
   // Floats. The partial scores overlay K, which is not needed any more then.
   static constexpr int k_q = 0;
   static constexpr int k_k = k_q + BM * k_line;
-  static constexpr int k_k_floats = BK * k_line > k_threads * 16 ? BK * k_line : k_threads * 16;
+  static constexpr int k_k_floats = BK * k_line > k_threads * 16 ? BK* k_line : k_threads * 16;
   static constexpr int k_v = k_k + k_k_floats;
-  static constexpr int k_recv_s = k_v + BK * DS;        // [rank][own row][key]
-  static constexpr int k_recv_p = k_recv_s + BM * BK;   // [row][key]
+  static constexpr int k_recv_s = k_v + BK * DS;          // [rank][own row][key]
+  static constexpr int k_recv_p = k_recv_s + BM * BK;     // [row][key]
   static constexpr int k_recv_stat = k_recv_p + BM * BK;  // float2 [row]: factor for O, sum
   static constexpr int k_barriers = k_recv_stat + 2 * BM;
   static constexpr int k_smem_bytes = (k_barriers + 4) * 4;
@@ -173,8 +173,8 @@ __device__ __forceinline__ void own_softmax(const float* recv_s, uint32_t recv_p
     float2 sum = make_float2(0.0f, 0.0f);
 #pragma unroll
     for (int r = 0; r < k_ranks; ++r) {
-      const float2 x = *reinterpret_cast<const float2*>(
-          recv_s + (r * S::k_own + own_row) * S::BK + 2 * lane);
+      const float2 x =
+          *reinterpret_cast<const float2*>(recv_s + (r * S::k_own + own_row) * S::BK + 2 * lane);
       sum.x += x.x;
       sum.y += x.y;
     }
@@ -329,14 +329,13 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
     mbarrier_wait_parity_cluster(prob_barrier, block & 1);
     __syncthreads();  // V has landed for every thread
     if (out_row < S::BM) {
-      accumulate<S>(out, smem + S::k_recv_p,
-                    reinterpret_cast<const float2*>(smem + S::k_recv_stat), smem + S::k_v,
-                    out_row, out_column);
+      accumulate<S>(out, smem + S::k_recv_p, reinterpret_cast<const float2*>(smem + S::k_recv_stat),
+                    smem + S::k_v, out_row, out_column);
     }
     if (block + 1 < blocks) {
       __syncthreads();  // V's and P's readers are done
-      load_slice<S::BK, S::DS, S::DS>(base + S::k_v * 4, v, p.sv.row, (block + 1) * S::BK,
-                                      p.seq_kv, column, p.dim_v);
+      load_slice<S::BK, S::DS, S::DS>(base + S::k_v * 4, v, p.sv.row, (block + 1) * S::BK, p.seq_kv,
+                                      column, p.dim_v);
     }
     cp_async_commit_group();
   }
@@ -350,14 +349,13 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
     if (out_row >= S::BM || query >= p.seq_q || column + out_column >= p.dim_v) continue;
     const float sum = stat[out_row + i].y;
     const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;  // a row with no key gives zeros
-    float* to = p.out + batch * p.so.batch + head * p.so.head + query * p.so.row + column +
-                out_column;
+    float* to =
+        p.out + batch * p.so.batch + head * p.so.head + query * p.so.row + column + out_column;
     *reinterpret_cast<float4*>(to) = make_float4(out.o[i].x * inverse, out.o[i].y * inverse,
                                                  out.o[i].z * inverse, out.o[i].w * inverse);
   }
   if (p.lse != nullptr && warp < S::k_own && lane == 0 && first_query + row < p.seq_q) {
-    p.lse[int64_t(blockIdx.z) * p.seq_q + first_query + row] =
-        l > 0.0f ? m + logf(l) : -INFINITY;
+    p.lse[int64_t(blockIdx.z) * p.seq_q + first_query + row] = l > 0.0f ? m + logf(l) : -INFINITY;
   }
 }
 
@@ -392,7 +390,9 @@ Entry entry_for(int64_t dim, int64_t keys) {
   return keys <= 16 ? entry_of<Shape<BM, 16, 512>>() : entry_of<Shape<BM, 32, 512>>();
 }
 
-bool aligned(wb_strides s) { return s.batch % 4 == 0 && s.head % 4 == 0 && s.row % 4 == 0; }
+bool aligned(wb_strides s) {
+  return s.batch % 4 == 0 && s.head % 4 == 0 && s.row % 4 == 0;
+}
 
 }  // namespace
 
@@ -411,12 +411,10 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   if (p.mask != WB_MASK_NONE) return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: no masks");
   const int64_t dim = std::max(p.dim, p.dim_v);
   if (dim > 512 * k_ranks || p.dim % 4 != 0 || p.dim_v % 4 != 0) {
-    return fail(WB_UNSUPPORTED,
-                "sm90_cluster_large_hdim: head dims are multiples of 4 up to 8192");
+    return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: head dims are multiples of 4 up to 8192");
   }
   if (!aligned(p.q) || !aligned(p.k) || !aligned(p.v) || !aligned(p.out)) {
-    return fail(WB_UNSUPPORTED,
-                "sm90_cluster_large_hdim: strides must be multiples of 4 elements");
+    return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: strides must be multiples of 4 elements");
   }
   const int64_t heads = p.batch * p.heads_q;
   if (heads > 65535 || p.seq_q > 65535 * 16 || p.seq_kv > (1 << 29)) {
@@ -433,16 +431,16 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
   plan->problem = p;
   // Fewer rows a cluster read K and V more often: only while all clusters run at once.
-  const bool fine = WB_ROWS > 0 ? WB_ROWS == 16
-                                : heads * ((p.seq_q + 15) / 16) * k_ranks <= sm_count;
+  const bool fine =
+      WB_ROWS > 0 ? WB_ROWS == 16 : heads * ((p.seq_q + 15) / 16) * k_ranks <= sm_count;
   plan->entry = fine ? entry_for<16>(dim, p.seq_kv) : entry_for<32>(dim, p.seq_kv);
-  plan->grid = dim3(k_ranks, unsigned((p.seq_q + plan->entry.rows - 1) / plan->entry.rows),
-                    unsigned(heads));
+  plan->grid =
+      dim3(k_ranks, unsigned((p.seq_q + plan->entry.rows - 1) / plan->entry.rows), unsigned(heads));
   error = cudaFuncSetAttribute(plan->entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                plan->entry.smem_bytes);
   if (error == cudaSuccess)
-    error = cudaFuncSetAttribute(plan->entry.kernel,
-                                 cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    error =
+        cudaFuncSetAttribute(plan->entry.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   if (error != cudaSuccess) {
     delete plan;
     return fail_cuda("setting the kernel's attributes", error);
@@ -466,7 +464,9 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   return WB_OK;
 }
 
-extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan*) { return 0; }
+extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan*) {
+  return 0;
+}
 
 extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   Params params = plan->params;
@@ -491,4 +491,6 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   return error == cudaSuccess ? WB_OK : fail_cuda("launching large_hdim", error);
 }
 
-extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) { delete plan; }
+extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {
+  delete plan;
+}

@@ -50,19 +50,19 @@ struct Params {
   int heads_kv, stages;
 };
 
-// NT 8-row tiles per warp, WR warps along the rows, WK warps along the keys, MK 16-key tiles a warp.
-// BPS blocks are meant to share an SM.
+// NT 8-row tiles per warp, WR warps along the rows, WK warps along the keys, MK 16-key tiles a
+// warp. BPS blocks are meant to share an SM.
 template <typename T_, int DP_, int NT_, int WR_, int WK_, int MK_, int BPS_>
 struct Shape {
   using T = T_;
   static constexpr int DP = DP_, NT = NT_, WR = WR_, WK = WK_, MK = MK_, BPS = BPS_;
-  static constexpr int k_rows = 8 * NT * WR;         // packed rows of a block
-  static constexpr int k_keys = 16 * MK * WK;        // keys of a stage
-  static constexpr int k_warps = WR * WK;            // consumers; one more warp loads
+  static constexpr int k_rows = 8 * NT * WR;   // packed rows of a block
+  static constexpr int k_keys = 16 * MK * WK;  // keys of a stage
+  static constexpr int k_warps = WR * WK;      // consumers; one more warp loads
   static constexpr int k_threads = 32 * (k_warps + 1);
   static constexpr int k_tile_bytes = k_keys * DP * 2;  // K or V of one stage
   static constexpr int k_stage_bytes = 2 * k_tile_bytes;
-  static constexpr int k_partial_stride = DP + 4;    // floats; the pad spreads the banks
+  static constexpr int k_partial_stride = DP + 4;  // floats; the pad spreads the banks
   static constexpr int k_partial_warp = k_rows * k_partial_stride;
   static constexpr int k_partial_bytes = WK * k_partial_warp * 4;
 };
@@ -117,14 +117,15 @@ __device__ __forceinline__ void consume_tiles(WarpState<S>& w, const Ring& ring,
       return tile_at + (unit / 8) * S::k_keys * 128 + row * 128 + ((unit % 8 ^ (row & 7)) << 4);
     };
     mbarrier_wait_parity(ring.full_k + 8 * slot, parity);
-    score<S>(s, w, [&](int row, int unit) { return line(k_at, row, unit); }, lane,
-             p.rows.scale_log2);
+    score<S>(
+        s, w, [&](int row, int unit) { return line(k_at, row, unit); }, lane, p.rows.scale_log2);
     const int first_key = tile * S::k_keys + warp_key;
     if (first_key + 16 * S::MK - 1 > w.least_limit) mask_scores<S>(s, w, first_key, lane);
     softmax<S>(prob, s, w);
     mbarrier_wait_parity(ring.full_v + 8 * slot, parity);
     const uint32_t v_at = k_at + S::k_tile_bytes;
-    accumulate<S>(w, prob, [&](int row, int unit) { return line(v_at, row, unit); }, lane);
+    accumulate<S>(
+        w, prob, [&](int row, int unit) { return line(v_at, row, unit); }, lane);
     __syncwarp();  // every lane's reads are done before the stage is given back
     if (lane == 0) mbarrier_arrive(ring.empty + 8 * slot);
     if (++slot == p.stages) {
@@ -137,7 +138,7 @@ __device__ __forceinline__ void consume_tiles(WarpState<S>& w, const Ring& ring,
 template <class S>
 __global__ void __launch_bounds__(S::k_threads, S::BPS)
     splitkv_chunked(const __grid_constant__ CUtensorMap map_k,
-                   const __grid_constant__ CUtensorMap map_v, const Params p) {
+                    const __grid_constant__ CUtensorMap map_v, const Params p) {
   extern __shared__ unsigned char raw_smem[];
   const uint32_t raw = smem_address(raw_smem);
   const uint32_t base = (raw + 1023) & ~1023u;  // the swizzle pattern counts from 1024
@@ -156,7 +157,8 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
 
   // Keys that the last row of this block may still see, then this split's share of the tiles.
   const int64_t last_query = (first_row + live_rows - 1) / p.rows.group;
-  const int keys = int(max(int64_t(0), min(int64_t(p.rows.seq_kv), last_query + p.rows.causal_offset + 1)));
+  const int keys =
+      int(max(int64_t(0), min(int64_t(p.rows.seq_kv), last_query + p.rows.causal_offset + 1)));
   const int tiles = (keys + S::k_keys - 1) / S::k_keys;
   const int first = int(int64_t(tiles) * split / splits);
   const int last = int(int64_t(tiles) * (split + 1) / splits);
@@ -217,8 +219,15 @@ struct Entry {
 
 template <class S>
 Entry entry_of() {
-  return {reinterpret_cast<KernelPointer>(&splitkv_chunked<S>), S::k_rows, S::k_keys, S::k_threads,
-          S::k_stage_bytes, S::k_partial_bytes, k_barrier_bytes + MergeSmem<S>::k_bytes, S::DP / 4, S::BPS};
+  return {reinterpret_cast<KernelPointer>(&splitkv_chunked<S>),
+          S::k_rows,
+          S::k_keys,
+          S::k_threads,
+          S::k_stage_bytes,
+          S::k_partial_bytes,
+          k_barrier_bytes + MergeSmem<S>::k_bytes,
+          S::DP / 4,
+          S::BPS};
 }
 
 // NT, WR, WK, MK by the number of packed rows; two blocks an SM where registers allow it.
@@ -280,9 +289,9 @@ int check_reach(const wb_sdpa_problem& p) {
     return fail(WB_UNSUPPORTED, "sm90_splitkv_chunked: strides must be multiples of 8 elements");
   }
   if (p.seq_kv > (int64_t(1) << 30) || p.seq_q > (int64_t(1) << 20) ||
-      p.batch * p.heads_kv > 65535 ||
-      p.seq_q * (p.heads_q / p.heads_kv) > int64_t(65535) * 8) {
-    return fail(WB_UNSUPPORTED, "sm90_splitkv_chunked: more rows, keys or heads than the grid holds");
+      p.batch * p.heads_kv > 65535 || p.seq_q * (p.heads_q / p.heads_kv) > int64_t(65535) * 8) {
+    return fail(WB_UNSUPPORTED,
+                "sm90_splitkv_chunked: more rows, keys or heads than the grid holds");
   }
   return WB_OK;
 }
@@ -291,7 +300,8 @@ int prepare(wb_sdpa_plan& plan) {
   const wb_sdpa_problem& p = plan.problem;
   const int64_t group = p.heads_q / p.heads_kv, rows = p.seq_q * group;
   const int64_t dim = std::max(p.dim, p.dim_v);
-  plan.entry = p.dtype == WB_F16 ? entry_for<__half>(dim, rows) : entry_for<__nv_bfloat16>(dim, rows);
+  plan.entry =
+      p.dtype == WB_F16 ? entry_for<__half>(dim, rows) : entry_for<__nv_bfloat16>(dim, rows);
   const Entry& entry = plan.entry;
 
   int device = 0, sm_count = 0, smem_sm = 0, smem_block = 0;
@@ -395,8 +405,8 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
     set_workspace(params.merge, plan->workspace, args->workspace);
   }
   cudaLaunchAttribute attributes[2];
-  cudaLaunchConfig_t config = cluster_config(attributes[0], plan->grid, plan->entry.threads,
-                                             plan->smem_bytes, plan->ranks);
+  cudaLaunchConfig_t config =
+      cluster_config(attributes[0], plan->grid, plan->entry.threads, plan->smem_bytes, plan->ranks);
   config.stream = static_cast<cudaStream_t>(args->stream);
   allow_early_start(config, attributes, WB_PDL != 0);
   const cudaError_t error =
@@ -404,4 +414,6 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   return error == cudaSuccess ? WB_OK : fail_cuda("launching splitkv_chunked", error);
 }
 
-extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) { delete plan; }
+extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {
+  delete plan;
+}

@@ -9,10 +9,10 @@
 // shared memory in the same launch.
 //
 // v1 (now sm90_splitkv_chunked) loaded tiles with the copy engine into one ring of a block. It lost
-// to cuDNN by 10 % on large caches (each 256-byte row was read as two 128-byte halves, and 192 KB in
-// flight an SM is more than the memory orders well) and by latency on small ones (descriptor fetch,
-// two barrier handshakes). v2, this file, predicted: 1 us less on small caches, 4.4 TB/s or more on
-// large ones. Measured: docs/kernels.md.
+// to cuDNN by 10 % on large caches (each 256-byte row was read as two 128-byte halves, and 192 KB
+// in flight an SM is more than the memory orders well) and by latency on small ones (descriptor
+// fetch, two barrier handshakes). v2, this file, predicted: 1 us less on small caches, 4.4 TB/s or
+// more on large ones. Measured: docs/kernels.md.
 
 #include "../common/cluster_merge.cuh"
 #include "../common/cp_async.cuh"
@@ -35,13 +35,14 @@
 #ifndef WB_WARPS  // warps of a block
 #define WB_WARPS 8
 #endif
-#ifndef WB_STAGES  // steps of 16 keys that a warp has under way at 128 columns; others in proportion
+#ifndef WB_STAGES  // steps of 16 keys that a warp has under way at 128 columns; others in
+                   // proportion
 #define WB_STAGES 2
 #endif
 #ifndef WB_EVICT_FIRST  // 1: K and V are the first to leave the L2
 #define WB_EVICT_FIRST 0
 #endif
-#ifndef WB_PDL  // 1: start while the previous kernel drains, where K and V are under 32 MB; 2: always
+#ifndef WB_PDL  // start while the previous kernel drains: 0 never, 1 where it pays, 2 always
 #define WB_PDL 1
 #endif
 
@@ -67,13 +68,13 @@ struct Shape {
   static constexpr int STAGES = Stages * 128 / DP > 0 ? Stages * 128 / DP : 1;
   static constexpr int k_rows = 8 * NT;
   static constexpr int k_threads = 32 * WK;
-  static constexpr int k_step = 16;                      // keys of a warp's step
-  static constexpr int k_line = DP * 2;                  // bytes of a key in shared memory
-  static constexpr int k_tile_bytes = k_step * k_line;   // K or V of a step
+  static constexpr int k_step = 16;                     // keys of a warp's step
+  static constexpr int k_line = DP * 2;                 // bytes of a key in shared memory
+  static constexpr int k_tile_bytes = k_step * k_line;  // K or V of a step
   static constexpr int k_partial_stride = DP + 4;
   static constexpr int k_partial_bytes = k_rows * k_partial_stride * 4;
   static constexpr int k_ring_bytes = 2 * STAGES * k_tile_bytes > k_partial_bytes
-                                          ? 2 * STAGES * k_tile_bytes
+                                          ? 2 * STAGES* k_tile_bytes
                                           : (k_partial_bytes + 127) / 128 * 128;
   static constexpr int k_partial_warp = k_ring_bytes / 4;  // a warp's partial overlays its ring
   static constexpr int k_merge = WK * k_ring_bytes;        // then what peers push into
@@ -89,7 +90,7 @@ __device__ __forceinline__ void load_keys(uint32_t smem, const typename S::T* sr
   const uint64_t policy = createpolicy_evict_first();
 #endif
   constexpr int units = S::DP / 8;
-  constexpr int rows = 32 / units > 0 ? 32 / units : 1;   // keys an instruction covers
+  constexpr int rows = 32 / units > 0 ? 32 / units : 1;  // keys an instruction covers
   constexpr int columns = units > 32 ? units / 32 : 1;
   const int unit = lane % (units / columns), row = lane / (units / columns);
 #pragma unroll
@@ -111,9 +112,9 @@ __device__ __forceinline__ void load_keys(uint32_t smem, const typename S::T* sr
 
 // Walks the warp's steps first, first + WK, ... below `last`.
 template <class S>
-__device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p,
-                                          const typename S::T* k, const typename S::T* v,
-                                          uint32_t ring, int first, int last, int lane) {
+__device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p, const typename S::T* k,
+                                          const typename S::T* v, uint32_t ring, int first,
+                                          int last, int lane) {
   const auto load_k = [&](int step, int slot) {
     load_keys<S>(ring + 2 * slot * S::k_tile_bytes, k, p.sk.row, step * S::k_step, p.rows.seq_kv,
                  p.rows.dim, lane);
@@ -133,8 +134,8 @@ __device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p,
     if (step < last) load_v(step, stage);
     cp_async_commit_group();
   }
-  load_query<S>(w, p.rows, blockIdx.z / p.heads_kv, blockIdx.z % p.heads_kv,
-                blockIdx.y * S::k_rows, lane);
+  load_query<S>(w, p.rows, blockIdx.z / p.heads_kv, blockIdx.z % p.heads_kv, blockIdx.y * S::k_rows,
+                lane);
   int slot = 0;
   for (int step = first; step < last; step += S::WK) {
     const uint32_t k_at = ring + 2 * slot * S::k_tile_bytes, v_at = k_at + S::k_tile_bytes;
@@ -143,8 +144,8 @@ __device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p,
     uint32_t prob[1][S::NT][2];
     cp_async_wait_group<2 * S::STAGES - 1>();
     __syncwarp();  // the other lanes' parts of K have landed too
-    score<S>(s, w, [&](int row, int unit) { return line(k_at, row, unit); }, lane,
-             p.rows.scale_log2);
+    score<S>(
+        s, w, [&](int row, int unit) { return line(k_at, row, unit); }, lane, p.rows.scale_log2);
     __syncwarp();  // K's readers are done
     if (next < last) load_k(next, slot);
     cp_async_commit_group();
@@ -153,7 +154,8 @@ __device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p,
     softmax<S>(prob, s, w);
     cp_async_wait_group<2 * S::STAGES - 1>();
     __syncwarp();
-    accumulate<S>(w, prob, [&](int row, int unit) { return line(v_at, row, unit); }, lane);
+    accumulate<S>(
+        w, prob, [&](int row, int unit) { return line(v_at, row, unit); }, lane);
     __syncwarp();
     if (next < last) load_v(next, slot);
     cp_async_commit_group();
@@ -174,8 +176,8 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
 
   // Keys that the last row of this block may still see, then this split's share of the steps.
   const int64_t last_query = (first_row + live_rows - 1) / p.rows.group;
-  const int keys = int(max(int64_t(0), min(int64_t(p.rows.seq_kv),
-                                           last_query + p.rows.causal_offset + 1)));
+  const int keys =
+      int(max(int64_t(0), min(int64_t(p.rows.seq_kv), last_query + p.rows.causal_offset + 1)));
   const int steps = (keys + S::k_step - 1) / S::k_step;
   const int first = int(int64_t(steps) * blockIdx.x / gridDim.x);
   const int last = int(int64_t(steps) * (blockIdx.x + 1) / gridDim.x);
@@ -247,7 +249,7 @@ struct wb_sdpa_plan {
   Entry entry;
   dim3 grid;
   int ranks;
-  bool early_start;  // launch_dependents this early pays for short calls only
+  bool early_start;
   MergeWorkspace workspace;
 };
 
@@ -273,9 +275,9 @@ int check_reach(const wb_sdpa_problem& p) {
     return fail(WB_UNSUPPORTED, "sm90_splitkv_decode: strides must be multiples of 8 elements");
   }
   if (p.seq_kv > (int64_t(1) << 30) || p.seq_q > (int64_t(1) << 20) ||
-      p.batch * p.heads_kv > 65535 ||
-      p.seq_q * (p.heads_q / p.heads_kv) > int64_t(65535) * 8) {
-    return fail(WB_UNSUPPORTED, "sm90_splitkv_decode: more rows, keys or heads than the grid holds");
+      p.batch * p.heads_kv > 65535 || p.seq_q * (p.heads_q / p.heads_kv) > int64_t(65535) * 8) {
+    return fail(WB_UNSUPPORTED,
+                "sm90_splitkv_decode: more rows, keys or heads than the grid holds");
   }
   return WB_OK;
 }
@@ -302,12 +304,14 @@ int prepare(wb_sdpa_plan& plan) {
   const int64_t row_blocks = (rows + entry.rows - 1) / entry.rows;
   const int64_t heads = p.batch * p.heads_kv, units = heads * row_blocks;
   const int64_t steps = (p.seq_kv + 16 * WB_WARPS - 1) / (16 * WB_WARPS);
-  const SplitChoice choice =
-      choose_splits(units, steps, sm_count / 2, WB_RANKS, WB_CLUSTERS);
+  const SplitChoice choice = choose_splits(units, steps, sm_count / 2, WB_RANKS, WB_CLUSTERS);
   plan.ranks = choice.ranks;
   plan.grid = dim3(choice.ranks * choice.clusters, unsigned(row_blocks), unsigned(heads));
   const int64_t kv_bytes = heads * p.seq_kv * (p.dim + p.dim_v) * 2;
-  plan.early_start = WB_PDL == 2 || (WB_PDL == 1 && kv_bytes < (int64_t(32) << 20));
+  // A cluster that starts early takes the SMs that happen to be free, and sits badly for a long
+  // call.
+  plan.early_start =
+      WB_PDL == 2 || (WB_PDL == 1 && (choice.ranks <= 2 || kv_bytes < (int64_t(32) << 20)));
   plan.workspace = merge_workspace(choice, units, entry.rows, entry.row_quads);
 
   Params& k = plan.params;
@@ -366,13 +370,14 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
     set_workspace(params.merge, plan->workspace, args->workspace);
   }
   cudaLaunchAttribute attributes[2];
-  cudaLaunchConfig_t config =
-      cluster_config(attributes[0], plan->grid, 32 * WB_WARPS, size_t(plan->entry.smem_bytes),
-                     plan->ranks);
+  cudaLaunchConfig_t config = cluster_config(attributes[0], plan->grid, 32 * WB_WARPS,
+                                             size_t(plan->entry.smem_bytes), plan->ranks);
   config.stream = static_cast<cudaStream_t>(args->stream);
   allow_early_start(config, attributes, plan->early_start);
   const cudaError_t error = cudaLaunchKernelEx(&config, plan->entry.kernel, params);
   return error == cudaSuccess ? WB_OK : fail_cuda("launching splitkv_decode", error);
 }
 
-extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) { delete plan; }
+extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {
+  delete plan;
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sm90_wgmma_flash: flash attention on wgmma with packed GQA rows and an optional split of the keys.
+// sm90_wgmma_flash: flash attention on wgmma with packed GQA rows and an optional split of the
+// keys.
 //
 // Idea. Blocks of one or two warpgroups, 64 packed query rows each, small enough that two or three
 // blocks share an SM and hide each other's softmax; the copy engine fills a ring of K and V tiles
@@ -10,7 +11,8 @@
 // cluster and merged through distributed shared memory in the same launch.
 //
 // Parent: sm80_mma_flash (tiles by waves), sm90_splitkv_chunked (split and merge). Predicted:
-// 1.1x over cuDNN at B*H 128, S 512, D 64; 3x for 16 queries on 8192 keys. Measured: docs/kernels.md.
+// 1.1x over cuDNN at B*H 128, S 512, D 64; 3x for 16 queries on 8192 keys. Measured:
+// docs/kernels.md.
 
 #include "../common/cluster_merge.cuh"
 #include "../common/griddepcontrol.cuh"
@@ -35,7 +37,7 @@
 #define WB_CLUSTERS 0
 #endif
 
-#ifndef WB_PDL  // 1: start while the previous kernel drains
+#ifndef WB_PDL  // start while the previous kernel drains: 0 never, 1 where it pays, 2 always
 #define WB_PDL 1
 #endif
 
@@ -51,8 +53,8 @@ struct Params {
   int rows;           // seq_q * group: packed rows of one KV head
   int causal_offset;  // a row keeps key <= query + offset; seq_kv without a causal rule
   int row_blocks;
-  bool negate;        // the scale's sign, folded into Q
-  float scale_log2;   // magnitude, above zero
+  bool negate;       // the scale's sign, folded into Q
+  float scale_log2;  // magnitude, above zero
 };
 
 // WGS warpgroups of 64 rows, BN keys a step, BPS blocks on an SM.
@@ -94,9 +96,8 @@ __device__ __forceinline__ void load_query(unsigned char* q_smem, const Params& 
     uint4 bits = make_uint4(0u, 0u, 0u, 0u);
     if (packed < p.rows && unit * 8 < p.dim) {
       const int query = packed / p.group, head = head_kv * p.group + packed % p.group;
-      bits = __ldg(reinterpret_cast<const uint4*>(static_cast<const T*>(p.q) +
-                                                  batch * p.sq.batch + head * p.sq.head +
-                                                  query * p.sq.row + unit * 8));
+      bits = __ldg(reinterpret_cast<const uint4*>(static_cast<const T*>(p.q) + batch * p.sq.batch +
+                                                  head * p.sq.head + query * p.sq.row + unit * 8));
       bits = make_uint4(bits.x ^ flip, bits.y ^ flip, bits.z ^ flip, bits.w ^ flip);
     }
     // 64 rows of a warpgroup: slabs of 64 columns, lines of 128 bytes
@@ -351,9 +352,10 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
 
 template <class S>
 __global__ void __launch_bounds__(S::k_threads, S::BPS)
-    wgmma_flash(const __grid_constant__ CUtensorMap map_k, const __grid_constant__ CUtensorMap map_v,
-                const Params p) {
-  // The kernel has no static shared memory, so the dynamic part starts on 1024, as the swizzle needs.
+    wgmma_flash(const __grid_constant__ CUtensorMap map_k,
+                const __grid_constant__ CUtensorMap map_v, const Params p) {
+  // The kernel has no static shared memory, so the dynamic part starts on 1024, as the swizzle
+  // needs.
   extern __shared__ __align__(1024) unsigned char smem[];
   const uint32_t base = smem_address(smem);
   const uint32_t at = base + S::k_barriers;
@@ -367,8 +369,7 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
   const int live_rows = min(S::k_rows, p.rows - first_row);
 
   const int64_t last_query = (first_row + live_rows - 1) / p.group;
-  const int keys =
-      int(max(int64_t(0), min(int64_t(p.seq_kv), last_query + p.causal_offset + 1)));
+  const int keys = int(max(int64_t(0), min(int64_t(p.seq_kv), last_query + p.causal_offset + 1)));
   const int tiles = (keys + S::BN - 1) / S::BN;
   const int first = int(int64_t(tiles) * blockIdx.x / gridDim.x);
   const int last = int(int64_t(tiles) * (blockIdx.x + 1) / gridDim.x);
@@ -456,8 +457,13 @@ struct Entry {
 
 template <class S>
 Entry entry_of() {
-  return {reinterpret_cast<KernelPointer>(&wgmma_flash<S>), S::k_rows, S::BN, S::k_threads,
-          S::k_smem_bytes, S::DP / 4, S::BPS};
+  return {reinterpret_cast<KernelPointer>(&wgmma_flash<S>),
+          S::k_rows,
+          S::BN,
+          S::k_threads,
+          S::k_smem_bytes,
+          S::DP / 4,
+          S::BPS};
 }
 
 constexpr int k_tiles = 4;
@@ -466,27 +472,29 @@ constexpr int k_tiles = 4;
 template <typename T>
 void fill_tiles(Entry (&table)[k_tiles], int64_t dim) {
   if (dim <= 64) {
-    table[0] = entry_of<Shape<T, 64, 1, 64, 4, 3>>();
+    table[0] = entry_of<Shape<T, 64, 1, 64, 2, 4>>();
     table[1] = entry_of<Shape<T, 64, 1, 128, 3, 2>>();
     table[2] = entry_of<Shape<T, 64, 2, 64, 5, 2>>();
-    table[3] = entry_of<Shape<T, 64, 3, 128, 3, 1>>();
+    table[3] = entry_of<Shape<T, 64, 2, 64, 3, 2>>();
   } else {
     table[0] = entry_of<Shape<T, 128, 1, 64, 3, 2>>();
     table[1] = entry_of<Shape<T, 128, 2, 64, 5, 1>>();
-    table[2] = entry_of<Shape<T, 128, 2, 128, 2, 1>>();
-    table[3] = entry_of<Shape<T, 128, 3, 64, 5, 1>>();
+    table[2] = entry_of<Shape<T, 128, 3, 64, 5, 1>>();
+    table[3] = entry_of<Shape<T, 128, 2, 128, 2, 1>>();
   }
 }
 
-int choose_tile(const Entry (&table)[k_tiles], int64_t heads, int64_t rows, int sm_count) {
+// 128 rows a block where that still fills the device, else 64 rows: with long steps at 64 columns
+// where the blocks are few. Measured in docs/kernels.md.
+int choose_tile(const Entry (&table)[k_tiles], int64_t dim, int64_t heads, int64_t rows,
+                int sm_count) {
   if constexpr (WB_TILE >= 0) {
     return std::min(WB_TILE, k_tiles - 1);
   } else {
-    for (int i = k_tiles - 1; i > 0; --i) {
-      const int64_t blocks = heads * ((rows + table[i].rows - 1) / table[i].rows);
-      if (blocks >= sm_count * int64_t(table[i].blocks_per_sm)) return i;
-    }
-    return 0;
+    const auto blocks = [&](int i) { return heads * ((rows + table[i].rows - 1) / table[i].rows); };
+    if (dim > 64) return blocks(3) >= 2 * int64_t(sm_count) ? 3 : 0;
+    if (blocks(2) >= sm_count * int64_t(3) / 2) return 2;
+    return 1;
   }
 }
 
@@ -498,6 +506,7 @@ struct wb_sdpa_plan {
   Entry entry;
   dim3 grid;
   int ranks;
+  bool early_start;
   size_t smem_bytes;
   MergeWorkspace workspace;
   const void* mapped_k;  // what the maps below were encoded for
@@ -527,8 +536,7 @@ int check_reach(const wb_sdpa_problem& p) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_flash: strides must be multiples of 8 elements");
   }
   if (p.seq_kv > (int64_t(1) << 30) || p.seq_q > (int64_t(1) << 20) ||
-      p.batch * p.heads_kv > 65535 ||
-      p.seq_q * (p.heads_q / p.heads_kv) > int64_t(65535) * 64) {
+      p.batch * p.heads_kv > 65535 || p.seq_q * (p.heads_q / p.heads_kv) > int64_t(65535) * 64) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_flash: more rows, keys or heads than the grid holds");
   }
   return WB_OK;
@@ -550,7 +558,7 @@ int prepare(wb_sdpa_plan& plan) {
     fill_tiles<__nv_bfloat16>(table, std::max(p.dim, p.dim_v));
   }
   const int64_t heads = p.batch * p.heads_kv;
-  plan.entry = table[choose_tile(table, heads, rows, sm_count)];
+  plan.entry = table[choose_tile(table, std::max(p.dim, p.dim_v), heads, rows, sm_count)];
   const Entry& entry = plan.entry;
   error = cudaFuncSetAttribute(entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                entry.smem_bytes);
@@ -565,8 +573,10 @@ int prepare(wb_sdpa_plan& plan) {
   // A split pays for its merge where the device would be half idle and each part stays long.
   const int64_t slots = int64_t(entry.blocks_per_sm) * sm_count;
   if (WB_RANKS > 0 || WB_CLUSTERS > 0 || (2 * units <= slots && steps >= 16)) {
-    choice = choose_splits(units, steps, slots, WB_RANKS, WB_CLUSTERS);
+    choice = choose_splits(units, steps, sm_count, WB_RANKS, WB_CLUSTERS);
   }
+  // Blocks that start early take whatever SMs are free: only where one wave of them is enough.
+  plan.early_start = WB_PDL == 2 || (WB_PDL == 1 && choice.ranks == 1 && 2 * units <= slots);
   plan.ranks = choice.ranks;
   plan.grid = dim3(choice.ranks * choice.clusters, unsigned(heads), unsigned(row_blocks));
   plan.smem_bytes = size_t(entry.smem_bytes);
@@ -643,13 +653,15 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
     set_workspace(params.merge, plan->workspace, args->workspace);
   }
   cudaLaunchAttribute attributes[2];
-  cudaLaunchConfig_t config = cluster_config(attributes[0], plan->grid, plan->entry.threads,
-                                             plan->smem_bytes, plan->ranks);
+  cudaLaunchConfig_t config =
+      cluster_config(attributes[0], plan->grid, plan->entry.threads, plan->smem_bytes, plan->ranks);
   config.stream = static_cast<cudaStream_t>(args->stream);
-  allow_early_start(config, attributes, WB_PDL != 0);
+  allow_early_start(config, attributes, plan->early_start);
   const cudaError_t error =
       cudaLaunchKernelEx(&config, plan->entry.kernel, plan->map_k, plan->map_v, params);
   return error == cudaSuccess ? WB_OK : fail_cuda("launching wgmma_flash", error);
 }
 
-extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) { delete plan; }
+extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {
+  delete plan;
+}

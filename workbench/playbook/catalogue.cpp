@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finding playbooks: a path, or a name on the search path; with the files of its lib/ folder.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "playbook/owner.hpp"
@@ -7,26 +9,56 @@
 namespace wb {
 namespace {
 
-constexpr std::uint64_t k_max_playbook_bytes = 1u << 20;
+constexpr std::uint64_t k_max_file_bytes = 1u << 20, k_max_total_bytes = 2u << 20;
 
-Result<std::map<std::string, std::string>> read_lib(const FileSystem& file_system,
-                                                    const fs::path& folder) {
-  std::map<std::string, std::string> lib;
+/// The stems of the .lua files in a folder, sorted; none when there is no such folder.
+std::vector<std::string> lua_files(const fs::path& folder) {
+  std::vector<std::string> stems;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder / "lib", error)) {
-    if (entry.path().extension() != ".lua" || !entry.is_regular_file()) continue;
-    WB_TRY_ASSIGN(std::string text, file_system.read(entry.path(), k_max_playbook_bytes));
-    lib["lib." + entry.path().stem().string()] = std::move(text);
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->path().extension() == ".lua" && entry->is_regular_file(ignored)) {
+      stems.push_back(entry->path().stem().string());
+    }
   }
-  return lib;
+  std::sort(stems.begin(), stems.end());
+  return stems;
+}
+
+/// The sources travel as JSON text, and bytecode must not travel at all.
+bool is_text(const std::string& bytes) {
+  if (bytes.find('\0') != std::string::npos) return false;
+  try {
+    (void)Json(bytes).dump();
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
+Result<std::string> read_source(const FileSystem& file_system, const fs::path& path) {
+  WB_TRY_ASSIGN(std::string text, file_system.read(path, k_max_file_bytes));
+  if (is_text(text)) return text;
+  return Error{ErrorCode::invalid, "read the playbook", path.string(),
+               "it is not UTF-8 text (compiled Lua is not accepted)", "give the Lua source"};
 }
 
 Result<PlaybookSource> read_playbook(const FileSystem& file_system, const fs::path& path) {
   PlaybookSource source;
   source.path = path.string();
-  WB_TRY_ASSIGN(source.text, file_system.read(path, k_max_playbook_bytes));
-  WB_TRY_ASSIGN(source.lib, read_lib(file_system, path.parent_path()));
-  return source;
+  WB_TRY_ASSIGN(source.text, read_source(file_system, path));
+  std::size_t total_bytes = source.text.size();
+  const fs::path lib = path.parent_path() / "lib";
+  for (const std::string& stem : lua_files(lib)) {
+    WB_TRY_ASSIGN(std::string text, read_source(file_system, lib / (stem + ".lua")));
+    total_bytes += text.size();
+    source.lib["lib." + stem] = std::move(text);
+  }
+  if (total_bytes <= k_max_total_bytes) return source;
+  return Error{ErrorCode::limit, "read the playbook", path.string(),
+               fmt::format("it and {} hold {} bytes together", lib.string(), total_bytes),
+               fmt::format("at most {} are taken", k_max_total_bytes)};
 }
 
 }  // namespace
@@ -40,24 +72,25 @@ std::string PlaybookSource::whole() const {
 Result<PlaybookSource> find_playbook(const FileSystem& file_system, const SearchPath& search_path,
                                      std::string_view name) {
   const fs::path given(name);
-  std::error_code error;
-  const bool is_path = given.has_parent_path() || given.extension() == ".lua";
-  if (is_path) return read_playbook(file_system, given);
+  if (given.has_parent_path() || given.extension() == ".lua") {
+    return read_playbook(file_system, given);
+  }
   std::vector<std::string> known;
   for (const fs::path& root : search_path.roots) {
-    const fs::path path = root / "playbooks" / (std::string(name) + ".lua");
-    if (fs::exists(path, error)) return read_playbook(file_system, path);
-    for (const auto& entry : fs::directory_iterator(root / "playbooks", error)) {
-      if (entry.path().extension() == ".lua") known.push_back(entry.path().stem().string());
+    const std::vector<std::string> here = lua_files(root / "playbooks");
+    if (std::binary_search(here.begin(), here.end(), given.string())) {
+      return read_playbook(file_system, root / "playbooks" / (given.string() + ".lua"));
     }
+    known.insert(known.end(), here.begin(), here.end());
   }
   std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
   const std::string near = did_you_mean(name, known);
-  std::string list;
-  for (const std::string& word : known) list += (list.empty() ? "" : ", ") + word;
-  return Error{ErrorCode::not_found, "find the playbook", std::string(name),
+  return Error{ErrorCode::not_found, "find the playbook", printable(name),
                "no playbooks/ folder of the search path has it",
-               near.empty() ? "known: " + list : "did you mean " + near + "?"};
+               !near.empty()   ? fmt::format("did you mean {}?", near)
+               : known.empty() ? "run in a checkout, or give --path DIR or a .lua file"
+                               : fmt::format("known: {}", fmt::join(known, ", "))};
 }
 
 }  // namespace wb

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace wb {
 namespace {
+
+constexpr std::string_view k_stop_reason = "budget: dry run";
 
 Json interval_around(double speedup) {
   return {{"low", speedup * 0.98}, {"high", speedup * 1.02}, {"confidence", 0.99}};
@@ -12,41 +16,102 @@ Json interval_around(double speedup) {
 
 }  // namespace
 
-FakeEngine::FakeEngine(Engine& engine, std::uint64_t seed, std::int64_t evaluations)
-    : m_engine(engine), m_random(seed), m_evaluations(evaluations) {}
+std::string_view to_string(Course course) {
+  switch (course) {
+    case Course::mixed:
+      return "mixed";
+    case Course::failing:
+      return "failing";
+    case Course::stopped:
+      return "stopped";
+  }
+  return "mixed";
+}
 
-Json FakeEngine::iterate(const Json& args) {
-  if (m_iteration >= m_evaluations) {
-    return {{"iteration", nullptr},
-            {"outcome", "stopped"},
-            {"invalidity", nullptr},
-            {"message", "no further iteration"},
-            {"speedup", nullptr},
-            {"interval", nullptr},
-            {"decision", "undecided"},
-            {"variant", ""},
-            {"incumbent", m_incumbent},
-            {"problems", Json::array()},
-            {"stop_reason", "budget: dry run"}};
+FakeEngine::FakeEngine(Engine& engine, Options options)
+    : m_engine(engine),
+      m_options(std::move(options)),
+      m_random(m_options.seed),
+      m_incumbent(m_options.start + "@00000000") {
+  if (m_options.course == Course::stopped) m_options.evaluations = 0;
+  m_labels.insert(m_incumbent);
+}
+
+double FakeEngine::draw_speedup() {
+  return 0.8 + 0.8 * static_cast<double>(m_random() >> 11) * 0x1p-53;
+}
+
+Result<std::string> FakeEngine::misfit(const std::string& variant, const Json& configuration) {
+  const std::string name = variant.substr(0, variant.find('@'));
+  const bool is_label = name.size() != variant.size();
+  if (is_label && !m_labels.contains(variant)) {
+    return Error{ErrorCode::not_found, "find the variant", variant,
+                 "no iteration of this session built it", "name a kernel, or a label of an answer"};
+  }
+  auto row = m_engine.call("kernels", {{"name", name}});
+  if (!row && is_label) return std::string();  // a derived variant: in the session only
+  if (!row) return std::move(row).error();
+  const Json parameters = (*row)["kernels"].at(0).value("parameters", Json::object());
+  for (const auto& [parameter, value] : configuration.items()) {
+    const auto values = parameters.find(parameter);
+    if (values == parameters.end()) return fmt::format("{} has no parameter {}", name, parameter);
+    if (std::find(values->begin(), values->end(), value) == values->end()) {
+      return fmt::format("{} = {} is not in {}", parameter, value.dump(), values->dump());
+    }
+  }
+  return std::string();
+}
+
+Json FakeEngine::stopped_answer() const {
+  return {{"iteration", nullptr},        {"outcome", "stopped"},
+          {"invalidity", nullptr},       {"message", "no further iteration"},
+          {"speedup", nullptr},          {"interval", nullptr},
+          {"decision", "undecided"},     {"variant", ""},
+          {"incumbent", m_incumbent},    {"problems", Json::array()},
+          {"stop_reason", k_stop_reason}};
+}
+
+Result<Json> FakeEngine::iterate(const Json& args) {
+  if (m_iteration >= m_options.evaluations) return stopped_answer();
+  const std::string parent = args.value("parent", m_incumbent);
+  const std::string variant = args.value("variant", parent);
+  WB_TRY_ASSIGN(std::string fault, misfit(variant, args.value("configuration", Json::object())));
+  std::string_view invalidity = "constraints";
+  if (fault.empty() && m_options.course == Course::failing) {
+    fault = "dry run: every iteration fails";
+    invalidity = "correctness";
   }
   const std::int64_t number = ++m_iteration;
-  const double speedup = std::uniform_real_distribution<double>(0.8, 1.6)(m_random);
-  const std::string label =
-      fmt::format("{}@{:08x}", args.value("variant", args.value("name", "derived")), number);
+  const std::string name = args.value("name", variant.substr(0, variant.find('@')));
+  const std::string label = fmt::format("{}@{:08x}", name, number);
+  m_labels.insert(label);
+  Json answer{{"iteration", number},
+              {"invalidity", nullptr},
+              {"variant", label},
+              {"problems", Json::array()},
+              {"stop_reason", nullptr}};
+  if (number >= m_options.evaluations) answer["stop_reason"] = k_stop_reason;
+  if (!fault.empty()) {
+    answer.update({{"outcome", "invalid"},
+                   {"invalidity", invalidity},
+                   {"message", fault},
+                   {"speedup", nullptr},
+                   {"interval", nullptr},
+                   {"decision", "undecided"},
+                   {"incumbent", m_incumbent}});
+    return answer;
+  }
+  const double speedup = draw_speedup();
   const bool win = speedup > 1.05;
   const double predicted = args["predicted_speedup"].get<double>();
   if (win) m_incumbent = label;
-  return {{"iteration", number},
-          {"outcome", win ? "win" : "no_gain"},
-          {"invalidity", nullptr},
-          {"message", "dry run: nothing was measured"},
-          {"speedup", speedup},
-          {"interval", interval_around(speedup)},
-          {"decision", win && speedup * 1.02 >= predicted ? "supported" : "refuted"},
-          {"variant", label},
-          {"incumbent", m_incumbent},
-          {"problems", Json::array()},
-          {"stop_reason", m_iteration >= m_evaluations ? Json("budget: dry run") : Json(nullptr)}};
+  answer.update({{"outcome", win ? "win" : "no_gain"},
+                 {"message", "dry run: nothing was measured"},
+                 {"speedup", speedup},
+                 {"interval", interval_around(speedup)},
+                 {"decision", win && speedup * 1.02 >= predicted ? "supported" : "refuted"},
+                 {"incumbent", m_incumbent}});
+  return answer;
 }
 
 Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
@@ -57,29 +122,43 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   WB_TRY_ASSIGN(const Json checked, check_arguments(*verb, args));
   m_calls.push_back({{"verb", name}, {"args", checked}});
   if (verb->session == SessionNeed::none) return m_engine.call(name, checked);
+  if (m_closed && !verb->reads_only) {
+    return Error{ErrorCode::invalid, "call", name, "the session is closed", "call close last"};
+  }
   if (name == "iterate") return iterate(checked);
   if (name == "note") return Json{{"event", m_calls.size()}};
-  if (name == "check") {
-    return Json{{"pass", true}, {"variant", checked["variant"]}, {"problems", Json::array()}};
-  }
-  if (name == "measure") {
-    return Json{{"variant", checked["variant"]}, {"problems", Json::array()}};
+  if (name == "check" || name == "measure") {
+    const std::string variant = checked["variant"].get<std::string>();
+    WB_TRY(misfit(variant, Json::object()));
+    Json answer{{"variant", variant}, {"problems", Json::array()}};
+    if (name == "check") answer["pass"] = m_options.course != Course::failing;
+    return answer;
   }
   if (name == "compare") {
-    const double speedup = std::uniform_real_distribution<double>(0.8, 1.6)(m_random);
+    for (const char* side : {"candidate", "against"}) {
+      WB_TRY(misfit(checked[side].get<std::string>(), Json::object()));
+    }
+    const double speedup = draw_speedup();
     return Json{{"outcome", speedup > 1.05 ? "faster" : "slower"},
                 {"speedup", speedup},
                 {"interval", interval_around(speedup)},
                 {"problems", Json::array()}};
   }
   if (name == "status") {
-    return Json{{"status", "open"},         {"iterations", m_iteration + 1},
-                {"incumbent", m_incumbent}, {"best_speedup", nullptr},
-                {"cost", Json::object()},   {"stop_reason", nullptr},
-                {"text", "dry run"}};
+    return Json{
+        {"status", m_closed ? "closed" : "open"},
+        {"iterations", m_iteration + 1},
+        {"incumbent", m_incumbent},
+        {"best_speedup", nullptr},
+        {"cost", Json::object()},
+        {"stop_reason", m_iteration >= m_options.evaluations ? Json(k_stop_reason) : Json(nullptr)},
+        {"text", "dry run"}};
   }
-  if (name == "close") return Json{{"session", "dry-run"}, {"report", ""}, {"commit", ""}};
-  return Json{{"text", "dry run"}};
+  if (name == "close") {
+    m_closed = true;
+    return Json{{"session", "dry-run"}, {"report", ""}, {"commit", ""}};
+  }
+  return Json{{"text", "dry run"}, {"kind", "event"}, {"value", Json::object()}};
 }
 
 }  // namespace wb

@@ -4,26 +4,50 @@
 #pragma once
 
 #include <random>
-#include <vector>
+#include <set>
+#include <string>
 
 #include "engine/engine.hpp"
 
 namespace wb {
 
+/// What befalls the playbook in one dry run.
+enum class Course {
+  mixed,    ///< some iterations win, some do not
+  failing,  ///< every iteration is invalid: its figures are null
+  stopped   ///< the budget is spent before the first iteration
+};
+std::string_view to_string(Course course);
+
 class FakeEngine {
  public:
-  FakeEngine(Engine& engine, std::uint64_t seed, std::int64_t evaluations);
-  /// Checks the arguments as the engine does, then answers. Reading verbs that need no session
-  /// (kernels, suites) are answered by the real engine.
+  struct Options {
+    Course course = Course::mixed;
+    std::uint64_t seed = 1;
+    std::int64_t evaluations = 0;  ///< after so many iterations the answers have a stop_reason
+    std::string start;             ///< the kernel that the session would start from
+  };
+  FakeEngine(Engine& engine, Options options);
+  /// Checks the arguments as the engine does, then answers. Verbs that need no session (kernels,
+  /// suites) are answered by the real engine. Errors: usage, not_found (a variant that neither the
+  /// catalogue nor an earlier answer has), invalid (a call after `close`).
   Result<Json> answer(const std::string& verb, const Json& args);
   [[nodiscard]] const Json& calls() const { return m_calls; }
 
  private:
-  Json iterate(const Json& args);
+  Result<Json> iterate(const Json& args);
+  Json stopped_answer() const;
+  double draw_speedup();
+  /// Why the configuration would be refused, or empty.
+  Result<std::string> misfit(const std::string& variant, const Json& configuration);
+
   Engine& m_engine;
+  Options m_options;
   std::mt19937_64 m_random;
-  std::int64_t m_iteration = 0, m_evaluations = 0;
-  std::string m_incumbent = "start@00000000";
+  std::int64_t m_iteration = 0;
+  std::string m_incumbent;
+  std::set<std::string> m_labels;  ///< of variants that earlier answers named
+  bool m_closed = false;
   Json m_calls = Json::array();
 };
 

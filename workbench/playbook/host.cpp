@@ -6,22 +6,24 @@
 
 #include <iostream>
 #include <mutex>
+#include <optional>
 
 #include "playbook/json_lua.hpp"
 #include "playbook/playbook.hpp"
 #include "playbook/sandbox.hpp"
+#include "playbook/wire.hpp"
 #include "variant/variant.hpp"
 
 namespace wb {
 namespace {
 
-constexpr std::size_t k_max_message_bytes = 4u << 20;
+constexpr const char* k_run = "wb.run";  ///< registry key of the playbook's function
 
 /// The wire to the owner. Whole lines only; the watchdog may write the last one.
 class Wire {
  public:
   void send(const Json& message) {
-    const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::string line = wire_line(message) + "\n";
     const std::lock_guard lock(m_mutex);
     for (std::size_t done = 0; done < line.size();) {
       const ssize_t n = ::write(STDOUT_FILENO, line.data() + done, line.size() - done);
@@ -32,8 +34,8 @@ class Wire {
   Json receive() {
     std::string line;
     if (!std::getline(std::cin, line)) _exit(1);
-    auto message = parse_json(line, "the owner's message", {k_max_message_bytes, 64});
-    if (!message) _exit(1);
+    auto message = parse_json(line, "the owner's message", k_wire_limits);
+    if (!message || !message->is_object()) _exit(1);
     return *std::move(message);
   }
 
@@ -44,7 +46,7 @@ class Wire {
 /// What the verb closures need; lives in main's frame for the whole run.
 struct Host {
   Wire wire;
-  std::unique_ptr<Sandbox> sandbox;
+  std::optional<Sandbox> sandbox;
   std::vector<std::string> verbs;
   std::int64_t next_call = 1;
 };
@@ -53,12 +55,25 @@ Host& host_of(lua_State* lua) {
   return *static_cast<Host*>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
 
-/// A verb's error as a Lua value: a table {code, message} that prints as its message.
+/// A verb's error as a Lua value: a table {code, message, where} that prints as where + message.
 int raise_verb_error(lua_State* lua, const Json& error) {
-  push_json(lua, error);
+  const auto part = [&](const char* name) {
+    const auto found = error.find(name);
+    return found != error.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  lua_newtable(lua);
+  for (const char* name : {"code", "message"}) {
+    const std::string text = part(name);
+    lua_pushlstring(lua, text.data(), text.size());
+    lua_setfield(lua, -2, name);
+  }
+  luaL_where(lua, 1);
+  lua_setfield(lua, -2, "where");
   lua_newtable(lua);
   lua_pushcfunction(lua, [](lua_State* state) {
+    lua_getfield(state, 1, "where");
     lua_getfield(state, 1, "message");
+    lua_concat(state, 2);
     return 1;
   });
   lua_setfield(lua, -2, "__tostring");
@@ -70,9 +85,12 @@ int raise_verb_error(lua_State* lua, const Json& error) {
 int call_verb(lua_State* lua) {
   Host& host = host_of(lua);
   const std::string verb = lua_tostring(lua, lua_upvalueindex(2));
-  if (lua_gettop(lua) > 1)
-    return luaL_error(lua, "wb.%s takes one table of arguments", verb.c_str());
+  if (lua_gettop(lua) > 1 || !(lua_isnoneornil(lua, 1) || lua_istable(lua, 1))) {
+    return luaL_error(lua, "wb.%s takes one table of named arguments: wb.%s{name = value, ...}",
+                      verb.c_str(), verb.c_str());
+  }
   Json args = lua_isnoneornil(lua, 1) ? Json::object() : json_from_lua(lua, 1);
+  host.sandbox->count_call(lua);
   const std::int64_t n = host.next_call++;
   Json answer;
   {
@@ -80,7 +98,7 @@ int call_verb(lua_State* lua) {
     host.wire.send({{"n", n}, {"verb", verb}, {"args", std::move(args)}});
     answer = host.wire.receive();
   }
-  if (answer.value("n", std::int64_t{-1}) != n) _exit(1);
+  if (answer.value("n", Json()) != n) _exit(1);
   if (const auto error = answer.find("error"); error != answer.end()) {
     return raise_verb_error(lua, *error);
   }
@@ -116,64 +134,98 @@ Json failure(const Error& error) {
   return {{"failed", {{"code", to_string(error.code)}, {"message", error.cause}}}};
 }
 
-/// name, about, arguments and open of the playbook's table, which is on top of the stack.
-int push_meta(lua_State* lua) {
+/// Protected. Argument 1 is the playbook's table, argument 2 the Json that gets its name, about,
+/// arguments and open. Keeps its function for start_run, so that the table is read only once.
+int take_meta(lua_State* lua) {
   auto& meta = *static_cast<Json*>(lua_touserdata(lua, 2));
+  if (!lua_istable(lua, 1)) {
+    return luaL_error(lua,
+                      "the file does not return a table; end it with: "
+                      "return { name = ..., about = ..., run = function(wb, args) ... end }");
+  }
   meta = Json::object();
   for (const char* field : {"name", "about", "arguments", "open"}) {
-    lua_getfield(lua, 1, field);
+    lua_pushstring(lua, field);
+    lua_rawget(lua, 1);
     meta[field] = json_from_lua(lua, -1);
     lua_pop(lua, 1);
   }
-  lua_getfield(lua, 1, "run");
-  if (!lua_isfunction(lua, -1))
+  lua_pushstring(lua, "run");
+  if (lua_rawget(lua, 1) != LUA_TFUNCTION) {
     return luaL_error(lua, "the playbook's table has no function 'run'");
+  }
+  lua_setfield(lua, LUA_REGISTRYINDEX, k_run);
   return 0;
 }
 
 Result<Json> read_meta(Sandbox& sandbox) {
   lua_State* lua = sandbox.lua();
-  if (!lua_istable(lua, -1)) {
-    return Error{ErrorCode::invalid, "read", "the playbook", "the file does not return a table",
-                 "end it with: return { name = …, about = …, run = function(wb, args) … end }"};
-  }
   Json meta;
-  lua_pushcfunction(lua, push_meta);
-  lua_pushvalue(lua, -2);
+  lua_pushcfunction(lua, take_meta);
+  lua_insert(lua, -2);
   lua_pushlightuserdata(lua, &meta);
   WB_TRY(sandbox.call(2, 0));
   return meta;
 }
 
-/// Converts run's result under pcall, so that a function in it is an error and not a crash.
-int read_result(lua_State* lua) {
-  auto& result = *static_cast<Json*>(lua_touserdata(lua, 2));
-  result = json_from_lua(lua, 1);
+struct RunOrder {
+  Host& host;
+  const Json& args;
+  Json result;
+};
+
+/// Protected. run(wb, args), its result converted in here, so that a function in it is an error.
+int start_run(lua_State* lua) {
+  auto& order = *static_cast<RunOrder*>(lua_touserdata(lua, 1));
+  lua_getfield(lua, LUA_REGISTRYINDEX, k_run);
+  push_verbs(lua, order.host);
+  push_json(lua, order.args);
+  lua_call(lua, 2, 1);
+  order.result = json_from_lua(lua, -1);
   return 0;
 }
 
 Result<Json> run_playbook(Host& host, const Json& args) {
-  Sandbox& sandbox = *host.sandbox;
-  lua_State* lua = sandbox.lua();
-  lua_getfield(lua, -1, "run");
-  push_verbs(lua, host);
-  push_json(lua, args);
-  WB_TRY(sandbox.call(2, 1));
-  Json result;
-  lua_pushcfunction(lua, read_result);
-  lua_pushvalue(lua, -2);
-  lua_pushlightuserdata(lua, &result);
-  WB_TRY(sandbox.call(2, 0));
-  return result;
+  RunOrder order{host, args, {}};
+  lua_State* lua = host.sandbox->lua();
+  lua_pushcfunction(lua, start_run);
+  lua_pushlightuserdata(lua, &order);
+  WB_TRY(host.sandbox->call(1, 0));
+  return std::move(order.result);
 }
 
-PlaybookLimits read_limits(const Json& order) {
-  const Json limits = order.value("limits", Json::object());
+PlaybookLimits read_limits(const Json& limits) {
   PlaybookLimits read;
   read.memory_bytes = limits.value("memory_bytes", read.memory_bytes);
   read.instructions = limits.value("instructions", read.instructions);
-  read.lua_time = std::chrono::seconds(limits.value("lua_s", read.lua_time.count()));
+  read.calls = limits.value("calls", read.calls);
+  read.lua_time = std::chrono::milliseconds(limits.value("lua_ms", read.lua_time.count()));
   return read;
+}
+
+Sandbox::Callbacks callbacks(Host& host) {
+  return {.print =
+              [&host](const std::string& text) {
+                host.wire.send({{"print", text}});
+              },
+          .give_up =
+              [&host](const std::string& reason) {
+                host.wire.send(failure(Error{ErrorCode::limit, "", "", reason, ""}));
+                _exit(1);
+              }};
+}
+
+Result<Json> load_and_run(Host& host, const Json& order) {
+  host.verbs = order.value("verbs", host.verbs);
+  host.sandbox.emplace(read_limits(order.value("limits", Json::object())),
+                       order.value("seed", std::uint64_t{0}),
+                       order.value("lib", std::map<std::string, std::string>{}), callbacks(host));
+  WB_TRY(host.sandbox->load(order.value("source", ""), order.value("name", "playbook")));
+  WB_TRY_ASSIGN(const Json meta, read_meta(*host.sandbox));
+  host.wire.send({{"meta", meta}});
+  // The owner opens the session in between; then it says with which arguments to run.
+  const Json start = host.wire.receive();
+  return run_playbook(host, start.value("args", Json::object()));
 }
 
 }  // namespace
@@ -181,34 +233,9 @@ PlaybookLimits read_limits(const Json& order) {
 int playbook_host_main() {
   Host host;
   const Json order = host.wire.receive();
-  host.verbs = order.value("verbs", std::vector<std::string>{});
-  host.sandbox = std::make_unique<Sandbox>(
-      read_limits(order), order.value("seed", std::uint64_t{0}),
-      order.value("lib", std::map<std::string, std::string>{}),
-      Sandbox::Callbacks{[&host](const std::string& text) {
-                           host.wire.send({{"print", text}});
-                         },
-                         [&host](const std::string& reason) {
-                           host.wire.send({{"failed", {{"code", "limit"}, {"message", reason}}}});
-                           _exit(1);
-                         }});
-  const auto fail = [&host](const Error& error) {
-    host.wire.send(failure(error));
-    return 1;
-  };
-  if (auto loaded = host.sandbox->load(order.value("source", ""), order.value("name", "playbook"));
-      !loaded) {
-    return fail(loaded.error());
-  }
-  const auto meta = read_meta(*host.sandbox);
-  if (!meta) return fail(meta.error());
-  host.wire.send({{"meta", *meta}});
-  // The owner opens the session in between; then it says with which arguments to run.
-  const Json start = host.wire.receive();
-  const auto result = run_playbook(host, start.value("args", Json::object()));
-  if (!result) return fail(result.error());
-  host.wire.send({{"done", *result}});
-  return 0;
+  const Result<Json> result = load_and_run(host, order);
+  host.wire.send(result ? Json{{"done", *result}} : failure(result.error()));
+  return result ? 0 : 1;
 }
 
 }  // namespace wb

@@ -67,7 +67,8 @@ Json read_table(lua_State* lua, int index, int depth, Taken& taken) {
 }
 
 Json read_value(lua_State* lua, int index, int depth, Taken& taken) {
-  if (++taken.values > k_max_values) luaL_error(lua, "a value has more than %d parts", k_max_values);
+  if (++taken.values > k_max_values)
+    luaL_error(lua, "a value has more than %d parts", k_max_values);
   switch (lua_type(lua, index)) {
     case LUA_TNIL:
       return nullptr;

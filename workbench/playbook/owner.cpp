@@ -3,13 +3,27 @@
 
 #include <fmt/format.h>
 
+#include "playbook/wire.hpp"
+
 namespace wb {
 namespace {
 
-constexpr std::size_t k_max_line_bytes = 4u << 20;
 /// What the host gets beyond its own limit before it is killed: its watchdog ends it first.
 constexpr auto k_owner_grace = std::chrono::seconds(5);
 constexpr auto k_send_deadline = std::chrono::seconds(10);
+
+std::string advice(ErrorCode code) {
+  if (code == ErrorCode::limit) {
+    return "make it do less inside Lua; docs/add_a_playbook.md has the limits";
+  }
+  return "correct it; `sdpa-wb playbook check` dry-runs a playbook in a moment";
+}
+
+std::string text_or(const Json& object, const char* key, std::string fallback) {
+  if (!object.is_object()) return fallback;
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : fallback;
+}
 
 }  // namespace
 
@@ -20,7 +34,6 @@ Result<HostProcess> HostProcess::start(const PlaybookOptions& options, const Pla
   spec.argv = {options.host_program.string(), "playbook-host"};
   spec.clear_env = true;
   spec.limits.open_files = 16;
-  spec.limits.file_size_bytes = 0;
   WB_TRY_ASSIGN(ChildProcess child, ChildProcess::spawn(spec));
   HostProcess host(std::move(child), options, source.path, stop_requested);
   WB_TRY(host.send({{"name", fs::path(source.path).filename().string()},
@@ -31,26 +44,45 @@ Result<HostProcess> HostProcess::start(const PlaybookOptions& options, const Pla
                     {"limits",
                      {{"memory_bytes", options.limits.memory_bytes},
                       {"instructions", options.limits.instructions},
-                      {"lua_s", options.limits.lua_time.count()}}}}));
-  WB_TRY_ASSIGN(const Json message, host.receive());
-  if (const auto failed = message.find("failed"); failed != message.end()) {
-    return host.failure(*failed);
+                      {"calls", options.limits.calls},
+                      {"lua_ms", options.limits.lua_time.count()}}}}));
+  while (true) {
+    WB_TRY_ASSIGN(const Json message, host.receive());
+    if (const auto failed = message.find("failed"); failed != message.end()) {
+      return host.failure(*failed);
+    }
+    if (const auto meta = message.find("meta"); meta != message.end()) {
+      WB_TRY(host.read_meta(*meta));
+      return host;
+    }
+    host.m_early_prints.push_back(text_or(message, "print", ""));
   }
-  const auto meta = message.find("meta");
-  if (meta == message.end() || !meta->is_object()) {
-    return Error{ErrorCode::invalid, "read", "the playbook " + source.path,
-                 "it called a verb or printed before it returned its table",
-                 "call verbs inside run(wb, args) only"};
+}
+
+Result<void> HostProcess::read_meta(const Json& meta) {
+  ObjectReader reader(meta, "the table of " + m_path);
+  m_meta.name = reader.string("name");
+  m_meta.about = reader.string("about");
+  for (const auto& [key, table] :
+       {std::pair{"arguments", &m_meta.arguments}, std::pair{"open", &m_meta.open}}) {
+    const Json* given = reader.member(key);
+    if (given == nullptr || given->is_null()) continue;
+    if (!given->is_object()) reader.fail(key, "must be a table of named values");
+    *table = *given;
   }
-  ObjectReader reader(*meta, "the playbook's table");
-  host.m_meta.name = reader.string("name");
-  host.m_meta.about = reader.string("about");
-  const Json* arguments = reader.member("arguments");
-  const Json* open = reader.member("open");
   WB_TRY(reader.finish(true));
-  if (arguments != nullptr && arguments->is_object()) host.m_meta.arguments = *arguments;
-  if (open != nullptr && open->is_object()) host.m_meta.open = *open;
-  return host;
+  for (const auto& [name, spec] : m_meta.arguments.items()) {
+    const bool good = spec.is_object() && spec.contains("default") &&
+                      (spec["default"].is_primitive() && !spec["default"].is_null()) &&
+                      !text_or(spec, "doc", "").empty();
+    if (good) continue;
+    return error(ErrorCode::invalid,
+                 fmt::format("its argument \"{}\" is not of the form {{ default = VALUE, doc = "
+                             "\"what it is\" }}",
+                             printable(name)),
+                 advice(ErrorCode::invalid));
+  }
+  return {};
 }
 
 bool HostProcess::stopped() const {
@@ -58,37 +90,61 @@ bool HostProcess::stopped() const {
 }
 
 Result<void> HostProcess::send(const Json& message) {
-  return m_child.write_line(message.dump(-1, ' ', false, Json::error_handler_t::replace),
-                            k_send_deadline);
+  return m_child.write_line(wire_line(message), k_send_deadline);
+}
+
+Error HostProcess::error(ErrorCode code, std::string cause, std::string next) const {
+  return Error{code, "run", "the playbook " + m_path, std::move(cause), std::move(next)};
 }
 
 Error HostProcess::failure(const Json& failed) const {
-  const auto code = parse_error_code(failed.value("code", "")).value_or(ErrorCode::invalid);
-  return Error{code, "run", "the playbook " + m_path, failed.value("message", "it failed"),
-               "`sdpa-wb playbook check` dry-runs a playbook"};
+  const auto code = parse_error_code(text_or(failed, "code", "")).value_or(ErrorCode::invalid);
+  return error(code, text_or(failed, "message", "it failed without a word"), advice(code));
 }
 
 Result<Json> HostProcess::receive() {
-  const auto deadline =
-      std::chrono::duration_cast<std::chrono::milliseconds>(m_options.limits.lua_time) +
-      k_owner_grace;
-  auto line = m_child.read_line(deadline, k_max_line_bytes);
+  const auto deadline = m_options.limits.lua_time + k_owner_grace;
+  auto line = m_child.read_line(deadline, k_wire_limits.max_bytes);
   if (stopped()) {
-    return Error{ErrorCode::canceled, "run", "the playbook " + m_path, "a stop was requested",
-                 "run `sdpa-wb resume --session DIR` to go on"};
+    return error(ErrorCode::canceled, "a stop was requested",
+                 "run `sdpa-wb resume --session DIR` to go on");
+  }
+  if (!line && line.error().code == ErrorCode::canceled) {
+    const std::string last_words = printable(m_child.captured_stderr());
+    m_child.kill_and_wait();
+    return error(ErrorCode::internal,
+                 "its process ended without a word" +
+                     (last_words.empty() ? std::string() : ": " + last_words),
+                 "try `sdpa-wb doctor`");
   }
   if (!line) {
-    const bool ended = line.error().code == ErrorCode::canceled;
     m_child.kill_and_wait();
-    return Error{
-        ErrorCode::limit, "run", "the playbook " + m_path,
-        ended ? "its process ended without a word" : "it did not stop at its limits and was killed",
-        "make it do less inside Lua"};
+    return error(ErrorCode::limit, "its process did not keep its limits and was killed",
+                 advice(ErrorCode::limit));
   }
-  return parse_json(*line, "the playbook's message", {k_max_line_bytes, 64});
+  auto message = parse_json(*line, "the message of its process", k_wire_limits);
+  if (message && message->is_object()) return message;
+  m_child.kill_and_wait();
+  return error(ErrorCode::security, "its process sent a message that is not a JSON object");
+}
+
+Json HostProcess::reply_to(const Json& n, Result<Json> result) const {
+  Json reply{{"n", n}};
+  if (result) {
+    reply["result"] = *std::move(result);
+    const std::size_t size = wire_line(reply).size();
+    if (size <= k_wire_limits.max_bytes) return reply;
+    result = error(ErrorCode::limit, fmt::format("the answer has {} MiB", size >> 20),
+                   fmt::format("at most {} MiB are passed on", k_wire_limits.max_bytes >> 20));
+    reply.erase("result");
+  }
+  reply["error"] = {{"code", to_string(result.error().code)},
+                    {"message", result.error().message()}};
+  return reply;
 }
 
 Result<Json> HostProcess::run(const Json& args, const Answer& answer, const Print& print) {
+  for (const std::string& text : m_early_prints) print(text);
   WB_TRY(send({{"args", args}}));
   while (true) {
     WB_TRY_ASSIGN(const Json message, receive());
@@ -103,21 +159,14 @@ Result<Json> HostProcess::run(const Json& args, const Answer& answer, const Prin
     const auto verb = message.find("verb");
     if (verb == message.end() || !verb->is_string() || !message.value("n", Json()).is_number()) {
       m_child.kill_and_wait();
-      return Error{ErrorCode::security, "run", "the playbook " + m_path,
-                   "its process sent a message that is not a call", ""};
+      return error(ErrorCode::security, "its process sent a message that is not a call");
     }
     auto result = answer(verb->get<std::string>(), message.value("args", Json::object()));
-    Json reply{{"n", message["n"]}};
-    if (result) {
-      reply["result"] = *std::move(result);
-    } else if (result.error().code == ErrorCode::canceled) {
+    if (!result && result.error().code == ErrorCode::canceled) {
       m_child.kill_and_wait();
       return std::move(result).error();
-    } else {
-      reply["error"] = {{"code", to_string(result.error().code)},
-                        {"message", result.error().message()}};
     }
-    WB_TRY(send(reply));
+    WB_TRY(send(reply_to(message["n"], std::move(result))));
   }
 }
 
@@ -126,18 +175,17 @@ Result<Json> complete_arguments(const PlaybookMeta& meta, const Json& given) {
   std::vector<std::string> known;
   for (const auto& [name, spec] : meta.arguments.items()) {
     known.push_back(name);
-    if (spec.is_object() && spec.contains("default")) {
-      const Json& value = spec["default"];
-      args[name] = value.is_string() ? value.get<std::string>() : value.dump();
-    }
+    const Json& value = spec["default"];
+    args[name] = value.is_string() ? value.get<std::string>() : value.dump();
   }
   for (const auto& [name, value] : given.items()) {
     if (!meta.arguments.contains(name)) {
       const std::string near = did_you_mean(name, known);
       return Error{ErrorCode::usage, "start the playbook", meta.name,
-                   fmt::format("it has no argument \"{}\"", name),
-                   near.empty() ? fmt::format("it takes: {}", fmt::join(known, ", "))
-                                : fmt::format("did you mean {}?", near)};
+                   fmt::format("it has no argument \"{}\"", printable(name)),
+                   !near.empty()   ? fmt::format("did you mean {}?", near)
+                   : known.empty() ? "it takes no arguments"
+                                   : fmt::format("it takes: {}", fmt::join(known, ", "))};
     }
     args[name] = value;
   }

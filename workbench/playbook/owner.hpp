@@ -6,8 +6,8 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/process.hpp"
 #include "playbook/playbook.hpp"
@@ -22,8 +22,9 @@ struct PlaybookSource {
   [[nodiscard]] std::string whole() const;
 };
 
-/// Looks a playbook up: a path to a .lua file, or a name in <root>/playbooks. Errors: not_found
-/// (with a did-you-mean), io, limit (above 1 MiB).
+/// Looks a playbook up: a path to a .lua file, or a name in <root>/playbooks. Its library is the
+/// folder lib/ beside it. Errors: not_found (with a did-you-mean), io, limit (a file above 1 MiB,
+/// all of them above 2 MiB), invalid (bytes that are not text).
 Result<PlaybookSource> find_playbook(const FileSystem& file_system, const SearchPath& search_path,
                                      std::string_view name);
 
@@ -35,6 +36,8 @@ struct PlaybookMeta {
 
 class HostProcess {
  public:
+  /// Loads the playbook. Errors: those of ChildProcess::spawn; parse (Lua syntax), limit, invalid
+  /// (its table lacks something). `stop_requested` may be nullptr.
   static Result<HostProcess> start(const PlaybookOptions& options, const PlaybookSource& source,
                                    const std::vector<std::string>& verbs, std::uint64_t seed,
                                    const std::atomic<bool>* stop_requested);
@@ -55,18 +58,22 @@ class HostProcess {
         m_stop_requested(stop_requested) {}
   Result<Json> receive();
   Result<void> send(const Json& message);
+  Result<void> read_meta(const Json& meta);
+  [[nodiscard]] Json reply_to(const Json& n, Result<Json> result) const;
   [[nodiscard]] bool stopped() const;
-  Error failure(const Json& failed) const;
+  [[nodiscard]] Error error(ErrorCode code, std::string cause, std::string next = "") const;
+  [[nodiscard]] Error failure(const Json& failed) const;
 
   ChildProcess m_child;
   PlaybookOptions m_options;
   std::string m_path;
   const std::atomic<bool>* m_stop_requested;
   PlaybookMeta m_meta;
+  std::vector<std::string> m_early_prints;  ///< written before run(), told when it starts
 };
 
-/// The playbook's arguments: given ones checked against its table, the rest from its defaults.
-/// Errors: usage (unknown name, with a did-you-mean).
+/// The playbook's arguments, all of them text: given ones checked against its table, the rest from
+/// its defaults. Errors: usage (unknown name, with a did-you-mean).
 Result<Json> complete_arguments(const PlaybookMeta& meta, const Json& given);
 
 }  // namespace wb

@@ -63,10 +63,7 @@ int describe_error(lua_State* lua) {
 
 Sandbox::Sandbox(const PlaybookLimits& limits, std::uint64_t seed,
                  std::map<std::string, std::string> lib, Callbacks callbacks)
-    : m_limits(limits),
-      m_seed(seed),
-      m_library(std::move(lib)),
-      m_callbacks(std::move(callbacks)) {
+    : m_limits(limits), m_seed(seed), m_library(std::move(lib)), m_callbacks(std::move(callbacks)) {
   m_lua = lua_newstate(&Sandbox::allocate, this);
   if (m_lua == nullptr) throw std::bad_alloc();
   *static_cast<Sandbox**>(lua_getextraspace(m_lua)) = this;

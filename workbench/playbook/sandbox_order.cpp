@@ -93,7 +93,8 @@ bool is_less(lua_State* lua, int from, lua_Integer j, lua_Integer i) {
   lua_rawgeti(lua, from, j);
   lua_rawgeti(lua, from, i);
   if (has_order) lua_call(lua, 2, 1);
-  const bool less = has_order ? lua_toboolean(lua, -1) != 0 : lua_compare(lua, -2, -1, LUA_OPLT) != 0;
+  const bool less =
+      has_order ? lua_toboolean(lua, -1) != 0 : lua_compare(lua, -2, -1, LUA_OPLT) != 0;
   lua_pop(lua, has_order ? 1 : 2);
   return less;
 }

@@ -60,7 +60,8 @@ int lua_print(lua_State* lua) {
     }
     std::size_t size = 0;
     const char* part = luaL_tolstring(lua, i, &size);
-    text.append(part, std::min(size, k_print_line_bytes - std::min(text.size(), k_print_line_bytes)));
+    text.append(part,
+                std::min(size, k_print_line_bytes - std::min(text.size(), k_print_line_bytes)));
     lua_pop(lua, 1);
   }
   Sandbox::of(lua).print(std::move(text));

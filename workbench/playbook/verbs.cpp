@@ -2,8 +2,11 @@
 // The bodies of `run`, `resume` and `playbook_check`.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "playbook/fake_engine.hpp"
 #include "playbook/owner.hpp"
+#include "problem/problem.hpp"
 
 namespace wb {
 namespace {
@@ -56,10 +59,14 @@ Result<Json> drive(Engine& engine, HostProcess& host, const Json& args) {
   };
   Result<Json> result = host.run(args, answer, print);
   if (!result) {
-    if (result.error().code != ErrorCode::canceled) {
-      WB_TRY(engine.pause("the playbook failed: " + result.error().cause));
-    }
-    return result;
+    Error error = std::move(result).error();
+    if (error.code == ErrorCode::canceled) return error;
+    WB_TRY(engine.pause("the playbook failed: " + error.cause));
+    error.next += fmt::format(
+        "{}the session is paused: `sdpa-wb resume --session {} --replan` "
+        "goes on with the corrected playbook",
+        error.next.empty() ? "" : "; ", folder.string());
+    return error;
   }
   const auto view = engine.session()->view(FoldDepth::brief);
   if (view && view->status != SessionStatus::closed) {
@@ -100,15 +107,25 @@ Result<Json> run_body(Engine& engine, const PlaybookOptions& options, const Json
   return drive(engine, host, arguments);
 }
 
+/// The playbook of the log: at its old path, or, when the session is resumed from another folder,
+/// by its name on the search path. The engine compares its hash.
+Result<PlaybookSource> find_recorded(const Services& services, const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path, error)) {
+    return find_playbook(services.file_system, services.search_path, path);
+  }
+  auto by_name =
+      find_playbook(services.file_system, services.search_path, fs::path(path).stem().string());
+  return by_name ? by_name : find_playbook(services.file_system, services.search_path, path);
+}
+
 Result<Json> resume_body(Engine& engine, const PlaybookOptions& options, const Json& args,
                          const fs::path& session) {
   WB_TRY_ASSIGN(const std::int64_t abandoned, engine.resume_session(session));
   WB_TRY_ASSIGN(const auto recorded, engine.recorded_playbook());
   if (!recorded) return Json{{"session", session.string()}, {"abandoned", abandoned}};
   const Services& services = engine.services();
-  WB_TRY_ASSIGN(
-      const PlaybookSource source,
-      find_playbook(services.file_system, services.search_path, recorded->value("path", "")));
+  WB_TRY_ASSIGN(const PlaybookSource source, find_recorded(services, recorded->value("path", "")));
   const Json arguments = recorded->value("args", Json::object());
   const auto seed = recorded->value("seed", std::uint64_t{0});
   WB_TRY(engine.start_playbook(source.path, source.whole(), arguments, seed,
@@ -120,32 +137,83 @@ Result<Json> resume_body(Engine& engine, const PlaybookOptions& options, const J
   return result;
 }
 
-Result<Json> check_body(Engine& engine, const PlaybookOptions& options, const Json& args) {
+/// What `open` would refuse is refused by a dry run too, before anything is built.
+Result<void> check_open(Engine& engine, const Json& open) {
+  WB_TRY(check_arguments(*find_verb("open"), open));
+  WB_TRY(engine.call("kernels", {{"name", open["start"]}}));
+  if (open.contains("suite")) WB_TRY(engine.call("suites", {{"suite", open["suite"]}}));
+  const std::string problems = open.value("problem", "");
+  for (std::size_t begin = 0; begin < problems.size();) {
+    const std::size_t end = std::min(problems.find(';', begin), problems.size());
+    WB_TRY(parse_problem(std::string_view(problems).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return {};
+}
+
+struct DryRun {
+  PlaybookMeta meta;
+  Json calls, result;
+  std::string printed;
+};
+
+Result<DryRun> dry_run(Engine& engine, const PlaybookOptions& options, const PlaybookSource& source,
+                       Course course) {
   constexpr std::uint64_t k_seed = 1;
   constexpr std::int64_t k_evaluations = 8;
+  WB_TRY_ASSIGN(HostProcess host, HostProcess::start(options, source, playbook_verbs(), k_seed,
+                                                     engine.services().stop_requested));
+  WB_TRY_ASSIGN(const Json arguments, complete_arguments(host.meta(), Json::object()));
+  Json open = host.meta().open;
+  // The command line of `run` may name the start.
+  if (!open.contains("start")) open["start"] = "cpu_unfused";
+  WB_TRY(check_open(engine, open));
+  FakeEngine fake(engine, {.course = course,
+                           .seed = k_seed,
+                           .evaluations = open.value("evaluations", k_evaluations),
+                           .start = open["start"].get<std::string>()});
+  DryRun run{.meta = host.meta(), .calls = {}, .result = {}, .printed = {}};
+  WB_TRY_ASSIGN(run.result, host.run(
+                                arguments,
+                                [&](const std::string& verb, const Json& verb_args) {
+                                  return fake.answer(verb, verb_args);
+                                },
+                                [&](const std::string& text) { run.printed += text + "\n"; }));
+  run.calls = fake.calls();
+  return run;
+}
+
+Result<Json> check_body(Engine& engine, PlaybookOptions options, const Json& args) {
+  constexpr auto k_lua_time = std::chrono::seconds(10);  // a dry run waits for nothing
+  options.limits.lua_time =
+      std::min<std::chrono::milliseconds>(options.limits.lua_time, k_lua_time);
   const Services& services = engine.services();
   WB_TRY_ASSIGN(const PlaybookSource source,
                 find_playbook(services.file_system, services.search_path,
                               args["playbook"].get<std::string>()));
-  WB_TRY_ASSIGN(HostProcess host, HostProcess::start(options, source, playbook_verbs(), k_seed,
-                                                     services.stop_requested));
-  WB_TRY_ASSIGN(const Json arguments, complete_arguments(host.meta(), Json::object()));
-  Json open = host.meta().open;
-  // What `open` would refuse is refused here too; a start may still come from the command line.
-  if (!open.contains("start")) open["start"] = "cpu_unfused";
-  WB_TRY(check_arguments(*find_verb("open"), open));
-  FakeEngine fake(engine, k_seed, open.value("evaluations", k_evaluations));
-  std::string printed;
-  WB_TRY_ASSIGN(const Json result, host.run(
-                                       arguments,
-                                       [&](const std::string& verb, const Json& verb_args) {
-                                         return fake.answer(verb, verb_args);
-                                       },
-                                       [&](const std::string& text) { printed += text + "\n"; }));
-  return Json{{"about", host.meta().about},
-              {"calls", fake.calls()},
-              {"result", result},
-              {"printed", printed}};
+  Json answer;
+  std::string text = "dry runs passed:";
+  for (const Course course : {Course::mixed, Course::failing, Course::stopped}) {
+    auto run = dry_run(engine, options, source, course);
+    if (!run) {
+      Error error = std::move(run).error();
+      if (course != Course::mixed) {
+        error.cause = fmt::format("{}: {}",
+                                  course == Course::failing ? "when every iteration is invalid"
+                                                            : "when the budget is already spent",
+                                  error.cause);
+      }
+      return error;
+    }
+    text += fmt::format(" {} ({} calls)", to_string(course), run->calls.size());
+    if (course != Course::mixed) continue;
+    answer = {{"about", run->meta.about},
+              {"calls", std::move(run->calls)},
+              {"result", std::move(run->result)},
+              {"printed", std::move(run->printed)}};
+  }
+  answer["text"] = fmt::format("{}{}\n", answer["printed"].get<std::string>(), text);
+  return answer;
 }
 
 }  // namespace

@@ -109,8 +109,7 @@ struct MaxMean {
 
 /// max|ref| and mean|ref|; in a small block at least what v's distribution makes of the weights,
 /// for a few outputs may all be near 0 by cancellation.
-MaxMean magnitude_of(const BlockOutput& reference) {
-  const Errors own = errors_of(reference.out, reference.out);
+MaxMean magnitude_of(const BlockOutput& reference, const Errors& own) {
   MaxMean magnitude{own.max_magnitude, own.mean_magnitude};
   if (!is_small(reference)) return magnitude;
   for (const double norm : reference.weight_norm) {
@@ -141,31 +140,22 @@ BudgetUse judge_block(const Problem& problem, const Inputs& inputs, std::span<co
   const std::vector<double> values = output_rows(problem, out, block);
   const Errors error = errors_of(values, reference.out);
   const Errors allowed = std_errors(problem, inputs, block, reference);
-  const MaxMean magnitude = magnitude_of(reference);
+  const Errors own = errors_of(reference.out, reference.out);
+  const MaxMean magnitude = magnitude_of(reference, own);
   const double a = rounding_allowance(problem.dtype);
   const MaxMean of_scores = score_allowance(problem, reference);
 
   const auto worst = static_cast<std::size_t>(error.worst_index);
-  BudgetUse max{block,
-                "max",
-                error.max,
-                0,
-                0,
-                block.row_begin + error.worst_index / problem.Dv,
-                error.worst_index % problem.Dv,
-                values[worst],
-                reference.out[worst]};
+  BudgetUse max{.block = block, .rule = "max", .error = error.max};
+  max.row = block.row_begin + error.worst_index / problem.Dv;
+  max.column = error.worst_index % problem.Dv;
+  max.got = values[worst];
+  max.want = reference.out[worst];
   max.budget = k_max_error_factor * allowed.max + a * magnitude.max + of_scores.max;
   max.share = share_of(max.error, max.budget);
-  BudgetUse mean{block,
-                 "mean",
-                 error.mean,
-                 0,
-                 0,
-                 -1,
-                 -1,
-                 error.mean_magnitude,
-                 errors_of(reference.out, reference.out).mean_magnitude};
+  BudgetUse mean{.block = block, .rule = "mean", .error = error.mean, .row = -1, .column = -1};
+  mean.got = error.mean_magnitude;
+  mean.want = own.mean_magnitude;
   mean.budget = k_mean_error_factor * allowed.mean + a * magnitude.mean + of_scores.mean;
   mean.share = share_of(mean.error, mean.budget);
 

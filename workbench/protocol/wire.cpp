@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Requests and replies as lines. Both directions are parsed with the same limits, because neither
 // side may trust the length or the depth of what the other sends.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -26,6 +27,12 @@ constexpr std::array<std::pair<Verb, std::string_view>, 13> k_verbs{{
 }};
 
 constexpr std::int64_t k_max_id = std::int64_t{1} << 53;  // exact in every JSON reader
+
+/// The reader refuses NUL bytes, escaped ones too; what a variant printed may hold some.
+std::string without_nul(std::string text) {
+  std::replace(text.begin(), text.end(), '\0', '?');
+  return text;
+}
 
 /// Untrusted output may hold any bytes; on the wire they must be UTF-8.
 std::string dump(const Json& json) {
@@ -82,8 +89,8 @@ std::string to_line(const Reply& reply) {
   } else {
     const Failure& failure = reply.result.error();
     json["error"] = {{"invalidity", wb::to_string(failure.invalidity)},
-                     {"message", failure.message},
-                     {"untrusted_output", failure.untrusted_output}};
+                     {"message", without_nul(failure.message)},
+                     {"untrusted_output", without_nul(failure.untrusted_output)}};
   }
   return dump(json);
 }

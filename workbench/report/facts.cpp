@@ -142,9 +142,10 @@ void Facts::find_rivals() {
   }
   for (auto& [name, facts] : rivals) {
     if (facts.version.empty()) facts.version = "version not recorded";
+    const std::set<std::string>& passed = facts.passed;
     facts.whole_suite =
-        !suite.empty() && std::all_of(suite.begin(), suite.end(), [&](const auto& entry) {
-          return entry.held_out || facts.passed.contains(entry.problem);
+        !suite.empty() && std::all_of(suite.begin(), suite.end(), [&passed](const auto& entry) {
+          return entry.held_out || passed.contains(entry.problem);
         });
   }
 }

@@ -131,12 +131,10 @@ Result<void> Folder::apply_call(Fact fact) {
   const Json* request = reader.member("request_id");
   if (request != nullptr && !request->is_null()) record.request_id = reader.string("request_id");
   WB_TRY(finish(reader, fact));
-  // A call that is made again (no answer was logged, or another plan runs) takes the place of the
-  // old one, and what followed the old one is no longer what a replay meets.
-  const auto stale = std::find_if(m_view.verbs.begin(), m_view.verbs.end(),
-                                  [&](const VerbRecord& old) { return old.n >= record.n; });
-  std::move(stale, m_view.verbs.end(), std::back_inserter(m_view.earlier_verbs));
-  m_view.verbs.erase(stale, m_view.verbs.end());
+  if (!m_view.verbs.empty() && record.n <= m_view.verbs.back().n) {
+    return fold_error(
+        fact.seq, fmt::format("call {} does not follow call {}", record.n, m_view.verbs.back().n));
+  }
   m_view.verbs.push_back(std::move(record));
   return {};
 }

@@ -29,21 +29,4 @@ const IterationView* SessionView::find(std::int64_t number) const {
   return found == iterations.rend() ? nullptr : &*found;
 }
 
-const VerbRecord* SessionView::find_verb(std::int64_t n) const {
-  const auto found = std::find_if(verbs.rbegin(), verbs.rend(),
-                                  [&](const VerbRecord& record) { return record.n == n; });
-  return found == verbs.rend() ? nullptr : &*found;
-}
-
-const VerbRecord* SessionView::find_request(std::string_view request_id) const {
-  const VerbRecord* first = nullptr;
-  for (const auto* list : {&verbs, &earlier_verbs}) {
-    for (const VerbRecord& record : *list) {
-      if (record.request_id != request_id) continue;
-      if (first == nullptr || record.called_seq < first->called_seq) first = &record;
-    }
-  }
-  return first;
-}
-
 }  // namespace wb

@@ -32,7 +32,7 @@ struct IterationView {
   [[nodiscard]] bool is_closed() const { return closed.has_value(); }
 };
 
-/// One recorded verb call of a playbook, for replay.
+/// One recorded verb call, for replay and for repeated requests.
 struct VerbRecord {
   std::int64_t n = 0, called_seq = 0;
   std::string verb, args_sha256;

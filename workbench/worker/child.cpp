@@ -65,6 +65,7 @@ UniqueFd high_copy(int fd) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  volunteer_for_oom_kill();
   const char* failed = confine_this_process(child.spec->confinement, child.landlock);
   if (failed != nullptr) give_up(failed);
   ::execve(child.argv[0], child.argv.data(), child.envp.data());

@@ -107,6 +107,13 @@ std::string isolation_level() {
                      : "rlimits+no_new_privs";
 }
 
+void volunteer_for_oom_kill() {
+  const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  [[maybe_unused]] const ssize_t written = ::write(file, "1000", 4);
+  ::close(file);
+}
+
 const char* confine_this_process(const Confinement& confinement, int landlock) {
   if (!limit(RLIMIT_CORE, 0)) return "RLIMIT_CORE";
   if (!limit(RLIMIT_FSIZE, confinement.file_size_bytes)) return "RLIMIT_FSIZE";

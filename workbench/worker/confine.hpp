@@ -29,6 +29,10 @@ std::string isolation_level();
 /// that failed, or nullptr. Landlock is applied as far as the kernel goes.
 const char* confine_this_process(const Confinement& confinement, int landlock);
 
+/// In a forked child before exec, likewise: should memory run out, the kernel ends this process
+/// first and not the supervisor, or anybody else on the machine.
+void volunteer_for_oom_kill();
+
 /// What a subject may address: three quarters of the machine's memory; 0 (no limit) where the
 /// address sanitizer needs its shadow.
 std::uint64_t subject_address_space_bytes();

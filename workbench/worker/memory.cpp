@@ -2,11 +2,15 @@
 #include "worker/memory.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 namespace wb::worker {
@@ -35,7 +39,26 @@ Mapping::~Mapping() {
   if (!m_bytes.empty()) ::munmap(m_bytes.data(), m_bytes.size());
 }
 
+std::uint64_t available_memory_bytes() {
+  constexpr std::string_view k_key = "MemAvailable:";
+  const auto text = RealFileSystem().read("/proc/meminfo", 64u << 10);
+  if (!text.ok()) return 0;
+  const std::size_t begin = text->find(k_key);
+  if (begin == std::string::npos) return 0;
+  const std::size_t digits = text->find_first_not_of(' ', begin + k_key.size());
+  std::uint64_t kib = 0;
+  std::from_chars(text->data() + std::min(digits, text->size()), text->data() + text->size(), kib);
+  return kib * 1'024;
+}
+
 Result<SharedMemory> SharedMemory::create(const char* name, std::size_t size_bytes) {
+  // Memory files know no limit of their own: the kernel would rather end other processes.
+  if (size_bytes > available_memory_bytes() / 2) {
+    return Error{
+        ErrorCode::limit, "reserve memory for", name,
+        fmt::format("{} bytes are more than half of what this machine has left", size_bytes),
+        "choose a smaller problem or a machine with more memory"};
+  }
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return errno_error("create", "a memory file", errno);
   // fallocate and not ftruncate alone: a full /dev/shm must fail here, not as SIGBUS later.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "core/error.hpp"
@@ -27,8 +28,13 @@ class Mapping {
   std::span<std::byte> m_bytes;
 };
 
+/// Bytes that the kernel could give out now without killing anybody; 0 when it does not say.
+std::uint64_t available_memory_bytes();
+
 class SharedMemory {
  public:
+  /// Errors: limit (more than half of what is available now: reserving it could make the kernel end
+  /// other processes of this machine), io.
   static Result<SharedMemory> create(const char* name, std::size_t size_bytes);
   [[nodiscard]] int fd() const { return m_fd.get(); }
   [[nodiscard]] std::span<std::byte> bytes() const { return m_mapping.bytes(); }

@@ -35,6 +35,22 @@ double us_between(Deadline begin, Deadline end) {
   return std::chrono::duration<double, std::micro>(end - begin).count();
 }
 
+/// The tensors of the subject, of the judge and of the hand-over, all at one time.
+Outcome<void> check_fits(const Problem& problem) {
+  double inputs = 0;
+  for (const Tensor tensor : {Tensor::q, Tensor::k, Tensor::v, Tensor::mask}) {
+    if (tensor == Tensor::mask && problem.mask == MaskKind::none) continue;
+    inputs += static_cast<double>(tensor_bytes(problem, tensor));
+  }
+  const double needed = 3 * inputs + 4 * static_cast<double>(out_bytes(problem));
+  const auto available = static_cast<double>(available_memory_bytes());
+  if (needed <= available / 2) return {};
+  return environment(
+      fmt::format("the problem needs {:.1f} GB to be judged and timed, half of this "
+                  "machine's free memory is {:.1f} GB; choose a smaller problem",
+                  needed * 1e-9, available * 0.5e-9));
+}
+
 Outcome<SharedMemory> make_output(const char* name, std::size_t size_bytes, const Poison& poison) {
   Result<SharedMemory> memory = SharedMemory::create(name, size_bytes);
   if (!memory.ok()) return environment(memory.error().message());
@@ -84,6 +100,7 @@ std::uint32_t TurnConductor::refill() {
 }
 
 Outcome<void> TurnConductor::set_stage() {
+  if (auto fits = check_fits(m_args.problem); !fits.ok()) return fits;
   m_poison = draw_poison();
   auto shown = make_output("shown", out_bytes(m_args.problem), m_poison);
   if (!shown.ok()) return std::move(shown).error();
@@ -280,6 +297,7 @@ Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protoc
 Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol::RunArgs& args,
                                          const TurnContext& context, const Wait& wait) {
   const Problem& problem = args.problem;
+  if (auto fits = check_fits(problem); !fits.ok()) return std::move(fits).error();
   JudgeTask task;
   task.problem = problem;
   task.draw = args.draw;

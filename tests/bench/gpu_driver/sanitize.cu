@@ -26,15 +26,21 @@ struct Case {
 
 // Tile borders, empty rows, splits, packed groups; small enough for racecheck.
 const Case k_cases[] = {
-    {1, 2, 1, 1, 300, 64, 0},  {1, 4, 1, 1, 700, 128, 0}, {1, 4, 2, 5, 333, 128, 2},
-    {1, 2, 2, 33, 70, 64, 1},  {1, 2, 1, 90, 20, 64, 2},  {1, 1, 1, 65, 65, 40, 1},
+    {1, 2, 1, 1, 300, 64, 0},   {1, 4, 1, 1, 700, 128, 0}, {1, 4, 2, 5, 333, 128, 2},
+    {1, 2, 2, 33, 70, 64, 1},   {1, 2, 1, 90, 20, 64, 2},  {1, 1, 1, 65, 65, 40, 1},
     {1, 4, 1, 16, 260, 128, 2}, {1, 2, 2, 20, 40, 512, 1}, {1, 1, 1, 17, 70, 1024, 0},
     {1, 1, 1, 150, 150, 64, 0},
 };
 
-float to_float(float x) { return x; }
-float to_float(__half x) { return __half2float(x); }
-float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+float to_float(float x) {
+  return x;
+}
+float to_float(__half x) {
+  return __half2float(x);
+}
+float to_float(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
 
 template <typename T>
 std::vector<T> pattern(size_t n, unsigned seed) {
@@ -53,8 +59,8 @@ bool failed(cudaError_t error, const char* attempted) {
 
 template <typename T>
 int run(void* library, int dtype) {
-  const auto create = reinterpret_cast<decltype(&wb_sdpa_plan_create)>(
-      dlsym(library, "wb_sdpa_plan_create"));
+  const auto create =
+      reinterpret_cast<decltype(&wb_sdpa_plan_create)>(dlsym(library, "wb_sdpa_plan_create"));
   const auto bytes = reinterpret_cast<decltype(&wb_sdpa_workspace_bytes)>(
       dlsym(library, "wb_sdpa_workspace_bytes"));
   const auto forward =

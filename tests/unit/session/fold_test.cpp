@@ -90,9 +90,6 @@ TEST_CASE("every event type finds its place in the full view", "[session][fold]"
   CHECK(view.verbs[0].request_id == "r-1");
   REQUIRE(view.verbs[0].answer);
   CHECK((*view.verbs[0].answer)["result"]["outcome"] == "win");
-  CHECK(view.find_verb(1) == &view.verbs[0]);
-  CHECK(view.find_request("r-1") == &view.verbs[0]);
-  CHECK(view.find_request("r-2") == nullptr);
 
   CHECK(view.ledger.items.at(CostItem::device).usd.value() == Approx(0.003));
   CHECK(view.ledger.items.at(CostItem::device).quantity == Approx(6.5));
@@ -192,39 +189,32 @@ TEST_CASE("an abandoned baseline gives no incumbent, its repeat does", "[session
   CHECK(must(fold(f.log, FoldDepth::brief)).incumbent == "start@00000000");
 }
 
-TEST_CASE("a call that is made again takes the place of what followed", "[session][fold]") {
+TEST_CASE("calls keep their answers, and one in flight has none", "[session][fold]") {
   LogFixture f;
-  const auto call = [&](int n, const char* verb, Json request) {
+  const auto call = [&](int n, const char* verb) {
     return f.add("verb_called", {{"n", n},
                                  {"verb", verb},
                                  {"args_sha256", sha256_hex(verb)},
                                  {"args", Json::object()},
-                                 {"request_id", std::move(request)}});
+                                 {"request_id", nullptr}});
   };
-  const auto answer = [&](int n, int value) {
-    return f.add("verb_answered", {{"n", n}, {"result", {{"value", value}}}});
-  };
-  call(1, "open", nullptr);
-  answer(1, 10);
-  const std::int64_t first = call(2, "iterate", "r-7");
-  answer(2, 20);
-  call(3, "iterate", nullptr);
-  SessionView view = must(fold(f.log, FoldDepth::full));
+  const std::int64_t first = call(1, "note");
+  call(2, "iterate");
+  const std::int64_t second = f.add("verb_answered", {{"n", 2}, {"result", {{"value", 20}}}});
+  f.add("verb_answered", {{"n", 1}, {"error", {{"code", "io"}, {"message", "no"}}}});
+  call(5, "iterate");
+  const SessionView view = must(fold(f.log, FoldDepth::full));
   REQUIRE(view.verbs.size() == 3);
+  CHECK(view.verbs[0].called_seq == first);
+  CHECK(view.verbs[0].answer.value()["error"]["code"] == "io");
+  CHECK_FALSE(view.verbs[0].request_id);
+  CHECK(view.verbs[1].answered_seq == second);
+  CHECK(view.verbs[1].answer.value()["result"]["value"] == 20);
+  CHECK(view.verbs[2].n == 5);
   CHECK_FALSE(view.verbs[2].answered_seq);
-
-  call(2, "measure", nullptr);  // another plan from call 2 on
-  answer(2, 21);
-  view = must(fold(f.log, FoldDepth::full));
-  REQUIRE(view.verbs.size() == 2);
-  CHECK(view.verbs[0].answer.value()["result"]["value"] == 10);
-  CHECK(view.verbs[1].verb == "measure");
-  CHECK(view.verbs[1].answer.value()["result"]["value"] == 21);
-  CHECK(view.earlier_verbs.size() == 2);
-  // A repeated request still finds its first answer.
-  REQUIRE(view.find_request("r-7") != nullptr);
-  CHECK(view.find_request("r-7")->called_seq == first);
-  CHECK(view.find_request("r-7")->answer.value()["result"]["value"] == 20);
+  CHECK_FALSE(view.verbs[2].answer);
+  call(5, "iterate");
+  CHECK(fold(f.log, FoldDepth::brief).error().code == ErrorCode::damaged);
 }
 
 TEST_CASE("pausing and resuming show in the status", "[session][fold]") {

@@ -95,7 +95,9 @@ TEST_CASE("an endless compile ends at the deadline with its children",
   f.options.deadline = std::chrono::seconds(1);
   const auto start = std::chrono::steady_clock::now();
   const Failure failure = f.refused(R"(
-template <int N, int M> struct T { static constexpr int v = T<N - 1, M>::v + T<N - 1, M + (1 << N)>::v; };
+template <int N, int M> struct T {
+  static constexpr int v = T<N - 1, M>::v + T<N - 1, M + (1 << N)>::v;
+};
 template <int M> struct T<0, M> { static constexpr int v = M; };
 int x = T<26, 0>::v;
 )",

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// FakeToolchain: "compiles" at once into a file whose content is the build id, so that tests of
+// what stands above the compiler need none. Sources that hold "#error" fail like a compiler would.
+#pragma once
+
+#include <fstream>
+
+#include "variant/builder.hpp"
+
+namespace wb::testing {
+
+class FakeToolchain final : public Toolchain {
+ public:
+  Result<CompilerIdentity> identity() const override {
+    return CompilerIdentity{"fake-cc", "fake-cc 1.0", "fake-signature"};
+  }
+  Outcome<BuildRecord> compile(const Variant& variant, const Configuration&, const BuildOptions&,
+                               std::string_view build_id, const fs::path& output) const override {
+    for (const auto& [path, text] : variant.files) {
+      if (text.find("#error") != std::string::npos) {
+        return Failure{Invalidity::compile, "the compiler refused " + path, path + ": #error"};
+      }
+    }
+    std::ofstream(output) << build_id;
+    BuildRecord record;
+    record.compiler = "fake-cc 1.0";
+    record.wall_s = 0.01;
+    record.cpu_s = 0.02;
+    return record;
+  }
+};
+
+}  // namespace wb::testing

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+// Whole sessions against a fake worker: who wins, who is timed, what reaches the log.
+#include <atomic>
+
+#include "engine/engine.hpp"
+#include "support/catch.hpp"
+#include "support/fake_toolchain.hpp"
+#include "support/fake_transport.hpp"
+
+using namespace wb;
+using testing::FakeSubject;
+using testing::FakeWorker;
+
+namespace {
+
+struct Bench {
+  RealFileSystem file_system;
+  RealClock clock;
+  TempDirectory folder = *TempDirectory::create("wb-engine");
+  FakeWorker worker;
+  std::atomic<bool> stop{false};
+  int workers_started = 0;
+  fs::path session = folder.path() / "s";
+  std::unique_ptr<Engine> engine = make();
+
+  std::unique_ptr<Engine> make() {
+    return std::make_unique<Engine>(
+        Services{.file_system = file_system,
+                 .clock = clock,
+                 .search_path = {{fs::path(WB_SOURCE_DIR)}},
+                 .cache_root = folder.path() / "cache",
+                 .sessions_root = folder.path() / "sessions",
+                 .toolchain = std::make_shared<testing::FakeToolchain>(),
+                 .build_options = {},
+                 .open_transport = [this]() -> Result<std::unique_ptr<Transport>> {
+                   ++workers_started;
+                   return worker.transport();
+                 },
+                 .hello = {},
+                 .progress = {},
+                 .stop_requested = &stop,
+                 .workbench_version = "test"});
+  }
+
+  static FakeSubject with_time(double us) {
+    FakeSubject subject;
+    subject.time_us = [us](const Problem&, PlanKind) { return us; };
+    subject.noise_frac = 0.001;
+    return subject;
+  }
+
+  Json open(Json args = Json::object()) {
+    args.merge_patch({{"start", "cpu_unfused"}, {"effort", "quick"}});
+    if (!args.contains("rivals")) args["rivals"] = {"none"};
+    if (!args.contains("problem")) args["problem"] = "B=1 Hq=1 Sq=32 D=16 f32";
+    auto opened = engine->call("open", args, session);
+    if (!opened.ok()) FAIL(opened.error().message());
+    return *opened;
+  }
+
+  Json iterate(Json args = Json::object()) {
+    if (!args.contains("variant") && !args.contains("files")) args["variant"] = "cpu_tiled";
+    args.merge_patch({{"hypothesis", "a reason"}});
+    if (!args.contains("predicted_speedup")) args["predicted_speedup"] = 1.5;
+    auto answer = engine->call("iterate", args, session);
+    if (!answer.ok()) FAIL(answer.error().message());
+    return *answer;
+  }
+
+  std::vector<Event> events(std::string_view type) const {
+    std::vector<Event> found;
+    const EventLog& log = engine->session()->log();
+    for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
+      if (log.envelope(seq).type == type) found.push_back(*log.event(seq));
+    }
+    return found;
+  }
+};
+
+std::string subject_name(const Event& event) {
+  const std::string label = event.payload.value("subject", "");
+  return label.substr(0, label.find('@'));
+}
+
+}  // namespace
+
+TEST_CASE("a faster variant wins after confirmation and becomes the incumbent",
+          "[engine][session]") {
+  Bench bench;
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(100);
+  bench.open();
+  const Json answer = bench.iterate();
+  CHECK(answer["outcome"] == "win");
+  CHECK(answer["speedup"].get<double>() == Approx(2.0).epsilon(0.02));
+  CHECK(answer["decision"] == "supported");
+  CHECK(answer["incumbent"].get<std::string>().rfind("cpu_tiled@", 0) == 0);
+  // The figure comes from the confirmation, whose processes are not those of the selection.
+  const auto changes = bench.events("incumbent_changed");
+  REQUIRE(changes.size() == 2);
+  CHECK(changes.back().payload["to"] == answer["incumbent"]);
+  bool confirmation = false;
+  for (const Event& event : bench.events("comparison_made")) {
+    confirmation = confirmation || event.payload["phase"] == "confirmation";
+  }
+  CHECK(confirmation);
+  CHECK(bench.events("iteration_committed").size() == 2);
+  // Hot, cold and eager stand side by side in the confirmation.
+  std::set<std::string> plans;
+  for (const Event& event : bench.events("turn_measured")) {
+    if (event.payload["phase"] == "confirmation") plans.insert(event.payload["plan"]);
+  }
+  CHECK(plans == std::set<std::string>{"hot", "cold", "eager"});
+}
+
+TEST_CASE("the same speed is no gain and refutes the hypothesis", "[engine][session]") {
+  Bench bench;
+  bench.open();
+  const Json answer = bench.iterate({{"confirm", "always"}});
+  CHECK(answer["outcome"] == "no_gain");
+  CHECK(answer["decision"] != "supported");
+  CHECK(answer["incumbent"].get<std::string>().rfind("cpu_unfused@", 0) == 0);
+  CHECK(bench.events("incumbent_changed").size() == 1);
+}
+
+TEST_CASE("luck in the selection does not survive confirmation", "[engine][session]") {
+  Bench bench;
+  int turns = 0;
+  FakeSubject lucky = Bench::with_time(100);
+  // Fast in the two turns of its selection, as slow as the incumbent afterwards.
+  lucky.time_us = [&turns](const Problem&, PlanKind) { return ++turns <= 2 ? 50.0 : 100.0; };
+  bench.worker.subjects["cpu_tiled"] = lucky;
+  bench.open();
+  const Json answer = bench.iterate();
+  CHECK(answer["outcome"] == "no_gain");
+  CHECK(answer["message"].get<std::string>().find("not confirmed") != std::string::npos);
+  CHECK(answer["speedup"].get<double>() == Approx(1.0).epsilon(0.02));
+  CHECK(bench.events("incumbent_changed").size() == 1);
+}
+
+TEST_CASE("a wrong variant is never timed", "[engine][session]") {
+  Bench bench;
+  FakeSubject wrong;
+  wrong.passes = [](const Problem& problem) { return problem.Sq != 67; };  // an edge shape
+  bench.worker.subjects["cpu_tiled"] = wrong;
+  bench.open();
+  const Json answer = bench.iterate();
+  CHECK(answer["outcome"] == "invalid");
+  CHECK(answer["invalidity"] == "correctness");
+  CHECK(answer["speedup"].is_null());
+  for (const Event& turn : bench.events("turn_measured")) {
+    CHECK(subject_name(turn) == "cpu_unfused");
+  }
+}
+
+TEST_CASE("a timed output that is wrong makes the variant invalid", "[engine][session]") {
+  Bench bench;
+  FakeSubject cheat = Bench::with_time(10);
+  cheat.spot_passes = false;
+  bench.worker.subjects["cpu_tiled"] = cheat;
+  bench.open();
+  const Json answer = bench.iterate();
+  CHECK(answer["invalidity"] == "correctness");
+  CHECK(bench.events("incumbent_changed").size() == 1);
+}
+
+TEST_CASE("faster than the roofline is refused", "[engine][session]") {
+  Bench bench;
+  bench.worker.hello_result.device.f32_flops_per_s = DeviceFact{1e9, "made up for a test"};
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(1000);
+  // 4 * 32 * 32 * 16 = 65,536 FLOPs need 65 us at 1 GFLOP/s.
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(5);
+  bench.open();
+  const Json answer = bench.iterate();
+  CHECK(answer["outcome"] == "invalid");
+  CHECK(answer["message"].get<std::string>().find("refused") != std::string::npos);
+}
+
+TEST_CASE("a compile failure keeps its words and costs one iteration", "[engine][session]") {
+  Bench bench;
+  bench.open();
+  const Json answer =
+      bench.iterate({{"parent", "cpu_unfused"}, {"files", {{"kernel.cpp", "#error no"}}}});
+  CHECK(answer["invalidity"] == "compile");
+  const auto built = bench.events("variant_built").back();
+  REQUIRE(built.payload["log_blob"].is_string());
+  CHECK(bench.engine->session()->read_blob(built.payload["log_blob"].get<std::string>()).value() ==
+        "cpu_unfused/kernel.cpp: #error");
+  CHECK(bench.iterate()["outcome"] != "invalid");
+}
+
+TEST_CASE("a dead worker is the machine's fault and the next iteration gets a new one",
+          "[engine][session]") {
+  Bench bench;
+  bench.open();
+  bench.worker.dies_at_request = static_cast<std::int64_t>(bench.worker.requests.size()) + 3;
+  const Json answer = bench.iterate();
+  CHECK(answer["outcome"] == "invalid");
+  CHECK(answer["invalidity"] == "environment");
+  CHECK(answer["decision"] == "undecided");
+  bench.worker.dies_at_request = 0;
+  const int started = bench.workers_started;
+  CHECK(bench.iterate()["outcome"] != "invalid");
+  CHECK(bench.workers_started == started + 1);
+}
+
+TEST_CASE("foreign load in every turn is never a figure", "[engine][session]") {
+  Bench bench;
+  FakeSubject loaded = Bench::with_time(50);
+  loaded.turn_flags = {"foreign_load"};
+  bench.worker.subjects["cpu_tiled"] = loaded;
+  bench.open();
+  const Json answer = bench.iterate();
+  CHECK(answer["invalidity"] == "environment");
+  CHECK(bench.events("incumbent_changed").size() == 1);
+}
+
+TEST_CASE("a rival that fails its verdict never serves as a rival", "[engine][session]") {
+  Bench bench;
+  FakeSubject wrong;
+  wrong.passes = [](const Problem&) { return false; };
+  bench.worker.subjects["torch_cpu_sdpa"] = wrong;
+  const Json opened = bench.open({{"rivals", {"torch_cpu_sdpa"}}});
+  CHECK(opened["rivals"].empty());
+  for (const Event& event : bench.events("comparison_made")) {
+    CHECK(event.payload["role"] != "rival");
+  }
+  bool shown_as_failed = false;
+  for (const Event& event : bench.events("verdict_given")) {
+    shown_as_failed = shown_as_failed || (subject_name(event) == "torch_cpu_sdpa" &&
+                                          event.payload["outcome"] == "correctness");
+  }
+  CHECK(shown_as_failed);
+}
+
+TEST_CASE("a rival that passes is measured beside start and winner", "[engine][session]") {
+  Bench bench;
+  bench.worker.subjects["torch_cpu_sdpa"] = Bench::with_time(50);
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(80);
+  CHECK(bench.open({{"rivals", {"torch_cpu_sdpa"}}})["rivals"] == Json{"torch_cpu_sdpa"});
+  bench.iterate();
+  double against_rival = 0;
+  for (const Event& event : bench.events("comparison_made")) {
+    if (event.payload["role"] == "rival" && event.payload["phase"] == "confirmation" &&
+        event.payload["plan"] == "hot") {
+      against_rival = event.payload["speedup"].get<double>();
+    }
+  }
+  CHECK(against_rival == Approx(50.0 / 80.0).epsilon(0.02));
+}
+
+TEST_CASE("a stop leaves the iteration open, pause abandons it, resume goes on",
+          "[engine][session]") {
+  Bench bench;
+  bench.open();
+  FakeSubject candidate = Bench::with_time(50);
+  candidate.passes = [&bench](const Problem&) {
+    bench.stop = true;  // the signal arrives while the variant is judged
+    return true;
+  };
+  bench.worker.subjects["cpu_tiled"] = candidate;
+  const auto answer = bench.engine->call(
+      "iterate", {{"variant", "cpu_tiled"}, {"hypothesis", "x"}, {"predicted_speedup", 1.5}},
+      bench.session);
+  REQUIRE_FALSE(answer.ok());
+  CHECK(answer.error().code == ErrorCode::canceled);
+  REQUIRE(bench.engine->pause("stopped by a test").ok());
+  bench.stop = false;
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(50);
+
+  bench.engine = bench.make();
+  REQUIRE(bench.engine->resume_session(bench.session).ok());
+  const auto closed = bench.events("iteration_closed");
+  REQUIRE(closed.size() == 2);
+  CHECK(closed.back().payload["outcome"] == "abandoned");
+  const Json again = bench.iterate();
+  CHECK(again["iteration"] == 2);
+  CHECK(again["outcome"] == "win");
+}
+
+TEST_CASE("a baseline that was killed is measured again on resume", "[engine][session]") {
+  Bench bench;
+  bench.worker.verb_failures[protocol::Verb::turn] = Failure{Invalidity::environment, "busy", ""};
+  const auto opened = bench.engine->call("open",
+                                         {{"start", "cpu_unfused"},
+                                          {"rivals", {"none"}},
+                                          {"effort", "quick"},
+                                          {"problem", "B=1 Hq=1 Sq=32 D=16 f32"}},
+                                         bench.session);
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().code == ErrorCode::environment);
+  bench.worker.verb_failures.clear();
+  bench.engine = bench.make();
+  const auto abandoned = bench.engine->resume_session(bench.session);
+  REQUIRE(abandoned.ok());
+  CHECK(*abandoned == 1);
+  CHECK(bench.iterate({{"confirm", "never"}})["iteration"] == 2);
+}
+
+TEST_CASE("the money of an iteration is in the log, and a missing rate is null",
+          "[engine][session]") {
+  Bench bench;
+  bench.open({{"device_usd_per_hour", 3600.0}});
+  bench.iterate();
+  bool device = false, compile = false;
+  for (const Event& event : bench.events("cost_debited")) {
+    if (event.payload["item"] == "device") {
+      device = true;
+      CHECK(event.payload["usd"].get<double>() == Approx(event.payload["quantity"].get<double>()));
+    }
+    if (event.payload["item"] == "compile_cpu") {
+      compile = true;
+      CHECK(event.payload["usd"].is_null());
+    }
+  }
+  CHECK(device);
+  CHECK(compile);
+}

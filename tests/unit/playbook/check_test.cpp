@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// `playbook check`: dry runs on the fake engine, with the project's own kernels and suites.
+#include <fstream>
+
+#include "core/clock.hpp"
+#include "playbook/fake_engine.hpp"
+#include "playbook/playbook.hpp"
+#include "support/catch.hpp"
+
+using namespace wb;
+
+namespace {
+
+struct Bench {
+  RealFileSystem file_system;
+  RealClock clock;
+  Engine engine{Services{.file_system = file_system,
+                         .clock = clock,
+                         .search_path = {{WB_SOURCE_DIR}},
+                         .cache_root = {},
+                         .toolchain = nullptr,
+                         .build_options = {},
+                         .open_transport = {},
+                         .hello = {},
+                         .progress = {},
+                         .workbench_version = {}}};
+  TempDirectory temp = *TempDirectory::create("wb-check-");
+
+  Bench() { register_playbook_verbs(engine, {WB_PLAYBOOK_HOST, {}}); }
+
+  Result<Json> check(const std::string& body, const std::string& open = "start = 'cpu_unfused'") {
+    const fs::path path = temp.path() / "test.lua";
+    std::ofstream(path) << "return { name = 'test', about = 'a test', open = { " << open
+                        << " }, run = function(wb, args) " << body << " end }";
+    return engine.call("playbook_check", {{"playbook", path.string()}});
+  }
+  void refuses(const std::string& body, const std::string& fragment,
+               const std::string& open = "start = 'cpu_unfused'") {
+    const auto answer = check(body, open);
+    REQUIRE_FALSE(answer.ok());
+    INFO(answer.error().message());
+    CHECK(answer.error().message().find(fragment) != std::string::npos);
+  }
+};
+
+constexpr const char* k_iterate =
+    "wb.iterate { variant = 'cpu_tiled', hypothesis = 'h', predicted_speedup = 1.1 ";
+
+}  // namespace
+
+TEST_CASE("the playbooks of the project pass their dry runs", "[playbook][unit]") {
+  Bench bench;
+  for (const char* name : {"optimize", "baseline"}) {
+    const auto answer = bench.engine.call("playbook_check", {{"playbook", name}});
+    INFO((answer ? std::string("ok") : answer.error().message()));
+    REQUIRE(answer.ok());
+    CHECK_FALSE((*answer)["calls"].empty());
+  }
+}
+
+TEST_CASE("a dry run lists calls, prints and the result", "[playbook][unit]") {
+  Bench bench;
+  const auto answer = bench.check(std::string("print('hello') local a = ") + k_iterate +
+                                  "} wb.note { text = a.variant } return a.iteration");
+  REQUIRE(answer.ok());
+  CHECK((*answer)["calls"].size() == 2);
+  CHECK((*answer)["calls"][1]["args"]["text"] == "cpu_tiled@00000001");
+  CHECK((*answer)["printed"] == "hello\n");
+  CHECK((*answer)["result"] == 1);
+  CHECK((*answer)["text"].get<std::string>().find("mixed (2 calls)") != std::string::npos);
+}
+
+TEST_CASE("mistakes that would end a night's run are found at once", "[playbook][unit]") {
+  Bench bench;
+  bench.refuses("wb.iterate { variant = 'cpu_tiled' }", "hypothesis");
+  bench.refuses("wb.iterate { hypothesis = 'h', predicted_speedup = 1.1, variant = 'cpu_tild' }",
+                "did you mean cpu_tiled");
+  bench.refuses("wb.iterate { hypothesis = 'h', predicted_speedup = 'fast' }", "must be a number");
+  bench.refuses("wb.check { variant = 'gone@12345678' }", "no iteration of this session");
+  bench.refuses("wb.compare { candidate = 'cpu_tiled', against = 'nothing' }", "nothing");
+  bench.refuses("wb.close {} wb.note { text = 'late' }", "the session is closed");
+  bench.refuses("", "did you mean n6", "start = 'cpu_unfused', suite = 'n66'");
+  bench.refuses("", "did you mean cpu_unfused", "start = 'cpu_unfuse'");
+  bench.refuses("", "Hkv", "start = 'cpu_unfused', problem = 'B=1 Hq=3 Hkv=2 Sq=4 D=4'");
+  bench.refuses("", "sute", "start = 'cpu_unfused', sute = 'n6'");
+}
+
+TEST_CASE("a playbook must live with invalid and stopped answers", "[playbook][unit]") {
+  Bench bench;
+  const std::string compares = std::string("local a = ") + k_iterate + "} return a.speedup > 1";
+  bench.refuses(compares, "when every iteration is invalid: test.lua:1: attempt to compare");
+  bench.refuses(std::string("local a = ") + k_iterate +
+                    "} if a.outcome == 'stopped' then error('not thought of') end",
+                "when the budget is already spent: test.lua:1: not thought of");
+  const auto loop = bench.check(std::string("local n = 0 repeat local a = ") + k_iterate +
+                                "} n = n + 1 until a.stop_reason return n");
+  REQUIRE(loop.ok());
+  CHECK((*loop)["result"] == 8);
+}
+
+TEST_CASE("parameters that the kernel lacks are an invalid iteration", "[playbook][unit]") {
+  Bench bench;
+  const std::string report = " return { a.outcome, a.invalidity or '-' }";
+  const auto tried = [&](const std::string& configuration) {
+    return (*bench.check(std::string("local a = ") + k_iterate + ", configuration = { " +
+                         configuration + " } }" + report))["result"];
+  };
+  CHECK(tried("TILE_Q = 4") == Json({"invalid", "constraints"}));
+  CHECK(tried("TILE_M = 7") == Json({"invalid", "constraints"}));
+  CHECK(tried("TILE_M = 16")[0] != "invalid");
+}
+
+TEST_CASE("labels of earlier answers can be used", "[playbook][unit]") {
+  Bench bench;
+  CHECK(bench
+            .check(std::string("local a = ") + k_iterate +
+                   "} wb.iterate { variant = a.variant, hypothesis = 'again', "
+                   "predicted_speedup = 1.0 } wb.check { variant = a.incumbent } "
+                   "wb.iterate { files = { ['kernel.cpp'] = 'x' }, name = 'derived', "
+                   "hypothesis = 'h', predicted_speedup = 2 }")
+            .ok());
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// The process that HostProcess starts in these tests.
+#include "playbook/playbook.hpp"
+
+int main() {
+  return wb::playbook_host_main();
+}

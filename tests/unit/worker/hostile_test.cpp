@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Every variant of tests/hostile through the real worker: the outcome is the word that
+// expected.json promises, and the honest variant after it passes as if nothing had happened.
+#include <dirent.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "support/catch.hpp"
+#include "worker/confine.hpp"
+#include "worker_under_test.hpp"
+
+using namespace wb;
+using namespace wb::testing;
+
+namespace {
+
+struct Case {
+  std::string name, stage, word, message;
+  std::vector<std::string> needs;
+  std::int64_t deadline_ms = 30'000;
+};
+
+std::vector<Case> read_cases() {
+  const auto text = RealFileSystem().read(WB_SOURCE_DIR "/tests/hostile/expected.json", 1u << 20);
+  REQUIRE(text.ok());
+  const auto json = parse_json(*text, "expected.json");
+  REQUIRE(json.ok());
+  std::vector<Case> cases;
+  for (const Json& item : json->at("cases")) {
+    ObjectReader reader(item, "a case");
+    Case one{reader.string("name"), reader.string("stage"), reader.string("word"),
+             reader.string_or("message", ""), reader.strings_or("needs", {})};
+    one.deadline_ms = reader.integer_or("deadline_ms", one.deadline_ms, 1, 60'000);
+    const auto finished = reader.finish();
+    if (!finished.ok()) FAIL(finished.error().message());
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+bool can_run(const Case& one) {
+#if defined(__SANITIZE_ADDRESS__)
+  constexpr bool k_sanitizer = true;
+#else
+  constexpr bool k_sanitizer = false;
+#endif
+#if defined(__x86_64__)
+  constexpr bool k_x86_64 = true;
+#else
+  constexpr bool k_x86_64 = false;
+#endif
+  const std::map<std::string, bool> have{{"no_sanitizer", !k_sanitizer},
+                                         {"x86-64", k_x86_64},
+                                         {"landlock1", worker::landlock_version() >= 1},
+                                         {"landlock6", worker::landlock_version() >= 6}};
+  return std::all_of(one.needs.begin(), one.needs.end(),
+                     [&have](const std::string& need) { return have.at(need); });
+}
+
+/// What became of a variant: a word of Invalidity or "pass", where, and the message.
+struct Fate {
+  std::string stage, word, message;
+};
+
+Fate fate_of(std::string stage, const Failure& failure) {
+  return {std::move(stage), std::string(to_string(failure.invalidity)), failure.message};
+}
+
+Fate try_variant(WorkerClient& client, const Case& one) {
+  const auto loaded = load_hostile(client, one.name);
+  if (!loaded.ok()) return fate_of("load", loaded.error());
+  protocol::VerdictArgs verdict_args;
+  verdict_args.handle = loaded->handle;
+  verdict_args.problem = small_problem();
+  verdict_args.deadline_ms = one.deadline_ms;
+  const auto verdict = client.verdict(verdict_args);
+  if (!verdict.ok()) return fate_of("verdict", verdict.error());
+  if (!verdict->pass) {
+    return {"verdict", "correctness", verdict->runs.back().second.verdict.reason};
+  }
+  if (one.stage == "verdict") {
+    CHECK(client.unload(loaded->handle).ok());
+    return {"verdict", "pass", ""};
+  }
+  protocol::TurnArgs turn_args;
+  turn_args.handle = loaded->handle;
+  turn_args.problem = small_problem();
+  turn_args.plan = quick_plan();
+  const auto turn = client.turn(turn_args);
+  if (!turn.ok()) return fate_of("turn", turn.error());
+  CHECK(client.unload(loaded->handle).ok());
+  REQUIRE(turn->spot.has_value());
+  return {"turn", turn->spot->pass ? "pass" : "correctness", turn->spot->reason};
+}
+
+bool process_named(std::string_view name) {
+  bool found = false;
+  DIR* proc = ::opendir("/proc");
+  REQUIRE(proc != nullptr);
+  while (const dirent* entry = ::readdir(proc)) {
+    std::ifstream file("/proc/" + std::string(entry->d_name) + "/comm");
+    std::string comm;
+    if (std::getline(file, comm) && comm == name) found = true;
+  }
+  ::closedir(proc);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("hostile variants end in the promised word, and the worker goes on",
+          "[worker][hostile]") {
+  WorkerClient client = open_worker();
+  const auto cases = read_cases();
+  CHECK(cases.size() >= 29);
+  int tried = 0;
+  for (const Case& one : cases) {
+    if (!can_run(one)) {
+      WARN("skipped " + one.name + ": this build or kernel lacks what it needs");
+      continue;
+    }
+    const Fate fate = try_variant(client, one);
+    INFO(one.name << ": " << fate.stage << " " << fate.word << " " << fate.message);
+    CHECK(fate.stage == one.stage);
+    CHECK(fate.word == one.word);
+    CHECK(fate.message.find(one.message) != std::string::npos);
+    REQUIRE(client.alive());
+    const Fate honest = try_variant(client, {"honest", "verdict", "pass", "", {}});
+    CHECK(honest.word == "pass");
+    CHECK(honest.message.empty());
+    const auto status = client.status();
+    REQUIRE(status.ok());
+    ++tried;
+    if (fate.word == "constraints") continue;  // a refusing subject stays loaded, and healthy
+    CHECK(status->subjects.size() <= 1);
+  }
+  CHECK(tried >= 20);
+  CHECK_FALSE(process_named("wb-stray"));
+  CHECK_FALSE(fs::exists("/tmp/sdpa-wb-hostile-was-here"));
+  CHECK(client.canary()->healthy);
+}

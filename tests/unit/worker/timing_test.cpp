@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include <numeric>
+#include <thread>
+
+#include "support/catch.hpp"
+#include "worker/buffers.hpp"
+#include "worker/cpu_timing.hpp"
+
+using namespace wb;
+using namespace wb::worker;
+
+namespace {
+
+/// Busy for about this long, so that sleeping and waking do not blur the figures.
+int busy_us(double us) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (us_since(begin) < us) {
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("samples are contiguous: their sum is the block", "[worker][timing]") {
+  int status = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto sample_ns = take_samples([] { return busy_us(20); }, 50, 2, status);
+  const double block_us = us_since(begin);
+  REQUIRE(sample_ns.size() == 50);
+  CHECK(status == 0);
+  const double sum_us = std::accumulate(sample_ns.begin(), sample_ns.end(), 0.0) * 1e-3;
+  CHECK(sum_us <= block_us);
+  CHECK(sum_us >= 50 * 2 * 20);
+}
+
+TEST_CASE("settling lasts as long as asked and stops at a failing call", "[worker][timing]") {
+  int status = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  const Settled settled = settle([] { return busy_us(50); }, 2'000, status);
+  CHECK(us_since(begin) >= 2'000);
+  CHECK(settled.call_us >= 50);
+  int calls = 0;
+  settle([&calls] { return ++calls == 3 ? 2 : 0; }, 1e9, status);
+  CHECK(status == 2);
+  CHECK(calls == 3);
+}
+
+TEST_CASE("calls that never agree are given up as not settled", "[worker][timing]") {
+  int status = 0;
+  double us = 100;
+  const auto begin = std::chrono::steady_clock::now();
+  const Settled settled = settle([&us] { return busy_us(us *= 1.5); }, 400, status);
+  CHECK_FALSE(settled.settled);
+  CHECK(us_since(begin) >= 4'000);
+}
+
+TEST_CASE("tensors lie aligned between guard pages and differ by placement", "[worker][buffers]") {
+  const GuardedMemory flush(1'000, Placing::flush_end);
+  const auto address = reinterpret_cast<std::uintptr_t>(flush.bytes().data());
+  CHECK(address % 256 == 0);
+  CHECK(flush.bytes().size() == 1'000);
+  // Fewer than 256 bytes stay between the tensor and the page that faults.
+  CHECK((4'096 - (address + 1'000) % 4'096) % 4'096 < 256);
+  bool differ = false;
+  for (int i = 0; i < 20 && !differ; ++i) {
+    const GuardedMemory a(1'000, Placing::scattered), b(1'000, Placing::scattered);
+    const auto offset = [](const GuardedMemory& memory) {
+      return reinterpret_cast<std::uintptr_t>(memory.bytes().data()) % 4'096;
+    };
+    CHECK(offset(a) % 256 == 0);
+    differ = offset(a) != offset(b);
+  }
+  CHECK(differ);
+  CHECK(GuardedMemory(0, Placing::scattered).bytes().empty());
+}
+
+TEST_CASE("flushed memory is slower to read than cached memory", "[worker][buffers]") {
+  if (!can_flush()) return;
+  const GuardedMemory memory(1u << 20, Placing::scattered);
+  for (std::byte& byte : memory.bytes()) byte = std::byte{1};
+  const auto read_us = [&memory] {
+    const auto begin = std::chrono::steady_clock::now();
+    unsigned sum = 0;
+    for (std::size_t i = 0; i < memory.bytes().size(); i += 64) {
+      sum += static_cast<unsigned>(memory.bytes()[i]);
+    }
+    const double us = us_since(begin);
+    CHECK(sum > 0);
+    return us;
+  };
+  double best_hot_us = 1e9, best_cold_us = 1e9;
+  for (int i = 0; i < 20; ++i) {
+    read_us();
+    best_hot_us = std::min(best_hot_us, read_us());
+    flush_from_caches(memory.bytes());
+    best_cold_us = std::min(best_cold_us, read_us());
+  }
+  CHECK(best_cold_us > 1.3 * best_hot_us);
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "worker/turn_plan.hpp"
+
+#include <limits>
+
+#include "support/catch.hpp"
+
+using namespace wb;
+using namespace wb::worker;
+
+namespace {
+
+Plan plan_of(PlanKind kind) {
+  Plan plan;
+  plan.kind = kind;
+  return plan;
+}
+
+std::vector<BlockTime> blocks_of(std::initializer_list<std::pair<double, double>> times) {
+  std::vector<BlockTime> blocks;
+  for (const auto& [reported_us, wall_us] : times) blocks.push_back({reported_us, wall_us});
+  return blocks;
+}
+
+}  // namespace
+
+TEST_CASE("a hot sample lasts 200 us and a block 2 ms", "[worker][turn]") {
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::hot), 10, 50);
+  CHECK(blocks.calls_per_sample == 20);
+  CHECK(blocks.samples_per_block == 10);
+  CHECK(blocks.blocks == 5);  // 10 ms timed
+  CHECK(blocks.refill_every == 1);
+}
+
+TEST_CASE("long calls share one block", "[worker][turn]") {
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::hot), 50'000, 10);
+  CHECK(blocks.calls_per_sample == 1);
+  CHECK(blocks.samples_per_block == 3);  // min_samples
+  CHECK(blocks.blocks == 1);
+}
+
+TEST_CASE("an eager sample is one call, and a block still 2 ms", "[worker][turn]") {
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::eager), 1, 1);
+  CHECK(blocks.calls_per_sample == 1);
+  CHECK(blocks.samples_per_block == 2'000);
+  CHECK(blocks.blocks == 1);  // max_samples is reached; the rest is thinned out
+}
+
+TEST_CASE("a cold block is one call", "[worker][turn]") {
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::cold), 100, 10);
+  CHECK(blocks.calls_per_sample == 1);
+  CHECK(blocks.samples_per_block == 1);
+  CHECK(blocks.blocks == 100);
+  CHECK(blocks.refill_every == 10);
+  CHECK(plan_blocks(plan_of(PlanKind::cold), 1, 10).blocks == 200);  // max_samples
+}
+
+TEST_CASE("dear inputs are made anew once only", "[worker][turn]") {
+  CHECK(plan_blocks(plan_of(PlanKind::hot), 10, 2'000).refill_every == 1);
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::hot), 10, 2'001);
+  CHECK(blocks.refill_every == blocks.blocks);
+}
+
+TEST_CASE("what a subject reports of its speed cannot break the plan", "[worker][turn][hostile]") {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double call_us : {0.0, -1.0, nan, inf, 1e-300, 1e300}) {
+    for (const double refill_us : {0.0, -1.0, nan, inf}) {
+      for (const PlanKind kind : {PlanKind::hot, PlanKind::cold, PlanKind::eager}) {
+        const BlockPlan blocks = plan_blocks(plan_of(kind), call_us, refill_us);
+        CHECK(blocks.calls_per_sample >= 1);
+        CHECK(blocks.calls_per_sample <= 1'000'000);
+        CHECK(blocks.samples_per_block >= 1);
+        CHECK(blocks.samples_per_block <= k_max_samples_per_block);
+        CHECK(blocks.blocks >= 1);
+        CHECK(blocks.blocks <= 200);
+        CHECK(blocks.refill_every >= 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("the second witness believes honest figures", "[worker][witness]") {
+  const auto honest = blocks_of({{2'000, 2'030}, {2'010, 2'045}, {1'990, 2'020}});
+  CHECK(judge_block_times(honest, 20) == Witness::agrees);
+  // One block in which another process held the CPU between message and call.
+  const auto disturbed = blocks_of({{2'000, 2'030}, {2'000, 9'000}, {2'000, 2'025}});
+  CHECK(judge_block_times(disturbed, 20) == Witness::agrees);
+}
+
+TEST_CASE("the second witness catches a clock that lies", "[worker][witness]") {
+  CHECK(judge_block_times(blocks_of({{1'000, 2'030}, {1'000, 2'040}, {990, 2'020}}), 20) ==
+        Witness::mismatch);
+  CHECK(judge_block_times(blocks_of({{1'750, 2'020}, {1'760, 2'020}}), 20) == Witness::mismatch);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(judge_block_times(blocks_of({{nan, 2'030}}), 20) == Witness::mismatch);
+}
+
+TEST_CASE("blocks that are too short are no witness", "[worker][witness]") {
+  CHECK(judge_block_times(blocks_of({{10, 1'000}}), 20) == Witness::too_short);
+  CHECK(judge_block_times({}, 20) == Witness::too_short);
+  // A hundred cold calls of 60 us, a third of which are messages.
+  std::vector<BlockTime> cold(100, BlockTime{40, 60});
+  CHECK(judge_block_times(cold, 20) == Witness::too_short);
+}
+
+TEST_CASE("samples are thinned evenly", "[worker][turn]") {
+  std::vector<double> samples;
+  for (int i = 0; i < 1'000; ++i) samples.push_back(i);
+  const auto kept = thinned(samples, 200);
+  REQUIRE(kept.size() == 200);
+  CHECK(kept[0] == 0);
+  CHECK(kept[1] == 5);
+  CHECK(kept[199] == 995);
+  CHECK(thinned({1, 2}, 200) == std::vector<double>{1, 2});
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// The wire of the real worker: bad lines, the order of calls, and that its end ends everything.
+#include <csignal>
+#include <thread>
+
+#include "support/catch.hpp"
+#include "support/process_probe.hpp"
+#include "worker_under_test.hpp"
+
+using namespace std::chrono_literals;
+using namespace wb;
+using namespace wb::testing;
+
+namespace {
+
+ChildProcess raw_worker() {
+  auto child = ChildProcess::spawn({.argv = {WB_BINARY_DIR "/sdpa-wb-worker"}});
+  REQUIRE(child.ok());
+  return *std::move(child);
+}
+
+protocol::Reply ask(ChildProcess& worker, std::string_view line) {
+  REQUIRE(worker.write_line(line, 10s).ok());
+  const auto answer = worker.read_line(30s, protocol::k_max_line_bytes);
+  REQUIRE(answer.ok());
+  const auto reply = protocol::parse_reply(*answer);
+  REQUIRE(reply.ok());
+  return *reply;
+}
+
+std::string message_of(const protocol::Reply& reply) {
+  return reply.result.ok() ? "" : reply.result.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("bad request lines get a clear reply and the worker goes on", "[worker][wire][hostile]") {
+  ChildProcess worker = raw_worker();
+  CHECK(message_of(ask(worker, "garbage")).find("parse") != std::string::npos);
+  CHECK(ask(worker, R"({"v":9,"id":5,"verb":"hello"})").id == 5);
+  CHECK(message_of(ask(worker, R"({"v":1,"id":6,"verb":"reboot"})")).find("reboot") !=
+        std::string::npos);
+  CHECK(message_of(ask(worker, std::string(3u << 20, 'x'))).find("parse") != std::string::npos);
+  CHECK(message_of(ask(worker, R"({"v":1,"id":7,"verb":"status"})")).find("before hello") !=
+        std::string::npos);
+  CHECK(message_of(ask(worker, R"({"v":1,"id":8,"verb":"hello","args":{"version":2}})"))
+            .find("protocol 2") != std::string::npos);
+  CHECK(message_of(
+            ask(worker, R"({"v":1,"id":8,"verb":"hello","args":{"version":1,"cpu_set":"4000"}})"))
+            .find("4000") != std::string::npos);
+  const auto bye = ask(worker, R"({"v":1,"id":9,"verb":"bye"})");
+  CHECK(bye.id == 9);
+  CHECK(bye.result.ok());
+  CHECK(worker.wait(10s).exit_code == 0);
+}
+
+TEST_CASE("unknown handles and a second hello are refused", "[worker][wire]") {
+  WorkerClient client = open_worker();
+  CHECK(client.hello({}).error().message.find("said before") != std::string::npos);
+  protocol::RunArgs run;
+  run.handle = 77;
+  CHECK(client.run(run).error().message.find("handle 77") != std::string::npos);
+  CHECK(client.unload(77).ok());
+  protocol::TurnArgs turn;
+  turn.handle = 77;
+  CHECK(client.turn(turn).error().invalidity == Invalidity::environment);
+  CHECK(client.alive());
+}
+
+TEST_CASE("closing the wire ends a hanging subject at once", "[worker][wire][hostile]") {
+  ChildProcess worker = raw_worker();
+  REQUIRE(ask(worker, R"({"v":1,"id":1,"verb":"hello","args":{"version":1}})").result.ok());
+  const auto path = fs::path(WB_HOSTILE_LIBRARIES) / "hostile_ignores_sigterm.so";
+  const std::string bytes = *RealFileSystem().read(path, 64u << 20);
+  const protocol::PutArgs put{sha256_hex(bytes), 0, static_cast<std::int64_t>(bytes.size()),
+                              protocol::base64_encode(bytes)};
+  REQUIRE(
+      ask(worker, to_line(protocol::Request{2, protocol::Verb::put, to_json(put)})).result.ok());
+  protocol::LoadArgs load;
+  load.subject = "hanging";
+  load.backend = "cpu";
+  load.artifact_sha256 = put.sha256;
+  load.build_id = "hostile_ignores_sigterm";
+  const auto loaded =
+      ask(worker, to_line(protocol::Request{3, protocol::Verb::load, to_json(load)}));
+  REQUIRE(loaded.result.ok());
+  const auto pid = loaded.result->at("pid").get<pid_t>();
+  protocol::RunArgs run;
+  run.handle = loaded.result->at("handle").get<std::int64_t>();
+  run.problem = small_problem();
+  REQUIRE(
+      worker.write_line(to_line(protocol::Request{4, protocol::Verb::run, to_json(run)}), 5s).ok());
+  std::this_thread::sleep_for(300ms);
+  CHECK(is_alive(pid));
+  worker.close_stdin();
+  CHECK(ends_soon(pid));
+  CHECK(worker.wait(10s).exit_code == 0);
+}
+
+TEST_CASE("a signal ends the worker with its children", "[worker][wire]") {
+  ChildProcess worker = raw_worker();
+  REQUIRE(ask(worker, R"({"v":1,"id":1,"verb":"hello","args":{"version":1}})").result.ok());
+  const auto status = ask(worker, R"({"v":1,"id":2,"verb":"status"})");
+  const auto judge = status.result->at("judge_pid").get<pid_t>();
+  CHECK(is_alive(judge));
+  worker.signal_group(SIGTERM);
+  CHECK(worker.wait(10s).exit_code == 0);
+  CHECK(ends_soon(judge));
+}
+
+TEST_CASE("the worker killed outright takes its children along", "[worker][wire]") {
+  ChildProcess worker = raw_worker();
+  REQUIRE(ask(worker, R"({"v":1,"id":1,"verb":"hello","args":{"version":1}})").result.ok());
+  const auto judge =
+      ask(worker, R"({"v":1,"id":2,"verb":"status"})").result->at("judge_pid").get<pid_t>();
+  worker.kill_and_wait();
+  CHECK(ends_soon(judge));
+}

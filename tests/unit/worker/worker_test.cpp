@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Honest work through the real worker: the shipped CPU kernels, all plans, builds over there.
+#include <numeric>
+
+#include "measure/statistics.hpp"
+#include "support/catch.hpp"
+#include "variant/builder.hpp"
+#include "worker_under_test.hpp"
+
+using namespace wb;
+using namespace wb::testing;
+
+namespace {
+
+Variant read_kernel(const std::string& name) {
+  auto variant = read_variant(RealFileSystem(), WB_SOURCE_DIR "/kernels", name);
+  if (!variant.ok()) FAIL(variant.error().message());
+  return *std::move(variant);
+}
+
+protocol::LoadResult load_built(WorkerClient& client, const Variant& variant) {
+  const auto built = client.build(variant, variant.manifest.defaults, "test-build", {});
+  if (!built.ok()) FAIL(built.error().message << "\n" << built.error().untrusted_output);
+  Artifact artifact;
+  artifact.id = "test-build";
+  artifact.content_sha256 = built->artifact_sha256;
+  const auto loaded = client.load(variant, artifact);
+  if (!loaded.ok()) FAIL(loaded.error().message);
+  return *loaded;
+}
+
+}  // namespace
+
+TEST_CASE("hello describes a machine that can be measured on", "[worker][end]") {
+  protocol::HelloResult facts;
+  WorkerClient client = open_worker(&facts);
+  CHECK(facts.device.backend == "cpu");
+  CHECK(facts.threads >= 1);
+  CHECK(facts.empty_call_us > 0);
+  CHECK(facts.empty_call_us < 1);
+  CHECK(facts.isolation.find("no_new_privs") != std::string::npos);
+  CHECK(facts.device.memory_bytes_per_s.has_value());
+  CHECK(client.canary()->healthy);
+}
+
+TEST_CASE("a kernel built over there passes its verdict and is timed by every plan",
+          "[worker][end]") {
+  WorkerClient client = open_worker();
+  const auto loaded = load_built(client, read_kernel("cpu_online"));
+  CHECK(loaded.versions["build_id"] == "test-build");
+  protocol::VerdictArgs verdict_args;
+  verdict_args.handle = loaded.handle;
+  for (const char* text : {"B=1 Hq=2 Hkv=1 Sq=33 Skv=65 D=16 f32 causal=bottom_right",
+                           "B=2 Hq=2 Sq=17 Skv=40 D=24 Dv=8 bf16 mask=bool:0.7 layout=BSHD",
+                           "B=1 Hq=1 Sq=1 Skv=100 D=32 f16 causal=none mask=additive"}) {
+    INFO(text);
+    verdict_args.problem = *parse_problem(text);
+    const auto verdict = client.verdict(verdict_args);
+    if (!verdict.ok()) FAIL(verdict.error().message);
+    CHECK(verdict->pass);
+    CHECK(verdict->runs.size() == (verdict_args.problem.mask == MaskKind::none ? 4u : 5u));
+    CHECK(verdict->runs[0].second.lse_judged);
+    CHECK(verdict->runs[0].second.seed != verdict->runs[1].second.seed);
+  }
+  for (const PlanKind kind : {PlanKind::hot, PlanKind::cold, PlanKind::eager}) {
+    INFO(to_string(kind));
+    protocol::TurnArgs args;
+    args.handle = loaded.handle;
+    args.problem = *parse_problem("B=1 Hq=4 Sq=64 Skv=128 D=32 f32");
+    args.plan = quick_plan(kind);
+    const auto turn = client.turn(args);
+    if (!turn.ok()) FAIL(turn.error().message);
+    CHECK(turn->samples_us.size() >= 3);
+    CHECK(turn->samples_us.size() <= 200);
+    CHECK(median(turn->samples_us) > 0);
+    CHECK((turn->calls_per_sample == 1) == (kind != PlanKind::hot || turn->samples_us[0] > 200));
+    REQUIRE(turn->spot.has_value());
+    CHECK(turn->spot->pass);
+    CHECK(turn->reported_us <= turn->wall_us * 1.1);
+  }
+}
+
+TEST_CASE("placements and problems may change from turn to turn", "[worker][end]") {
+  WorkerClient client = open_worker();
+  const auto loaded = load_hostile(client, "honest");
+  REQUIRE(loaded.ok());
+  protocol::TurnArgs args;
+  args.handle = loaded->handle;
+  args.plan = quick_plan();
+  for (const std::int64_t placement : {0, 0, 1, 2, 1}) {
+    for (const char* text : {"B=1 Hq=1 Sq=8 D=8", "B=1 Hq=2 Sq=16 Skv=9 D=4 causal=top_left"}) {
+      args.placement = placement;
+      args.problem = *parse_problem(text);
+      const auto turn = client.turn(args);
+      if (!turn.ok()) FAIL(turn.error().message);
+      CHECK(turn->spot->pass);
+    }
+  }
+  args.spot_check = false;
+  const auto unchecked = client.turn(args);
+  REQUIRE(unchecked.ok());
+  CHECK_FALSE(unchecked->spot.has_value());
+}
+
+TEST_CASE("two subjects live side by side, and status shows them", "[worker][end]") {
+  WorkerClient client = open_worker();
+  const auto first = load_hostile(client, "honest");
+  const auto second = load_hostile(client, "honest");
+  REQUIRE(first.ok());
+  REQUIRE(second.ok());
+  CHECK(first->pid != second->pid);
+  auto status = client.status();
+  REQUIRE(status.ok());
+  REQUIRE(status->subjects.size() == 2);
+  CHECK(status->subjects[0].subject == "honest@00000000");
+  CHECK(status->subjects[0].rss_bytes > 0);
+  CHECK(status->judge_pid > 0);
+  REQUIRE(client.unload(first->handle).ok());
+  status = client.status();
+  REQUIRE(status->subjects.size() == 1);
+  CHECK(status->subjects[0].handle == second->handle);
+  const auto profile = client.profile(second->handle, small_problem());
+  REQUIRE(profile.ok());
+  CHECK_FALSE(profile->available);
+  CHECK_FALSE(profile->reason.empty());
+}
+
+TEST_CASE("a source that does not compile is the variant's fault, with the compiler's words",
+          "[worker][end]") {
+  WorkerClient client = open_worker();
+  Variant broken = read_kernel("cpu_online");
+  broken.files["cpu_online/kernel.cpp"] += "\nthis is no C++;\n";
+  const auto built = client.build(broken, broken.manifest.defaults, "x", {});
+  REQUIRE_FALSE(built.ok());
+  CHECK(built.error().invalidity == Invalidity::compile);
+  CHECK(built.error().untrusted_output.find("error") != std::string::npos);
+  CHECK(client.alive());
+}
+
+TEST_CASE("a library that is none is a runtime failure of the variant", "[worker][end][hostile]") {
+  WorkerClient client = open_worker();
+  const auto folder = TempDirectory::create("wb-worker-test-");
+  Artifact artifact;
+  artifact.id = "x";
+  artifact.path = folder->path() / "artifact.so";
+  RealFileSystem file_system;
+  REQUIRE(file_system.write_atomic(artifact.path, "not an ELF file", Durability::none).ok());
+  artifact.content_sha256 = sha256_hex("not an ELF file");
+  Variant variant;
+  variant.manifest.name = "none";
+  variant.id = std::string(64, '0');
+  const auto loaded = client.load(variant, artifact);
+  REQUIRE_FALSE(loaded.ok());
+  CHECK(loaded.error().invalidity == Invalidity::runtime);
+  CHECK(loaded.error().message.find("cannot load the shared library") != std::string::npos);
+}
+
+TEST_CASE("an unknown backend is outside this worker's reach", "[worker][end]") {
+  WorkerClient client = open_worker();
+  Variant variant;
+  variant.manifest.name = "gpu";
+  variant.manifest.backend = Backend::cuda;
+  variant.id = std::string(64, '0');
+  Artifact artifact;
+  artifact.id = "x";
+  artifact.path = WB_HOSTILE_LIBRARIES "/hostile_honest.so";
+  artifact.content_sha256 = sha256_hex(*RealFileSystem().read(artifact.path, 64u << 20));
+  const auto loaded = client.load(variant, artifact);
+  REQUIRE_FALSE(loaded.ok());
+  CHECK(loaded.error().invalidity == Invalidity::constraints);
+}
