@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // FakeToolchain: "compiles" at once into a file whose content is the build id, so that tests of
-// what stands above the compiler need none. Sources that hold "#error" fail like a compiler would.
+// what stands above the compiler need none. Sources that hold "does not compile" fail like a
+// compiler would.
 #pragma once
 
 #include <fstream>
@@ -17,8 +18,9 @@ class FakeToolchain final : public Toolchain {
   Outcome<BuildRecord> compile(const Variant& variant, const Configuration&, const BuildOptions&,
                                std::string_view build_id, const fs::path& output) const override {
     for (const auto& [path, text] : variant.files) {
-      if (text.find("#error") != std::string::npos) {
-        return Failure{Invalidity::compile, "the compiler refused " + path, path + ": #error"};
+      if (text.find("does not compile") != std::string::npos) {
+        return Failure{Invalidity::compile, "the compiler refused " + path,
+                       path + ": does not compile"};
       }
     }
     std::ofstream(output) << build_id;

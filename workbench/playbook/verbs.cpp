@@ -45,29 +45,43 @@ std::string summary_of(Engine& engine, const fs::path& session) {
                          : std::string("no confirmed gain"));
 }
 
-/// Runs the host against the engine and closes the session at the end. A failing playbook leaves
-/// the session paused, with everything logged so far.
-Result<Json> drive(Engine& engine, HostProcess& host, const Json& args) {
+/// Leaves the session paused, with everything logged so far, and says how to go on. A stop is left
+/// to the command line, which pauses too.
+Error leave_paused(Engine& engine, Error error) {
+  if (engine.session() == nullptr || error.code == ErrorCode::canceled) return error;
+  const std::string folder = engine.session()->folder().string();
+  const bool paused = engine.pause("stopped by an error: " + error.cause).ok();
+  error.next += fmt::format(
+      "{}{}`sdpa-wb resume --session {}` goes on, with --replan after a change of the playbook",
+      error.next.empty() ? "" : "; ", paused ? "the session is paused: " : "", folder);
+  return error;
+}
+
+constexpr std::string_view k_print_mark = "print: ";
+
+/// How many lines earlier runs of the playbook have printed into the log.
+Result<std::int64_t> count_prints(const Engine& engine) {
+  WB_TRY_ASSIGN(const SessionView view, engine.session()->view(FoldDepth::full));
+  return std::count_if(view.notes.begin(), view.notes.end(), [](const Fact& note) {
+    return note.payload.value("text", "").starts_with(k_print_mark);
+  });
+}
+
+/// Runs the host against the engine and closes the session at the end. The first `printed` lines
+/// are in the log already: a replay prints them again.
+Result<Json> drive(Engine& engine, HostProcess& host, const Json& args, std::int64_t printed) {
   const fs::path folder = engine.session()->folder();
   const auto answer = [&](const std::string& verb, const Json& verb_args) {
     return engine.playbook_call(verb, verb_args);
   };
   const auto print = [&](const std::string& text) {
-    if (engine.replaying()) return;  // logged by the run that is being replayed
-    // A print is a note, but no call of the playbook: replay does not count it.
-    (void)engine.call("note", {{"text", "print: " + text}}, folder);
+    if (printed-- > 0) return;
+    // A print is a note, but no call of the playbook: replay does not count it. When it cannot be
+    // written, neither can the next call, which says so.
+    (void)engine.call("note", {{"text", std::string(k_print_mark) + text}}, folder);
   };
   Result<Json> result = host.run(args, answer, print);
-  if (!result) {
-    Error error = std::move(result).error();
-    if (error.code == ErrorCode::canceled) return error;
-    WB_TRY(engine.pause("the playbook failed: " + error.cause));
-    error.next += fmt::format(
-        "{}the session is paused: `sdpa-wb resume --session {} --replan` "
-        "goes on with the corrected playbook",
-        error.next.empty() ? "" : "; ", folder.string());
-    return error;
-  }
+  if (!result) return result;
   const auto view = engine.session()->view(FoldDepth::brief);
   if (view && view->status != SessionStatus::closed) {
     const auto status = engine.call("status", Json::object(), folder);
@@ -103,8 +117,12 @@ Result<Json> run_body(Engine& engine, const PlaybookOptions& options, const Json
   engine.on_opened([&]() -> Result<void> {
     return engine.start_playbook(source.path, source.whole(), arguments, seed, false);
   });
-  WB_TRY(engine.call("open", open, session));
-  return drive(engine, host, arguments);
+  if (auto opened = engine.call("open", open, session); !opened) {
+    return leave_paused(engine, std::move(opened).error());
+  }
+  auto result = drive(engine, host, arguments, 0);
+  if (!result) return leave_paused(engine, std::move(result).error());
+  return result;
 }
 
 /// The playbook of the log: at its old path, or, when the session is resumed from another folder,
@@ -119,8 +137,8 @@ Result<PlaybookSource> find_recorded(const Services& services, const std::string
   return by_name ? by_name : find_playbook(services.file_system, services.search_path, path);
 }
 
-Result<Json> resume_body(Engine& engine, const PlaybookOptions& options, const Json& args,
-                         const fs::path& session) {
+Result<Json> resume(Engine& engine, const PlaybookOptions& options, const Json& args,
+                    const fs::path& session) {
   WB_TRY_ASSIGN(const std::int64_t abandoned, engine.resume_session(session));
   WB_TRY_ASSIGN(const auto recorded, engine.recorded_playbook());
   if (!recorded) return Json{{"session", session.string()}, {"abandoned", abandoned}};
@@ -128,12 +146,21 @@ Result<Json> resume_body(Engine& engine, const PlaybookOptions& options, const J
   WB_TRY_ASSIGN(const PlaybookSource source, find_recorded(services, recorded->value("path", "")));
   const Json arguments = recorded->value("args", Json::object());
   const auto seed = recorded->value("seed", std::uint64_t{0});
-  WB_TRY(engine.start_playbook(source.path, source.whole(), arguments, seed,
-                               args.value("replan", false)));
+  const bool replan = args.value("replan", false);
+  WB_TRY(engine.start_playbook(source.path, source.whole(), arguments, seed, replan));
   WB_TRY_ASSIGN(HostProcess host, HostProcess::start(options, source, playbook_verbs(), seed,
                                                      services.stop_requested));
-  WB_TRY_ASSIGN(Json result, drive(engine, host, arguments));
+  WB_TRY_ASSIGN(const std::int64_t printed, count_prints(engine));
+  // After a change of the playbook nobody knows which lines are new: rather twice than never.
+  WB_TRY_ASSIGN(Json result, drive(engine, host, arguments, replan ? 0 : printed));
   result["abandoned"] = abandoned;
+  return result;
+}
+
+Result<Json> resume_body(Engine& engine, const PlaybookOptions& options, const Json& args,
+                         const fs::path& session) {
+  auto result = resume(engine, options, args, session);
+  if (!result) return leave_paused(engine, std::move(result).error());
   return result;
 }
 

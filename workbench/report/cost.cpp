@@ -101,7 +101,7 @@ CostGrid::CostGrid(const Facts& facts) {
     m_total.has_wall = m_total.has_wall || row.has_wall;
     for (const auto& [item, line] : source.ledger.items) {
       CostCell& cell = row.cells[index(item)];
-      cell.used = line.debits > 0;
+      cell.used = line.quantity > 0;  // nothing costs nothing, whatever the rate
       cell.priced = line.usd.has_value();
       cell.quantity = to_steps(line.quantity, m_decimals[index(item)]);
       cell.usd = to_steps(line.usd.value_or(0), m_usd_decimals);
@@ -227,7 +227,7 @@ std::string iteration_cost(const IterationView& iteration) {
   std::string out;
   for (const CostItem item : k_items) {
     const auto found = iteration.ledger.items.find(item);
-    if (found == iteration.ledger.items.end() || found->second.debits == 0) continue;
+    if (found == iteration.ledger.items.end() || !(found->second.quantity > 0)) continue;
     const CostLine& line = found->second;
     std::vector<std::int64_t> events;
     for (const Fact& fact : iteration.costs) {

@@ -124,6 +124,14 @@ std::string with_prefix(double value) {
   return fixed(value, std::min(decimals_for(value, 4), 3)) + " ";
 }
 
+std::string bytes(double value) {
+  static constexpr std::array<const char*, 5> k_units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < k_units.size(); ++unit) value /= 1024;
+  const bool whole = value == std::floor(value);
+  return fixed(value, whole ? 0 : std::min(decimals_for(value, 3), 2)) + " " + k_units[unit];
+}
+
 std::string count(std::int64_t n, std::string_view singular) {
   return fmt::format("{} {}{}", n, singular, n == 1 ? "" : "s");
 }

@@ -57,6 +57,8 @@ std::string percent(std::optional<double> frac);
 std::string duration(double seconds);
 /// Plain notation with up to four significant digits and an SI prefix: "1.234 T".
 std::string with_prefix(double value);
+/// Sizes of memory in binary units: "32 MiB".
+std::string bytes(double value);
 /// "1 problem", "2 problems".
 std::string count(std::int64_t n, std::string_view singular);
 

@@ -158,17 +158,17 @@ std::string decision_section(const Page& page) {
   if (!view.decisions.empty()) out += "\n";
   Table table({"option", "what it means", "what it costs"});
   if (!facts.wins.empty()) {
-    table.row({"A. adopt", "take " + incumbent_name(page, false) + commit_words(*facts.wins.back()),
+    table.row({"adopt", "take " + incumbent_name(page, false) + commit_words(*facts.wins.back()),
                "nothing more to run"});
   }
-  table.row({"B. continue",
+  table.row({"continue",
              view.status == SessionStatus::closed
                  ? "open the next session from the incumbent and take the first of the next steps"
                  : "`sdpa-wb resume` and take the first of the next steps",
              average_cost(page)});
   const auto rate = number(field(view.opened.payload, "rates"), "device_usd_per_hour");
   table.row(
-      {"C. stop", "the session folder keeps everything",
+      {"stop", "the session folder keeps everything",
        rate ? fmt::format("nothing; a device kept waiting costs ${} an hour{}", *rate,
                           cite(view.opened.seq))
             : std::string("nothing; what a waiting device costs is not known (rate not given)")});

@@ -62,7 +62,8 @@ void add_device_rows(Table& table, const Json& device) {
     const auto value = entry.is_number() ? number(device, row.key) : number(entry, "value");
     if (!value) continue;
     const std::string source = text(entry, "source");
-    table.row({row.name, with_prefix(*value) + row.unit +
+    const bool is_size = std::string_view(row.unit) == "B";
+    table.row({row.name, (is_size ? bytes(*value) : with_prefix(*value) + row.unit) +
                              (source.empty() ? "" : " (" + inline_text(source, 60) + ")")});
   }
 }
@@ -183,7 +184,8 @@ std::string objective_section(const Page& page) {
   Table table({"problem", "shape", "weight>", "held out"});
   for (const SuiteEntry& entry : facts.suite) {
     const bool hidden = entry.held_out && facts.hide_held_out;
-    table.row({inline_text(facts.title(entry.problem), 60),
+    const std::string title = facts.title(entry.problem);
+    table.row({title == entry.problem ? "unnamed" : inline_text(title, 60),
                hidden ? "shown once the session is closed" : code(entry.problem, 160),
                fmt::format("{:g}", entry.weight), entry.held_out ? "yes" : "no"});
   }

@@ -114,7 +114,15 @@ Outcome<void> SubjectProcess::expect_silence() {
       fmt::format("the subject sent more than one answer to \"{}\": an answer was forged", m_op));
 }
 
-std::int64_t SubjectProcess::run_delay_ns() const {
+std::int64_t own_delay_ns() {
+  return run_delay_of("/proc/self/schedstat");
+}
+
+std::int64_t SubjectProcess::main_thread_delay_ns() const {
+  return run_delay_of(fmt::format("/proc/{}/schedstat", m_child.pid()));
+}
+
+std::int64_t SubjectProcess::all_threads_delay_ns() const {
   const std::string folder = fmt::format("/proc/{}/task", m_child.pid());
   DIR* tasks = ::opendir(folder.c_str());
   if (tasks == nullptr) return 0;

@@ -38,8 +38,10 @@ class SubjectProcess {
   [[nodiscard]] SubjectKind kind() const { return m_kind; }
   [[nodiscard]] pid_t pid() const { return m_child.pid(); }
   [[nodiscard]] bool alive() const { return m_child.pid() > 0; }
-  /// Nanoseconds that its threads spent ready but not running: other work had their CPUs.
-  [[nodiscard]] std::int64_t run_delay_ns() const;
+  /// Nanoseconds that its main thread spent ready but not running: other work had the CPUs.
+  [[nodiscard]] std::int64_t main_thread_delay_ns() const;
+  /// The same, summed over all its threads.
+  [[nodiscard]] std::int64_t all_threads_delay_ns() const;
   void kill() { m_child.kill(); }
   [[nodiscard]] std::string captured() const { return m_child.captured(); }
   /// Ends the process and gives a failure with its output.
@@ -55,5 +57,8 @@ class SubjectProcess {
   std::int64_t m_number = 0;  ///< of the last message; an answer repeats it
   std::string m_op;
 };
+
+/// Of this process's main thread.
+std::int64_t own_delay_ns();
 
 }  // namespace wb::worker

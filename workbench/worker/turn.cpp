@@ -144,7 +144,7 @@ Outcome<void> TurnConductor::measure_round_trip() {
     if (!answer.ok()) return answer.error();
     round_trips_us.push_back(us_between(begin, std::chrono::steady_clock::now()));
   }
-  m_round_trip_us = median(round_trips_us);
+  m_round_trip_us = *std::min_element(round_trips_us.begin(), round_trips_us.end());
   return {};
 }
 
@@ -158,9 +158,11 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
 
   const Json go = {
       {"op", "go"}, {"samples", m_blocks.samples_per_block}, {"calls", m_blocks.calls_per_sample}};
+  const std::int64_t delay_before_ns = m_subject.main_thread_delay_ns() + own_delay_ns();
   const Deadline begin = std::chrono::steady_clock::now();
   auto done = m_subject.ask(go, {}, m_wait);
   const double wall_us = us_between(begin, std::chrono::steady_clock::now());
+  const std::int64_t delay_ns = m_subject.main_thread_delay_ns() + own_delay_ns() - delay_before_ns;
   if (!done.ok()) return std::move(done).error();
   auto shown = m_subject.more(m_wait);
   if (!shown.ok()) return std::move(shown).error();
@@ -181,7 +183,8 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
     reported_us += sample_us;
     m_samples_us.push_back(sample_us / static_cast<double>(m_blocks.calls_per_sample));
   }
-  m_times.push_back({reported_us, wall_us});
+  m_times.push_back({reported_us, wall_us, static_cast<double>(delay_ns) * 1e-3});
+fprintf(stderr,"DBG block rep %.1f wall %.1f delay %.1f rtt %.1f samples %ld calls %ld\n",reported_us,wall_us,delay_ns*1e-3,m_round_trip_us,(long)m_blocks.samples_per_block,(long)m_blocks.calls_per_sample);
   return {};
 }
 
@@ -237,7 +240,7 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
   if (auto staged = set_stage(); !staged.ok()) return std::move(staged).error();
   if (auto measured = measure_round_trip(); !measured.ok()) return std::move(measured).error();
   Witness witness = Witness::mismatch;
-  const std::int64_t delay_before_ns = m_subject.run_delay_ns();
+  const std::int64_t delay_before_ns = m_subject.all_threads_delay_ns();
   // A second chance: foreign load between two messages must not accuse an honest subject.
   for (int attempt = 0; attempt < 2 && witness == Witness::mismatch; ++attempt) {
     if (auto taken = take_all_blocks(); !taken.ok()) return std::move(taken).error();
@@ -257,8 +260,10 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
   if (!(median(result.samples_us) >= k_resolution_calls * empty_us)) {
     result.flags.emplace_back(k_flag_resolution_limited);
   }
-  const auto waited_us = static_cast<double>(m_subject.run_delay_ns() - delay_before_ns) * 1e-3;
-  if (waited_us > k_foreign_load_frac * result.wall_us * m_context.threads) {
+  const auto waited_us =
+      static_cast<double>(m_subject.all_threads_delay_ns() - delay_before_ns) * 1e-3;
+  if (too_much_waiting(m_times) ||
+      waited_us > k_foreign_load_frac * result.wall_us * m_context.threads) {
     result.flags.emplace_back(k_flag_foreign_load);
   }
   return result;

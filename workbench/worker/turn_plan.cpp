@@ -14,6 +14,7 @@ constexpr std::int64_t k_max_calls_per_sample = 1'000'000;
 constexpr std::int64_t k_cold_refill_every = 10;
 /// Message times above this share of a block make its wall time no witness.
 constexpr double k_round_trip_share = 0.1;
+constexpr double k_waiting_share = 0.1;
 
 double at_least(double value, double floor) {
   return value > floor ? value : floor;
@@ -55,18 +56,27 @@ BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us) {
 }
 
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us) {
-  double wall_us = 0;
+  double running_us = 0;
   std::vector<double> ratios;
   for (const BlockTime& block : blocks) {
-    const double seen_us = block.wall_us - round_trip_us;
-    wall_us += block.wall_us;
+    const double seen_us = block.wall_us - round_trip_us - block.delay_us;
+    running_us += block.wall_us - block.delay_us;
     ratios.push_back(seen_us > 0 ? block.reported_us / seen_us : 1.0);
   }
-  const double messages_us = round_trip_us * static_cast<double>(blocks.size());
+  const double mean_us = running_us / static_cast<double>(std::max<std::size_t>(blocks.size(), 1));
   const bool long_enough =
-      wall_us >= k_witness_block_us && messages_us <= k_round_trip_share * wall_us;
+      mean_us >= k_witness_block_us / 2 && round_trip_us <= k_round_trip_share * mean_us;
   if (!long_enough) return Witness::too_short;
   return median(ratios) >= k_witness_frac ? Witness::agrees : Witness::mismatch;
+}
+
+bool too_much_waiting(std::span<const BlockTime> blocks) {
+  double wall_us = 0, delay_us = 0;
+  for (const BlockTime& block : blocks) {
+    wall_us += block.wall_us;
+    delay_us += block.delay_us;
+  }
+  return delay_us > k_waiting_share * wall_us;
 }
 
 std::vector<double> thinned(const std::vector<double>& samples, std::int64_t max_samples) {

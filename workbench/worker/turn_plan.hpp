@@ -15,7 +15,8 @@ namespace wb::worker {
 
 /// A hot sample lasts at least this long, or is one call.
 inline constexpr double k_sample_us = 200;
-/// The supervisor's clock can judge a block of at least this length.
+/// A block is planned to last this long; the supervisor's clock can judge one of half the length
+/// (what settling reported may have been too slow).
 inline constexpr double k_witness_block_us = 2'000;
 /// What a subject reports must be at least this share of what the supervisor saw.
 inline constexpr double k_witness_frac = 0.9;
@@ -39,6 +40,9 @@ BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us);
 struct BlockTime {
   double reported_us = 0;
   double wall_us = 0;  ///< the supervisor's, from "go" to "done"
+  /// By the kernel's account: how long the subject's main thread and the supervisor were ready but
+  /// had to wait for a CPU meanwhile.
+  double delay_us = 0;
 };
 
 enum class Witness {
@@ -47,9 +51,13 @@ enum class Witness {
   mismatch
 };
 
-/// Compares by the median block, so that one block in which another process held the CPU between
-/// the message and the call accuses nobody. round_trip_us: of an empty message.
+/// Compares by the median block, and leaves out what the kernel says was waiting, so that other
+/// work on the CPUs accuses nobody. (A subject that made itself wait to hide its time would be
+/// caught by too_much_waiting.) round_trip_us: of an empty message.
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us);
+
+/// More than a tenth of the blocks' time was waiting: the turn is marked as under foreign load.
+bool too_much_waiting(std::span<const BlockTime> blocks);
 
 /// At most `max_samples` of them, evenly spread, in order.
 std::vector<double> thinned(const std::vector<double>& samples, std::int64_t max_samples);

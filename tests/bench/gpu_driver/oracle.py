@@ -39,7 +39,7 @@ def pinned(q, k, v, causal, scale):
     qf = q.float().reshape(k.shape[0], -1, q.shape[2])
     rows = qf.shape[1]
     m = torch.full((k.shape[0], rows, 1), -torch.inf, device=q.device)
-    l, o = torch.zeros_like(m), torch.zeros(k.shape[0], rows, v.shape[2], device=q.device)
+    total, o = torch.zeros_like(m), torch.zeros(k.shape[0], rows, v.shape[2], device=q.device)
     for first in range(0, k.shape[1], BLOCK):
         last = min(first + BLOCK, k.shape[1])
         s = qf @ k[:, first:last].float().transpose(1, 2) * scale
@@ -48,10 +48,10 @@ def pinned(q, k, v, causal, scale):
         top = torch.maximum(m, s.amax(-1, keepdim=True))
         shift = torch.where(top == -torch.inf, 0.0, top)
         alpha, p = torch.exp(m - shift), torch.exp(s - shift)
-        l = l * alpha + p.sum(-1, keepdim=True)
+        total = total * alpha + p.sum(-1, keepdim=True)
         o = o * alpha + p.to(dtype).float() @ v[:, first:last].float()
         m = top
-    out = torch.where(l > 0, o / l, 0.0).to(dtype)
+    out = torch.where(total > 0, o / total, 0.0).to(dtype)
     return out.view(q.shape[0], q.shape[1], v.shape[2])
 
 
@@ -70,7 +70,8 @@ def judge(out, lse, q, k, v, causal, scale):
     a, worst, text = RELATIVE[q.dtype], 0.0, ""
     if not bool(torch.isfinite(out.float()).all()):
         return False, float("inf"), "output holds NaN or infinity"
-    cost = 8 * k.shape[1] * k.shape[2] * (2 * k.shape[3]) + 24 * q.shape[1] * q.shape[2] * k.shape[2]
+    keys = k.shape[2]
+    cost = 16 * k.shape[1] * keys * k.shape[3] + 24 * q.shape[1] * q.shape[2] * keys
     for b in batches_to_judge(q.shape[0], cost):
         ref, ref_lse = reference(q[b], k[b], v[b], causal, scale)
         std = pinned(q[b], k[b], v[b], causal, scale).double()

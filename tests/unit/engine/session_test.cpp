@@ -64,6 +64,7 @@ struct Bench {
     if (!args.contains("predicted_speedup")) args["predicted_speedup"] = 1.5;
     auto answer = engine->call("iterate", args, session);
     if (!answer.ok()) FAIL(answer.error().message());
+    UNSCOPED_INFO(answer->dump());
     return *answer;
   }
 
@@ -166,7 +167,9 @@ TEST_CASE("a timed output that is wrong makes the variant invalid", "[engine][se
 
 TEST_CASE("faster than the roofline is refused", "[engine][session]") {
   Bench bench;
-  bench.worker.hello_result.device.f32_flops_per_s = DeviceFact{1e9, "made up for a test"};
+  Device& device = bench.worker.hello_result.device;
+  device.f32_flops_per_s = DeviceFact{1e9, "made up for a test"};
+  device.f16_flops_per_s = device.bf16_flops_per_s = device.f32_flops_per_s;
   bench.worker.subjects["cpu_unfused"] = Bench::with_time(1000);
   // 4 * 32 * 32 * 16 = 65,536 FLOPs need 65 us at 1 GFLOP/s.
   bench.worker.subjects["cpu_tiled"] = Bench::with_time(5);
@@ -180,12 +183,12 @@ TEST_CASE("a compile failure keeps its words and costs one iteration", "[engine]
   Bench bench;
   bench.open();
   const Json answer =
-      bench.iterate({{"parent", "cpu_unfused"}, {"files", {{"kernel.cpp", "#error no"}}}});
+      bench.iterate({{"parent", "cpu_unfused"}, {"files", {{"kernel.cpp", "does not compile"}}}});
   CHECK(answer["invalidity"] == "compile");
   const auto built = bench.events("variant_built").back();
   REQUIRE(built.payload["log_blob"].is_string());
   CHECK(bench.engine->session()->read_blob(built.payload["log_blob"].get<std::string>()).value() ==
-        "cpu_unfused/kernel.cpp: #error");
+        "cpu_unfused/kernel.cpp: does not compile");
   CHECK(bench.iterate()["outcome"] != "invalid");
 }
 

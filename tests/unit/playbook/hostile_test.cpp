@@ -33,7 +33,8 @@ const Hostile k_hostile[] = {
      "while true do c() end",
      "limit: "},
     {"xpcall with a looping handler",
-     "xpcall(function() error('x') end, function() while true do end end)", "limit: "},
+     "xpcall(function() error('x') end, function() while true do end end)",
+     "it ran more than 3000000 instructions"},
     {"close method that loops",
      "local m = { __close = function() while true do end end } "
      "while true do pcall(function() local x <close> = setmetatable({}, m) end) end",
@@ -55,7 +56,8 @@ const Hostile k_hostile[] = {
     {"huge pack", "return string.pack('c2000000000', '')", "limit: it needs more than"},
     {"1 MB gsub", "return (('a'):rep(1 << 20)):gsub('a', 'b')", "at most 64 KiB, not 1024"},
     {"1 MB pattern", "return ('a'):find(('a'):rep(1 << 20))", "at most 64 KiB"},
-    {"deep recursion", "local function f() return 1 + f() end return f()", "stack overflow"},
+    {"deep recursion", "local function f() return 1 + f() end return f()",
+     "limit: it needs more than"},
     {"recursion through pcall", "local function f() pcall(f) error('x') end f()", "test.lua:1: x"},
     {"recursion in tostring",
      "local t t = setmetatable({}, { __tostring = function() return tostring(t) end }) "
@@ -96,11 +98,11 @@ const Hostile k_hostile[] = {
      "error(setmetatable({}, { __tostring = function() error('deeper') end }))",
      "whose message cannot be read"},
     {"error whose text is none",
-     "error(setmetatable({}, { __tostring = function() return 1 end }))",
+     "error(setmetatable({}, { __tostring = function() return {} end }))",
      "whose message cannot be read"},
     {"error whose text loops",
      "error(setmetatable({}, { __tostring = function() while true do end end }))", "limit: "},
-    {"long error", "error(('x'):rep(1 << 20))", "invalid: xxxx"},
+    {"long error", "error(('x'):rep(1 << 20))", "invalid: test.lua:1: xxxx"},
     {"pairs over table keys", "for _ in pairs({ [{}] = 1 }) do end", "has no fixed order"},
     {"sort of mixed values", "table.sort({ 1, 'a' })", "attempt to compare"},
 };

@@ -141,6 +141,17 @@ TEST_CASE("without rates there is no $0", "[report][cost]") {
   }
 }
 
+TEST_CASE("a debit of nothing needs no rate", "[report][cost]") {
+  LogBuilder log;
+  open_session(log);
+  open_iteration(log, 0, k_start, "", 0);
+  debit(log, 0, "compile_cpu", 0.0, std::nullopt);  // from the cache
+  debit(log, 0, "device", 180.0, 0.01);
+  const std::string page = render_session(log.view());
+  CHECK(page.find("**Spend:** $0.0100 (device 180.0 s)") != std::string::npos);
+  CHECK(page.find("- [x] every cost item has a rate") != std::string::npos);
+}
+
 TEST_CASE("a part without a rate is named beside the sum", "[report][cost]") {
   LogBuilder log;
   open_session(log);

@@ -46,6 +46,8 @@ TEST_CASE("times, shares and durations are printed without exponents", "[report]
   CHECK(duration(-1) == "unknown");
   CHECK(with_prefix(1.568e11) == "156.8 G");
   CHECK(with_prefix(12) == "12.00 ");
+  CHECK(bytes(33554432) == "32 MiB");
+  CHECK(bytes(27145465856.0) == "25.3 GiB");
 }
 
 TEST_CASE("events are cited singly or as a range", "[report][format]") {

@@ -88,6 +88,19 @@ TEST_CASE("the second witness believes honest figures", "[worker][witness]") {
   CHECK(judge_block_times(disturbed, 20) == Witness::agrees);
 }
 
+TEST_CASE("waiting for a busy CPU accuses nobody, but marks the turn", "[worker][witness]") {
+  std::vector<BlockTime> loaded(5, BlockTime{2'000, 5'300, 3'150});
+  CHECK(judge_block_times(loaded, 20) == Witness::agrees);
+  CHECK(too_much_waiting(loaded));
+  // Who makes itself wait to hide its time is not believed either.
+  std::vector<BlockTime> hidden(5, BlockTime{1'000, 2'100, 1'000});
+  CHECK(too_much_waiting(hidden));
+  std::vector<BlockTime> lying(5, BlockTime{1'000, 2'100, 150});
+  CHECK(judge_block_times(lying, 20) == Witness::mismatch);
+  CHECK_FALSE(too_much_waiting(lying));
+  CHECK_FALSE(too_much_waiting({}));
+}
+
 TEST_CASE("the second witness catches a clock that lies", "[worker][witness]") {
   CHECK(judge_block_times(blocks_of({{1'000, 2'030}, {1'000, 2'040}, {990, 2'020}}), 20) ==
         Witness::mismatch);
@@ -97,7 +110,7 @@ TEST_CASE("the second witness catches a clock that lies", "[worker][witness]") {
 }
 
 TEST_CASE("blocks that are too short are no witness", "[worker][witness]") {
-  CHECK(judge_block_times(blocks_of({{10, 1'000}}), 20) == Witness::too_short);
+  CHECK(judge_block_times(blocks_of({{10, 900}}), 20) == Witness::too_short);
   CHECK(judge_block_times({}, 20) == Witness::too_short);
   // A hundred cold calls of 60 us, a third of which are messages.
   std::vector<BlockTime> cold(100, BlockTime{40, 60});
