@@ -75,9 +75,9 @@ typedef struct wb_sdpa_args {
   const void* mask; /* NULL without a mask */
   void* out;
   float* lse; /* [batch, heads_q, seq_q] contiguous, natural log; NULL when not wanted */
-  void*
-      workspace;   /* wb_sdpa_workspace_bytes(plan) bytes, zeroed when allocated, kept between the
-                      calls of one plan, never shared by two streams, zeroed again after a failure */
+  /* wb_sdpa_workspace_bytes(plan) bytes, zeroed when allocated, kept between the calls of one
+     plan, never shared by two streams, zeroed again after a failure */
+  void* workspace;
   void* stream;    /* cudaStream_t / CUstream; NULL on the CPU */
   int32_t threads; /* CPU: how many threads the call may use, >= 1 */
 } wb_sdpa_args;

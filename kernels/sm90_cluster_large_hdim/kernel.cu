@@ -12,33 +12,33 @@
 // Parent: none. Predicted: 4 to 8 us for the suite large_hdim (4 to 20 times the rivals, which give
 // one head one or two SMs). Measured: docs/kernels.md.
 
-#include "../common/cluster.cuh"
-#include "../common/cp_async.cuh"
-#include "../common/griddepcontrol.cuh"
-#include "../common/mbarrier.cuh"
-#include "../common/mma.cuh"
-#include "../common/plan.cuh"
+#include "cluster.cuh"
+#include "cp_async.cuh"
+#include "griddepcontrol.cuh"
+#include "mbarrier.cuh"
+#include "mma.cuh"
+#include "plan.cuh"
 
 #include <algorithm>
 #include <cmath>
 #include <new>
 
-#ifndef WB_RANKS  // blocks of a cluster, 8 or 16; each has 1/WB_RANKS of the columns
-#define WB_RANKS 16
+#ifndef CLUSTER_RANKS  // blocks of a cluster, 8 or 16; each has 1/CLUSTER_RANKS of the columns
+#define CLUSTER_RANKS 16
 #endif
-#ifndef WB_ROWS  // query rows of a cluster, 16 or 32; 0 chooses by the grid
-#define WB_ROWS 0
+#ifndef BLOCK_ROWS  // query rows of a cluster, 16 or 32; 0 chooses by the grid
+#define BLOCK_ROWS 0
 #endif
 
-#ifndef WB_PDL  // 1: start while the previous kernel drains
-#define WB_PDL 1
+#ifndef EARLY_START  // 1: start while the previous kernel drains
+#define EARLY_START 1
 #endif
 
 namespace {
 
 using namespace wb::gpu;
 
-constexpr int k_ranks = WB_RANKS;
+constexpr int k_ranks = CLUSTER_RANKS;
 constexpr int k_threads = 256;
 
 struct Params {
@@ -271,7 +271,7 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
     fence_mbarrier_init();
   }
   if (threadIdx.x < 2 * S::BM) smem[S::k_recv_stat + threadIdx.x] = 0.0f;
-#if WB_PDL
+#if EARLY_START
   griddepcontrol_launch_dependents();
   griddepcontrol_wait();
 #endif
@@ -432,7 +432,7 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   plan->problem = p;
   // Fewer rows a cluster read K and V more often: only while all clusters run at once.
   const bool fine =
-      WB_ROWS > 0 ? WB_ROWS == 16 : heads * ((p.seq_q + 15) / 16) * k_ranks <= sm_count;
+      BLOCK_ROWS > 0 ? BLOCK_ROWS == 16 : heads * ((p.seq_q + 15) / 16) * k_ranks <= sm_count;
   plan->entry = fine ? entry_for<16>(dim, p.seq_kv) : entry_for<32>(dim, p.seq_kv);
   plan->grid =
       dim3(k_ranks, unsigned((p.seq_q + plan->entry.rows - 1) / plan->entry.rows), unsigned(heads));
@@ -486,7 +486,7 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   config.stream = static_cast<cudaStream_t>(args->stream);
   config.attrs = attributes;
   config.numAttrs = 1;
-  allow_early_start(config, attributes, WB_PDL != 0);
+  allow_early_start(config, attributes, EARLY_START != 0);
   const cudaError_t error = cudaLaunchKernelEx(&config, plan->entry.kernel, params);
   return error == cudaSuccess ? WB_OK : fail_cuda("launching large_hdim", error);
 }

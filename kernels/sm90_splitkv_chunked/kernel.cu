@@ -15,29 +15,29 @@
 // Parent: none. Predicted: one launch saves 1.5 to 3 us on small caches (1.5x), full-bandwidth
 // reading 1.05 to 1.1x on large ones, row packing 3x for Sq 2..16. Measured: docs/kernels.md.
 
-#include "../common/cluster_merge.cuh"
-#include "../common/griddepcontrol.cuh"
-#include "../common/mbarrier.cuh"
-#include "../common/packed_rows.cuh"
-#include "../common/plan.cuh"
-#include "../common/split_choice.cuh"
-#include "../common/tma.cuh"
+#include "cluster_merge.cuh"
+#include "griddepcontrol.cuh"
+#include "mbarrier.cuh"
+#include "packed_rows.cuh"
+#include "plan.cuh"
+#include "split_choice.cuh"
+#include "tma.cuh"
 
 #include <algorithm>
 #include <cmath>
 #include <new>
 
-#ifndef WB_RANKS  // blocks of a cluster; with WB_CLUSTERS 0 chosen by the waves they make
-#define WB_RANKS 0
+#ifndef CLUSTER_RANKS  // blocks of a cluster; with MERGED_CLUSTERS 0 chosen by the waves they make
+#define CLUSTER_RANKS 0
 #endif
-#ifndef WB_CLUSTERS  // clusters of a head, merged through the workspace
-#define WB_CLUSTERS 0
+#ifndef MERGED_CLUSTERS  // clusters of a head, merged through the workspace
+#define MERGED_CLUSTERS 0
 #endif
-#ifndef WB_PDL  // 1: start while the previous kernel drains
-#define WB_PDL 0
+#ifndef EARLY_START  // 1: start while the previous kernel drains
+#define EARLY_START 0
 #endif
-#ifndef WB_STAGE_KIB  // shared memory for the K and V ring of a block, in KiB; 0 chooses
-#define WB_STAGE_KIB 0
+#ifndef STAGE_KIB  // shared memory for the K and V ring of a block, in KiB; 0 chooses
+#define STAGE_KIB 0
 #endif
 
 namespace {
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
   __syncthreads();
   barrier_cluster_arrive();  // peers may push into this block from here on
 
-#if WB_PDL
+#if EARLY_START
   griddepcontrol_launch_dependents();
   griddepcontrol_wait();
 #endif
@@ -317,7 +317,7 @@ int prepare(wb_sdpa_plan& plan) {
   const int tiles = int((p.seq_kv + entry.keys - 1) / entry.keys);
   const int fixed = entry.tail_bytes + 1024;
   int room = std::min(smem_block, smem_sm / entry.blocks_per_sm - 1024) - fixed;
-  if (WB_STAGE_KIB > 0) room = std::min(room, WB_STAGE_KIB * 1024);
+  if (STAGE_KIB > 0) room = std::min(room, STAGE_KIB * 1024);
   int stages = std::min({room / entry.stage_bytes, 10, tiles});
   if (stages < 1) stages = 1;
   plan.smem_bytes = size_t(std::max(stages * entry.stage_bytes, entry.partial_bytes)) + fixed;
@@ -329,7 +329,7 @@ int prepare(wb_sdpa_plan& plan) {
 
   const int64_t row_blocks = (rows + entry.rows - 1) / entry.rows;
   const int64_t heads = p.batch * p.heads_kv, units = heads * row_blocks;
-  const SplitChoice choice = choose_splits(units, tiles, sm_count, WB_RANKS, WB_CLUSTERS);
+  const SplitChoice choice = choose_splits(units, tiles, sm_count, CLUSTER_RANKS, MERGED_CLUSTERS);
   plan.ranks = choice.ranks;
   plan.grid = dim3(choice.ranks * choice.clusters, unsigned(row_blocks), unsigned(heads));
 
@@ -408,7 +408,7 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   cudaLaunchConfig_t config =
       cluster_config(attributes[0], plan->grid, plan->entry.threads, plan->smem_bytes, plan->ranks);
   config.stream = static_cast<cudaStream_t>(args->stream);
-  allow_early_start(config, attributes, WB_PDL != 0);
+  allow_early_start(config, attributes, EARLY_START != 0);
   const cudaError_t error =
       cudaLaunchKernelEx(&config, plan->entry.kernel, plan->map_k, plan->map_v, params);
   return error == cudaSuccess ? WB_OK : fail_cuda("launching splitkv_chunked", error);

@@ -14,36 +14,36 @@
 // fetch, two barrier handshakes). v2, this file, predicted: 1 us less on small caches, 4.4 TB/s or
 // more on large ones. Measured: docs/kernels.md.
 
-#include "../common/cluster_merge.cuh"
-#include "../common/cp_async.cuh"
-#include "../common/griddepcontrol.cuh"
-#include "../common/mbarrier.cuh"
-#include "../common/packed_rows.cuh"
-#include "../common/plan.cuh"
-#include "../common/split_choice.cuh"
+#include "cluster_merge.cuh"
+#include "cp_async.cuh"
+#include "griddepcontrol.cuh"
+#include "mbarrier.cuh"
+#include "packed_rows.cuh"
+#include "plan.cuh"
+#include "split_choice.cuh"
 
 #include <algorithm>
 #include <cmath>
 #include <new>
 
-#ifndef WB_RANKS  // blocks of a cluster; with WB_CLUSTERS 0 chosen by the waves they make
-#define WB_RANKS 0
+#ifndef CLUSTER_RANKS  // blocks of a cluster; with MERGED_CLUSTERS 0 chosen by the waves they make
+#define CLUSTER_RANKS 0
 #endif
-#ifndef WB_CLUSTERS  // clusters of a head, merged through the workspace
-#define WB_CLUSTERS 0
+#ifndef MERGED_CLUSTERS  // clusters of a head, merged through the workspace
+#define MERGED_CLUSTERS 0
 #endif
-#ifndef WB_WARPS  // warps of a block
-#define WB_WARPS 8
+#ifndef BLOCK_WARPS  // warps of a block
+#define BLOCK_WARPS 8
 #endif
-#ifndef WB_STAGES  // steps of 16 keys that a warp has under way at 128 columns; others in
-                   // proportion
-#define WB_STAGES 2
+#ifndef RING_STAGES  // steps of 16 keys that a warp has under way at 128 columns; others in
+                     // proportion
+#define RING_STAGES 2
 #endif
-#ifndef WB_EVICT_FIRST  // 1: K and V are the first to leave the L2
-#define WB_EVICT_FIRST 0
+#ifndef EVICT_FIRST  // 1: K and V are the first to leave the L2
+#define EVICT_FIRST 0
 #endif
-#ifndef WB_PDL  // start while the previous kernel drains: 0 never, 1 where it pays, 2 always
-#define WB_PDL 1
+#ifndef EARLY_START  // start while the previous kernel drains: 0 never, 1 where it pays, 2 always
+#define EARLY_START 1
 #endif
 
 namespace {
@@ -64,7 +64,7 @@ template <typename T_, int DP_, int NT_, int Stages, int BPS_>
 struct Shape {
   using T = T_;
   static constexpr int DP = DP_, NT = NT_, MK = 1, BPS = BPS_;
-  static constexpr int WK = WB_WARPS;
+  static constexpr int WK = BLOCK_WARPS;
   static constexpr int STAGES = Stages * 128 / DP > 0 ? Stages * 128 / DP : 1;
   static constexpr int k_rows = 8 * NT;
   static constexpr int k_threads = 32 * WK;
@@ -86,7 +86,7 @@ struct Shape {
 template <class S>
 __device__ __forceinline__ void load_keys(uint32_t smem, const typename S::T* src, int64_t stride,
                                           int first, int seq_kv, int dim, int lane) {
-#if WB_EVICT_FIRST
+#if EVICT_FIRST
   const uint64_t policy = createpolicy_evict_first();
 #endif
   constexpr int units = S::DP / 8;
@@ -100,7 +100,7 @@ __device__ __forceinline__ void load_keys(uint32_t smem, const typename S::T* sr
       const int line = i + row, u = unit + 32 * c;
       const bool valid = first + line < seq_kv && u * 8 < dim;
       const typename S::T* from = src + (valid ? (first + line) * stride + u * 8 : 0);
-#if WB_EVICT_FIRST
+#if EVICT_FIRST
       cp_async_cg_zfill_hint(smem + line * S::k_line + ((u ^ (line & 7)) << 4), from, valid,
                              policy);
 #else
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
   }
   __syncthreads();
   barrier_cluster_arrive();  // peers may push into this block from here on
-#if WB_PDL
+#if EARLY_START
   griddepcontrol_launch_dependents();
   griddepcontrol_wait();
 #endif
@@ -227,11 +227,11 @@ Entry entry_of() {
 // Many heads come in waves: two light blocks an SM overlap one's end with the other's start.
 template <typename T, int DP>
 Entry entry_for_rows(int64_t rows, bool many) {
-  if (rows > 8) return entry_of<Shape<T, DP, 2, WB_STAGES, 1>>();
+  if (rows > 8) return entry_of<Shape<T, DP, 2, RING_STAGES, 1>>();
   if constexpr (DP <= 128) {
     if (many) return entry_of<Shape<T, DP, 1, 1, 2>>();
   }
-  return entry_of<Shape<T, DP, 1, WB_STAGES, 1>>();
+  return entry_of<Shape<T, DP, 1, RING_STAGES, 1>>();
 }
 
 template <typename T>
@@ -303,15 +303,16 @@ int prepare(wb_sdpa_plan& plan) {
 
   const int64_t row_blocks = (rows + entry.rows - 1) / entry.rows;
   const int64_t heads = p.batch * p.heads_kv, units = heads * row_blocks;
-  const int64_t steps = (p.seq_kv + 16 * WB_WARPS - 1) / (16 * WB_WARPS);
-  const SplitChoice choice = choose_splits(units, steps, sm_count / 2, WB_RANKS, WB_CLUSTERS);
+  const int64_t steps = (p.seq_kv + 16 * BLOCK_WARPS - 1) / (16 * BLOCK_WARPS);
+  const SplitChoice choice =
+      choose_splits(units, steps, sm_count / 2, CLUSTER_RANKS, MERGED_CLUSTERS);
   plan.ranks = choice.ranks;
   plan.grid = dim3(choice.ranks * choice.clusters, unsigned(row_blocks), unsigned(heads));
   const int64_t kv_bytes = heads * p.seq_kv * (p.dim + p.dim_v) * 2;
   // A cluster that starts early takes the SMs that happen to be free, and sits badly for a long
   // call.
-  plan.early_start =
-      WB_PDL == 2 || (WB_PDL == 1 && (choice.ranks <= 2 || kv_bytes < (int64_t(32) << 20)));
+  plan.early_start = EARLY_START == 2 ||
+                     (EARLY_START == 1 && (choice.ranks <= 2 || kv_bytes < (int64_t(32) << 20)));
   plan.workspace = merge_workspace(choice, units, entry.rows, entry.row_quads);
 
   Params& k = plan.params;
@@ -370,7 +371,7 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
     set_workspace(params.merge, plan->workspace, args->workspace);
   }
   cudaLaunchAttribute attributes[2];
-  cudaLaunchConfig_t config = cluster_config(attributes[0], plan->grid, 32 * WB_WARPS,
+  cudaLaunchConfig_t config = cluster_config(attributes[0], plan->grid, 32 * BLOCK_WARPS,
                                              size_t(plan->entry.smem_bytes), plan->ranks);
   config.stream = static_cast<cudaStream_t>(args->stream);
   allow_early_start(config, attributes, plan->early_start);

@@ -31,10 +31,10 @@ def children_of(pid):
 
 def wait_for_log(process, session):
     """A session exists from its first event on; before that there is nothing to resume."""
+    log = session / "events.jsonl"
     while process.poll() is None:
-        if (session / "events.jsonl").exists() and (session / "session.json").exists():
-            if "session_opened" in (session / "events.jsonl").read_text():
-                return
+        if log.exists() and "session_opened" in log.read_text():
+            return
         time.sleep(0.01)
 
 

@@ -1,4 +1,4 @@
-"""One whole session through the real commands: open, iterate, report, show, close, and its commits."""
+"""One whole session through the real commands: open, iterate, report, show, close, commits."""
 
 import hashlib
 import json

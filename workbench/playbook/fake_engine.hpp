@@ -13,7 +13,7 @@ namespace wb {
 
 /// What befalls the playbook in one dry run.
 enum class Course {
-  mixed,    ///< some iterations win, some do not
+  mixed,    ///< some iterations win, some do not, every third has no figure
   failing,  ///< every iteration is invalid: its figures are null
   stopped   ///< the budget is spent before the first iteration
 };

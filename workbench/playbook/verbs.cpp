@@ -38,8 +38,9 @@ std::string summary_of(Engine& engine, const fs::path& session) {
   const auto status = engine.call("status", Json::object(), session);
   if (!status) return "";
   const Json best = status->value("best_speedup", Json());
-  return fmt::format("{} iterations closed; incumbent {}; {}",
-                     status->value("iterations", std::int64_t{0}), status->value("incumbent", ""),
+  const auto closed = status->value("iterations", std::int64_t{0});  // the baseline is one
+  return fmt::format("{} iterations after the baseline; incumbent {}; {}",
+                     std::max<std::int64_t>(closed - 1, 0), status->value("incumbent", ""),
                      best.is_number()
                          ? fmt::format("{:.3f}x over the start, confirmed", best.get<double>())
                          : std::string("no confirmed gain"));

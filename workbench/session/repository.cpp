@@ -12,7 +12,8 @@
 namespace wb {
 namespace {
 
-constexpr std::array k_retry_waits_ms{10, 50, 200};
+// Together longer than the age at which an empty lock counts as forgotten.
+constexpr std::array k_retry_waits_ms{10, 50, 200, 400, 500};
 
 }  // namespace
 
@@ -106,14 +107,14 @@ Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
       return committed;
     }
     const bool retry = code == GIT_ELOCKED || code == GIT_EMODIFIED || code == GIT_EEXISTS;
-    if (!retry || attempt >= k_retry_waits_ms.size()) {
-      return state.error("move the branch main of", code);
-    }
-    if (code == GIT_ELOCKED && state.remove_stale_lock(made)) {
+    const Error refused = state.error("move the branch main of", code);
+    if (!retry) return refused;
+    if (code == GIT_ELOCKED && !committed.removed_stale_lock && state.remove_stale_lock(made)) {
       committed.removed_stale_lock = true;
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(k_retry_waits_ms[attempt]));
+      continue;
     }
+    if (attempt >= k_retry_waits_ms.size()) return refused;
+    std::this_thread::sleep_for(std::chrono::milliseconds(k_retry_waits_ms[attempt]));
   }
 }
 

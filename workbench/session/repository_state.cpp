@@ -16,6 +16,7 @@ namespace wb {
 namespace {
 
 constexpr auto k_stale_lock_age = std::chrono::seconds(60);
+constexpr auto k_empty_lock_age = std::chrono::seconds(1);
 
 ErrorCode code_of(int code, const std::string& message) {
   if (code == GIT_ELOCKED) return ErrorCode::locked;
@@ -188,11 +189,14 @@ bool Repository::State::remove_stale_lock(const git_oid& target) const {
   char content[GIT_OID_HEXSZ] = {};
   const ssize_t got = ::read(fd.get(), content, sizeof content);
   // Whoever was about to write this very commit, which is made from this session's log, was an
-  // earlier holder of the session's lock; it is gone, because we hold that lock now.
+  // earlier holder of the session's lock; it is gone, because we hold that lock now. One that was
+  // killed even earlier left the file empty, which a git command leaves it for no time at all.
   const bool ours = got == GIT_OID_HEXSZ && std::string(content, sizeof content) == git_hex(target);
   const auto age = std::chrono::system_clock::now() -
-                   std::chrono::system_clock::from_time_t(facts.st_mtim.tv_sec);
-  if (!ours && !(age > k_stale_lock_age)) return false;
+                   std::chrono::system_clock::from_time_t(facts.st_mtim.tv_sec) -
+                   std::chrono::nanoseconds(facts.st_mtim.tv_nsec);
+  const bool forgotten = got == 0 && age > k_empty_lock_age;
+  if (!ours && !forgotten && !(age > k_stale_lock_age)) return false;
   return ::unlink(path.c_str()) == 0;
 }
 

@@ -158,11 +158,15 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
 
   const Json go = {
       {"op", "go"}, {"samples", m_blocks.samples_per_block}, {"calls", m_blocks.calls_per_sample}};
-  const std::int64_t delay_before_ns = m_subject.main_thread_delay_ns() + own_delay_ns();
+  const std::int64_t delay_before_ns = m_subject.main_thread_delay_ns();
+  auto started = m_subject.ask(go, {}, m_wait);
+  if (!started.ok()) return std::move(started).error();
+  const std::int64_t own_before_ns = own_delay_ns();
   const Deadline begin = std::chrono::steady_clock::now();
-  auto done = m_subject.ask(go, {}, m_wait);
-  const double wall_us = us_between(begin, std::chrono::steady_clock::now());
-  const std::int64_t delay_ns = m_subject.main_thread_delay_ns() + own_delay_ns() - delay_before_ns;
+  auto done = m_subject.more(m_wait);
+  const double elapsed_us = us_between(begin, std::chrono::steady_clock::now());
+  const std::int64_t own_ns = own_delay_ns() - own_before_ns;
+  const std::int64_t delay_ns = m_subject.main_thread_delay_ns() - delay_before_ns;
   if (!done.ok()) return std::move(done).error();
   auto shown = m_subject.more(m_wait);
   if (!shown.ok()) return std::move(shown).error();
@@ -172,7 +176,12 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
       static_cast<std::int64_t>(list->size()) != m_blocks.samples_per_block) {
     return m_subject.fail(Invalidity::runtime, "the subject answered \"go\" with garbage");
   }
-  double reported_us = 0;
+  BlockTime time;
+  time.wall_us = elapsed_us;
+  time.own_delay_us = static_cast<double>(own_ns) * 1e-3;
+  time.delay_us = static_cast<double>(delay_ns) * 1e-3;
+  time.reported_us =
+      done->value("block_ns", Json()).is_number() ? done->at("block_ns").get<double>() * 1e-3 : 0.0;
   for (const Json& item : *list) {
     const double sample_us = item.is_number() ? item.get<double>() * 1e-3 : 0.0;
     if (!(sample_us > 0)) {
@@ -180,11 +189,10 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
                             "the subject reported a time that is not positive: its clock or its "
                             "loop was tampered with");
     }
-    reported_us += sample_us;
+    time.samples_us += sample_us;
     m_samples_us.push_back(sample_us / static_cast<double>(m_blocks.calls_per_sample));
   }
-  m_times.push_back({reported_us, wall_us, static_cast<double>(delay_ns) * 1e-3});
-fprintf(stderr,"DBG block rep %.1f wall %.1f delay %.1f rtt %.1f samples %ld calls %ld\n",reported_us,wall_us,delay_ns*1e-3,m_round_trip_us,(long)m_blocks.samples_per_block,(long)m_blocks.calls_per_sample);
+  m_times.push_back(time);
   return {};
 }
 
@@ -228,8 +236,8 @@ protocol::TurnResult TurnConductor::summary() const {
   result.samples_us = thinned(m_samples_us, m_args.plan.max_samples);
   result.calls_per_sample = m_blocks.calls_per_sample;
   for (const BlockTime& time : m_times) {
-    result.reported_us += time.reported_us;
-    result.wall_us += std::max(time.wall_us - m_round_trip_us, 0.0);
+    result.reported_us += time.samples_us;
+    result.wall_us += time.wall_us;
   }
   result.flags = m_flags;
   result.spot = m_spot;

@@ -56,14 +56,14 @@ BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us) {
 }
 
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us) {
-  double running_us = 0;
+  double wall_us = 0;
   std::vector<double> ratios;
   for (const BlockTime& block : blocks) {
-    const double seen_us = block.wall_us - round_trip_us - block.delay_us;
-    running_us += block.wall_us - block.delay_us;
+    const double seen_us = block.wall_us - block.own_delay_us - round_trip_us;
+    wall_us += block.wall_us;
     ratios.push_back(seen_us > 0 ? block.reported_us / seen_us : 1.0);
   }
-  const double mean_us = running_us / static_cast<double>(std::max<std::size_t>(blocks.size(), 1));
+  const double mean_us = wall_us / static_cast<double>(std::max<std::size_t>(blocks.size(), 1));
   const bool long_enough =
       mean_us >= k_witness_block_us / 2 && round_trip_us <= k_round_trip_share * mean_us;
   if (!long_enough) return Witness::too_short;
@@ -71,12 +71,15 @@ Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_u
 }
 
 bool too_much_waiting(std::span<const BlockTime> blocks) {
-  double wall_us = 0, delay_us = 0;
+  BlockTime sum;
   for (const BlockTime& block : blocks) {
-    wall_us += block.wall_us;
-    delay_us += block.delay_us;
+    sum.samples_us += block.samples_us;
+    sum.reported_us += block.reported_us;
+    sum.wall_us += block.wall_us;
+    sum.delay_us += block.delay_us + block.own_delay_us;
   }
-  return delay_us > k_waiting_share * wall_us;
+  return sum.delay_us > k_waiting_share * sum.wall_us ||
+         sum.samples_us < (1 - k_waiting_share) * sum.reported_us;
 }
 
 std::vector<double> thinned(const std::vector<double>& samples, std::int64_t max_samples) {

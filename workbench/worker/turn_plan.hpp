@@ -38,11 +38,12 @@ struct BlockPlan {
 BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us);
 
 struct BlockTime {
-  double reported_us = 0;
-  double wall_us = 0;  ///< the supervisor's, from "go" to "done"
-  /// By the kernel's account: how long the subject's main thread and the supervisor were ready but
-  /// had to wait for a CPU meanwhile.
-  double delay_us = 0;
+  double samples_us = 0;   ///< sum of the samples
+  double reported_us = 0;  ///< the subject's clock, from just before it says "started" to the end
+  double wall_us = 0;      ///< the supervisor's, from "started" to "done"
+  /// By the kernel's account: how long the subject's main thread, and the supervisor, were ready
+  /// but had no CPU.
+  double delay_us = 0, own_delay_us = 0;
 };
 
 enum class Witness {
@@ -51,12 +52,13 @@ enum class Witness {
   mismatch
 };
 
-/// Compares by the median block, and leaves out what the kernel says was waiting, so that other
-/// work on the CPUs accuses nobody. (A subject that made itself wait to hide its time would be
-/// caught by too_much_waiting.) round_trip_us: of an empty message.
+/// Compares by the median block. Both clocks run while the subject waits for a CPU within a block,
+/// and neither while it wakes up for one, so other work on the CPUs accuses nobody. round_trip_us:
+/// of an empty message, the allowance for what a message itself takes.
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us);
 
-/// More than a tenth of the blocks' time was waiting: the turn is marked as under foreign load.
+/// More than a tenth of the blocks' time was waiting for a CPU, or lies between the start message
+/// and the samples: other work disturbs the turn, or the subject hides time there.
 bool too_much_waiting(std::span<const BlockTime> blocks);
 
 /// At most `max_samples` of them, evenly spread, in order.

@@ -18,21 +18,30 @@ class Problem(c.Structure):
     _fields_ = (
         [("struct_size", c.c_size_t)]
         + [(n, c.c_int32) for n in ("abi_version", "dtype", "causal", "mask")]
-        + [(n, c.c_int64) for n in
-           ("batch", "heads_q", "heads_kv", "seq_q", "seq_kv", "dim", "dim_v")]
+        + [
+            (n, c.c_int64)
+            for n in ("batch", "heads_q", "heads_kv", "seq_q", "seq_kv", "dim", "dim_v")
+        ]
         + [(n, Strides) for n in ("q", "k", "v", "out", "mask_strides")]
-        + [("scale", c.c_double), ("want_lse", c.c_int32), ("device", c.c_int32),
-           ("window_left", c.c_int64), ("window_right", c.c_int64), ("softcap", c.c_double),
-           ("cu_seqlens_q", c.c_void_p), ("cu_seqlens_kv", c.c_void_p),
-           ("page_table", c.c_void_p), ("page_size", c.c_int64)]
+        + [
+            ("scale", c.c_double),
+            ("want_lse", c.c_int32),
+            ("device", c.c_int32),
+            ("window_left", c.c_int64),
+            ("window_right", c.c_int64),
+            ("softcap", c.c_double),
+            ("cu_seqlens_q", c.c_void_p),
+            ("cu_seqlens_kv", c.c_void_p),
+            ("page_table", c.c_void_p),
+            ("page_size", c.c_int64),
+        ]
     )
 
 
 class Args(c.Structure):
     _fields_ = (
         [("struct_size", c.c_size_t)]
-        + [(n, c.c_void_p) for n in
-           ("q", "k", "v", "mask", "out", "lse", "workspace", "stream")]
+        + [(n, c.c_void_p) for n in ("q", "k", "v", "mask", "out", "lse", "workspace", "stream")]
         + [("threads", c.c_int32)]
     )
 
@@ -63,11 +72,27 @@ class Plan:
     """One problem on one set of tensors; call it to enqueue on torch's current stream."""
 
     def __init__(self, variant, q, k, v, out, lse, causal, scale):
-        p = Problem(struct_size=c.sizeof(Problem), abi_version=1, dtype=DTYPES[q.dtype],
-                    causal=CAUSAL[causal], mask=0, batch=q.shape[0], heads_q=q.shape[1],
-                    heads_kv=k.shape[1], seq_q=q.shape[2], seq_kv=k.shape[2], dim=q.shape[3],
-                    dim_v=v.shape[3], q=strides_of(q), k=strides_of(k), v=strides_of(v),
-                    out=strides_of(out), scale=scale, want_lse=int(lse is not None), device=0)
+        p = Problem(
+            struct_size=c.sizeof(Problem),
+            abi_version=1,
+            dtype=DTYPES[q.dtype],
+            causal=CAUSAL[causal],
+            mask=0,
+            batch=q.shape[0],
+            heads_q=q.shape[1],
+            heads_kv=k.shape[1],
+            seq_q=q.shape[2],
+            seq_kv=k.shape[2],
+            dim=q.shape[3],
+            dim_v=v.shape[3],
+            q=strides_of(q),
+            k=strides_of(k),
+            v=strides_of(v),
+            out=strides_of(out),
+            scale=scale,
+            want_lse=int(lse is not None),
+            device=0,
+        )
         self.variant, self.handle = variant, c.c_void_p()
         status = variant.lib.wb_sdpa_plan_create(c.byref(p), c.byref(self.handle))
         if status == UNSUPPORTED:
@@ -77,10 +102,17 @@ class Plan:
         size = variant.lib.wb_sdpa_workspace_bytes(self.handle)
         self.workspace = torch.zeros(size, dtype=torch.uint8, device="cuda") if size else None
         self.keep = (q, k, v, out, lse)
-        self.args = Args(struct_size=c.sizeof(Args), q=q.data_ptr(), k=k.data_ptr(),
-                         v=v.data_ptr(), mask=None, out=out.data_ptr(),
-                         lse=lse.data_ptr() if lse is not None else None,
-                         workspace=self.workspace.data_ptr() if size else None, threads=1)
+        self.args = Args(
+            struct_size=c.sizeof(Args),
+            q=q.data_ptr(),
+            k=k.data_ptr(),
+            v=v.data_ptr(),
+            mask=None,
+            out=out.data_ptr(),
+            lse=lse.data_ptr() if lse is not None else None,
+            workspace=self.workspace.data_ptr() if size else None,
+            threads=1,
+        )
 
     def __call__(self):
         self.args.stream = torch.cuda.current_stream().cuda_stream

@@ -32,15 +32,20 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import causal_lower_right
 
 TORCH_DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-RIVALS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
-          "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
+RIVALS = {
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "math": SDPBackend.MATH,
+}
 GUARD = 4096  # elements before and after an output that nothing may touch
 
 
 def make(shape, layout, dtype, generator, magnitude=1.0):
     b, h, s, d = shape
-    x = torch.randn((b, s, h, d) if layout == "BSHD" else shape, device="cuda", dtype=dtype,
-                    generator=generator)
+    x = torch.randn(
+        (b, s, h, d) if layout == "BSHD" else shape, device="cuda", dtype=dtype, generator=generator
+    )
     if magnitude != 1.0:
         x *= magnitude
     return x.transpose(1, 2) if layout == "BSHD" else x
@@ -63,16 +68,20 @@ class Output:
         b, h, s, _ = q.shape
         words = torch.int32 if q.dtype == torch.float32 else torch.int16
         limit = torch.iinfo(words)
-        self.raw = torch.randint(limit.min, limit.max, (2 * GUARD + b * h * s * dv,), device="cuda",
-                                 dtype=words)
+        self.raw = torch.randint(
+            limit.min, limit.max, (2 * GUARD + b * h * s * dv,), device="cuda", dtype=words
+        )
         self.before = self.raw.clone()
         body = self.raw[GUARD:-GUARD].view(q.dtype)
-        self.out = (body.view(b, s, h, dv).transpose(1, 2) if layout == "BSHD"
-                    else body.view(b, h, s, dv))
+        self.out = (
+            body.view(b, s, h, dv).transpose(1, 2) if layout == "BSHD" else body.view(b, h, s, dv)
+        )
 
     def guards_intact(self):
-        return bool((self.raw[:GUARD] == self.before[:GUARD]).all()
-                    and (self.raw[-GUARD:] == self.before[-GUARD:]).all())
+        return bool(
+            (self.raw[:GUARD] == self.before[:GUARD]).all()
+            and (self.raw[-GUARD:] == self.before[-GUARD:]).all()
+        )
 
 
 def scale_of(p):
@@ -127,8 +136,10 @@ def rival_call(p, backend, q, k, v):
 
     def call():
         with sdpa_kernel(RIVALS[backend]):
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal,
-                                                  scale=scale_of(p), enable_gqa=gqa)
+            return F.scaled_dot_product_attention(
+                q, k, v, attn_mask=mask, is_causal=causal, scale=scale_of(p), enable_gqa=gqa
+            )
+
     return call
 
 
@@ -166,8 +177,9 @@ def time_placement(p, variants, seed, rounds):
     for variant in variants:
         try:
             place = Output(q, v.shape[3], layout)
-            calls[variant.name] = abi.Plan(variant, q, k, v, place.out, None, p["causal"],
-                                           scale_of(p))
+            calls[variant.name] = abi.Plan(
+                variant, q, k, v, place.out, None, p["causal"], scale_of(p)
+            )
         except abi.Unsupported:
             pass
     for backend in RIVALS:
@@ -197,7 +209,8 @@ def time_placement(p, variants, seed, rounds):
             per_replay = counts[name] * guess[name]
             replay_us(graphs[name], counts[name], max(2, int(2500 / per_replay)))
             turns[name].append(
-                replay_us(graphs[name], counts[name], max(3, min(25, int(5000 / per_replay)))))
+                replay_us(graphs[name], counts[name], max(3, min(25, int(5000 / per_replay))))
+            )
     for plan in calls.values():
         if isinstance(plan, abi.Plan):
             plan.close()
@@ -214,16 +227,26 @@ def time_problem(p, variants, placements, rounds):
         for name, turns in time_placement(p, variants, 100 + i, rounds).items():
             seen.setdefault(name, []).append(statistics.median(turns))
         keep.append(torch.empty(3_000_000 + 700_000 * i, dtype=torch.uint8, device="cuda"))
-    return {n: {"us": statistics.median(x), "low_us": min(x), "high_us": max(x)}
-            for n, x in seen.items()}
+    return {
+        n: {"us": statistics.median(x), "low_us": min(x), "high_us": max(x)}
+        for n, x in seen.items()
+    }
 
 
 def environment():
     query = "name,driver_version,clocks.sm,clocks.mem,power.draw,temperature.gpu"
-    smi = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"],
-                         capture_output=True, text=True, check=False).stdout.strip()
-    return {"torch": torch.__version__, "cuda": torch.version.cuda,
-            "cudnn": torch.backends.cudnn.version(), "gpu": smi}
+    smi = subprocess.run(
+        ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    return {
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),
+        "gpu": smi,
+    }
 
 
 def print_row(name, row, variants):

@@ -5,8 +5,17 @@ import itertools
 
 
 def problem(B, Hq, Hkv, Sq, Skv, D, dtype, causal, **more):
-    return {"B": B, "Hq": Hq, "Hkv": Hkv, "Sq": Sq, "Skv": Skv, "D": D, "dtype": dtype,
-            "causal": causal, **more}
+    return {
+        "B": B,
+        "Hq": Hq,
+        "Hkv": Hkv,
+        "Sq": Sq,
+        "Skv": Skv,
+        "D": D,
+        "dtype": dtype,
+        "causal": causal,
+        **more,
+    }
 
 
 def text(p):
@@ -18,8 +27,18 @@ def text(p):
 def problems():
     causal = ("none", "top_left", "bottom_right")
     # Sizes around tile borders; bottom_right with Sq > Skv leaves whole rows without a key.
-    sizes = [(1, 1), (1, 17), (3, 1), (7, 63), (16, 64), (65, 65), (64, 129), (100, 300), (130, 7),
-             (33, 1025)]
+    sizes = [
+        (1, 1),
+        (1, 17),
+        (3, 1),
+        (7, 63),
+        (16, 64),
+        (65, 65),
+        (64, 129),
+        (100, 300),
+        (130, 7),
+        (33, 1025),
+    ]
     for (sq, skv), c in itertools.product(sizes, causal):
         yield problem(2, 4, 2, sq, skv, 64, "f16", c)
         yield problem(1, 2, 2, sq, skv, 128, "bf16", c, layout="BSHD")
@@ -38,8 +57,16 @@ def problems():
     yield problem(1, 16, 1, 4, 40000, 64, "bf16", "bottom_right")
     yield problem(3, 5, 5, 1, 9999, 128, "f16", "none")
     yield problem(70, 8, 2, 1, 130, 128, "bf16", "none")
-    for s, d in ((64, 512), (33, 520), (16, 1024), (64, 2048), (32, 4096), (16, 8192), (1, 4096),
-                 (70, 768)):
+    for s, d in (
+        (64, 512),
+        (33, 520),
+        (16, 1024),
+        (64, 2048),
+        (32, 4096),
+        (16, 8192),
+        (1, 4096),
+        (70, 768),
+    ):
         for c in ("none", "top_left"):
             yield problem(1, 2, 2, s, s, d, "f32", c)
     yield problem(2, 4, 2, 20, 90, 640, "f32", "bottom_right", layout="BSHD")

@@ -22,7 +22,7 @@ def reference(q, k, v, causal, scale):
     keep = keep_mask(causal, q.shape[1], k.shape[1], q.device)
     outs, lses = [], []
     for h in range(k.shape[0]):
-        s = q[h * group:(h + 1) * group].double() @ k[h].double().T * scale
+        s = q[h * group : (h + 1) * group].double() @ k[h].double().T * scale
         if keep is not None:
             s = s.masked_fill(~keep, -torch.inf)
         lse = torch.logsumexp(s, -1)
@@ -85,13 +85,21 @@ def judge(out, lse, q, k, v, causal, scale):
             if not top <= worst:
                 h, block = divmod(int(use.argmax()), use.shape[1])
                 worst = top
-                text = (f"{rule} rule at b={b} h={h} rows {block * BLOCK}..: "
-                        f"{float(have[h, block]):.3e} of {float(budget[h, block]):.3e}")
+                text = (
+                    f"{rule} rule at b={b} h={h} rows {block * BLOCK}..: "
+                    f"{float(have[h, block]):.3e} of {float(budget[h, block]):.3e}"
+                )
         if lse is not None:
             same = (lse[b].double() - ref_lse).abs() <= 1e-5 * ref_lse.abs().clamp_min(1.0)
             ok = torch.where(ref_lse == -torch.inf, lse[b] == -torch.inf, same)
             if not bool(ok.all()):
                 h, row = divmod(int((~ok).flatten().to(torch.int).argmax()), ok.shape[1])
-                return False, worst, (f"lse at b={b} h={h} row {row}: {float(lse[b, h, row]):.7g}"
-                                      f" for {float(ref_lse[h, row]):.7g}")
+                return (
+                    False,
+                    worst,
+                    (
+                        f"lse at b={b} h={h} row {row}: {float(lse[b, h, row]):.7g}"
+                        f" for {float(ref_lse[h, row]):.7g}"
+                    ),
+                )
     return worst <= 1.0, worst, text

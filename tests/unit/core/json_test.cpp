@@ -177,8 +177,9 @@ TEST_CASE("random damage never makes the strict parser accept more", "[core][jso
 }
 
 TEST_CASE("a reader gives fields of the right type", "[core][json]") {
-  const Json json = Json::parse(
-      R"({"s":"x","i":7,"r":2,"q":0.5,"b":true,"l":["a","b"],"o":{"k":1},"big":9223372036854775807})");
+  const Json json =
+      Json::parse(R"({"s":"x","i":7,"r":2,"q":0.5,"b":true,"l":["a","b"],"o":{"k":1},)"
+                  R"("big":9223372036854775807})");
   ObjectReader reader(json, "the manifest x");
   CHECK(reader.string("s") == "x");
   CHECK(reader.string_or("none", "d") == "d");

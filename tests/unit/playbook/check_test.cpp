@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `playbook check`: dry runs on the fake engine, with the project's own kernels and suites.
+#include <algorithm>
 #include <fstream>
 
 #include "core/clock.hpp"
@@ -96,6 +97,20 @@ TEST_CASE("a playbook must live with invalid and stopped answers", "[playbook][u
                                 "} n = n + 1 until a.stop_reason return n");
   REQUIRE(loop.ok());
   CHECK((*loop)["result"] == 8);
+}
+
+TEST_CASE("the mixed course has wins, losses and answers without a figure", "[playbook][unit]") {
+  Bench bench;
+  const auto answer =
+      bench.check(std::string("local seen = {} for i = 1, 8 do local a = ") + k_iterate +
+                  "} seen[i] = a.outcome .. (a.speedup and '' or '?') "
+                  "end return seen");
+  REQUIRE(answer.ok());
+  const Json seen = (*answer)["result"];
+  for (const char* outcome : {"win", "no_gain", "no_gain?"}) {
+    INFO(seen.dump());
+    CHECK(std::count(seen.begin(), seen.end(), Json(outcome)) > 0);
+  }
 }
 
 TEST_CASE("parameters that the kernel lacks are an invalid iteration", "[playbook][unit]") {

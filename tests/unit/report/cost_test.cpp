@@ -148,7 +148,7 @@ TEST_CASE("a debit of nothing needs no rate", "[report][cost]") {
   debit(log, 0, "compile_cpu", 0.0, std::nullopt);  // from the cache
   debit(log, 0, "device", 180.0, 0.01);
   const std::string page = render_session(log.view());
-  CHECK(page.find("**Spend:** $0.0100 (device 180.0 s)") != std::string::npos);
+  CHECK(page.find("**Spend:** $0.010000 (device 180.0 s)") != std::string::npos);
   CHECK(page.find("- [x] every cost item has a rate") != std::string::npos);
 }
 

@@ -34,9 +34,10 @@ class LogWriter {
   explicit LogWriter(const fs::path& path) : m_file(path, std::ios::binary) {}
   void add(const std::string& type, const Json& payload) {
     ++m_seq;
-    const std::string line = fmt::format(
-        R"({{"seq":{},"prev":"{}","t":"2026-11-20T18:{:02}:{:02}.000Z","type":"{}","v":1,"payload":{}}})",
-        m_seq, m_prev, m_seq / 60 % 60, m_seq % 60, type, payload.dump());
+    const std::string line =
+        fmt::format(R"({{"seq":{},"prev":"{}","t":"2026-11-20T18:{:02}:{:02}.000Z","type":"{}",)"
+                    R"("v":1,"payload":{}}})",
+                    m_seq, m_prev, m_seq / 60 % 60, m_seq % 60, type, payload.dump());
     m_prev = sha256_hex(line);
     m_file << line << "\n";
     m_bytes += line.size() + 1;

@@ -191,7 +191,7 @@ TEST_CASE("a branch that somebody holds delays the commit, not the session", "[s
   const fs::path lock = f.folder / ".git" / "refs" / "heads" / "main.lock";
   {
     Session session = f.make();
-    spill(lock, "");
+    spill(lock, std::string(40, '1') + "\n");
     const auto refused = run_iteration(session, f.clock, 0, "cpu_tiled");
     REQUIRE_FALSE(refused.ok());
     CHECK(refused.error().code == ErrorCode::locked);

@@ -152,7 +152,7 @@ TEST_CASE("a stale lock of the branch is removed, a fresh foreign one is waited 
   const std::string root = must(repository.commit(root_spec())).oid;
   const fs::path lock = scratch / "s" / ".git" / "refs" / "heads" / "main.lock";
 
-  spill(lock, "");
+  spill(lock, root + "\n");
   const auto refused = repository.commit(spec(root));
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == ErrorCode::locked);
@@ -165,8 +165,14 @@ TEST_CASE("a stale lock of the branch is removed, a fresh foreign one is waited 
   CHECK_FALSE(made.moved);
   CHECK_FALSE(fs::exists(lock));
 
+  // An empty one was left between two steps of a process that is gone.
+  spill(lock, "");
+  const auto forgotten = must(repository.commit(spec(made.oid, "forgotten")));
+  CHECK(forgotten.removed_stale_lock);
+  CHECK(must(repository.tip()) == forgotten.oid);
+
   // A lock that holds the very commit about to be made is what a killed owner left behind.
-  const CommitSpec next = spec(made.oid, "next");
+  const CommitSpec next = spec(forgotten.oid, "next");
   const Scratch other;
   fs::copy(scratch / "s", other / "s", fs::copy_options::recursive);
   const std::string oid = must(must(Repository::open_or_create(other / "s")).commit(next)).oid;

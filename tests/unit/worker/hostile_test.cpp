@@ -62,10 +62,11 @@ bool can_run(const Case& one) {
 /// What became of a variant: a word of Invalidity or "pass", where, and the message.
 struct Fate {
   std::string stage, word, message;
+  bool unusable = false;  ///< the machine was too busy for the turn to count
 };
 
 Fate fate_of(std::string stage, const Failure& failure) {
-  return {std::move(stage), std::string(to_string(failure.invalidity)), failure.message};
+  return {std::move(stage), std::string(to_string(failure.invalidity)), failure.message, false};
 }
 
 Fate try_loaded(WorkerClient& client, const Case& one, std::int64_t handle) {
@@ -76,9 +77,9 @@ Fate try_loaded(WorkerClient& client, const Case& one, std::int64_t handle) {
   const auto verdict = client.verdict(verdict_args);
   if (!verdict.ok()) return fate_of("verdict", verdict.error());
   if (!verdict->pass) {
-    return {"verdict", "correctness", verdict->runs.back().second.verdict.reason};
+    return {"verdict", "correctness", verdict->runs.back().second.verdict.reason, false};
   }
-  if (one.stage == "verdict") return {"verdict", "pass", ""};
+  if (one.stage == "verdict") return {"verdict", "pass", "", false};
   protocol::TurnArgs turn_args;
   turn_args.handle = handle;
   turn_args.problem = small_problem();
@@ -86,7 +87,10 @@ Fate try_loaded(WorkerClient& client, const Case& one, std::int64_t handle) {
   const auto turn = client.turn(turn_args);
   if (!turn.ok()) return fate_of("turn", turn.error());
   REQUIRE(turn->spot.has_value());
-  return {"turn", turn->spot->pass ? "pass" : "correctness", turn->spot->reason};
+  const bool unusable = std::any_of(turn->flags.begin(), turn->flags.end(), [](const auto& flag) {
+    return flag == k_flag_foreign_load || flag == "not_witnessed";
+  });
+  return {"turn", turn->spot->pass ? "pass" : "correctness", turn->spot->reason, unusable};
 }
 
 Fate try_variant(WorkerClient& client, const Case& one) {
@@ -128,7 +132,15 @@ TEST_CASE("hostile variants end in the promised word, and the worker goes on",
       WARN("skipped " + one.name + ": this build or kernel lacks what it needs");
       continue;
     }
-    const Fate fate = try_variant(client, one);
+    Fate fate = try_variant(client, one);
+    // Where other work has the CPUs, a lying clock shows only as a turn that does not count.
+    for (int i = 0; i < 9 && fate.word == "pass" && fate.unusable; ++i) {
+      fate = try_variant(client, one);
+    }
+    if (one.word != "pass" && fate.word == "pass" && fate.unusable) {
+      WARN(one.name + ": not told apart, this machine is too busy; the turns were flagged");
+      continue;
+    }
     INFO(one.name << ": " << fate.stage << " " << fate.word << " " << fate.message);
     CHECK(fate.stage == one.stage);
     CHECK(fate.word == one.word);

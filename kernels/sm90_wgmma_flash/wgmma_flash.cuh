@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT
+// The device part of sm90_wgmma_flash: shapes, stages as named functions, the kernel. Idea and host
+// part: kernel.cu, its only user.
+#pragma once
+
+#include "cluster_merge.cuh"
+#include "griddepcontrol.cuh"
+#include "mbarrier.cuh"
+#include "mma.cuh"
+#include "tma.cuh"
+#include "wgmma.cuh"
+
+#include <cmath>
+#include <cstdint>
+
+#ifndef EARLY_START  // start while the previous kernel drains: 0 never, 1 where it pays, 2 always
+#define EARLY_START 1
+#endif
+
+namespace wb::gpu {
+
+struct Params {
+  MergeParams merge;
+  const void* q;
+  wb_strides sq;
+  int heads_kv, group, seq_kv, dim;
+  int rows;           // seq_q * group: packed rows of one KV head
+  int causal_offset;  // a row keeps key <= query + offset; seq_kv without a causal rule
+  int row_blocks;
+  bool negate;       // the scale's sign, folded into Q
+  float scale_log2;  // magnitude, above zero
+};
+
+// WGS warpgroups of 64 rows, BN keys a step, BPS blocks on an SM.
+template <typename T_, int DP_, int WGS_, int BN_, int STAGES_, int BPS_>
+struct Shape {
+  using T = T_;
+  static constexpr int DP = DP_, WGS = WGS_, BN = BN_, STAGES = STAGES_, BPS = BPS_;
+  static constexpr int WK = 1;  // for the merge: no two warps share a row
+  static constexpr int k_rows = 64 * WGS;
+  static constexpr int k_threads = 128 * WGS;
+  static constexpr int k_q_bytes = k_rows * DP * 2;
+  static constexpr int k_tile_bytes = BN * DP * 2;
+  static constexpr int k_ring = k_q_bytes;  // offsets; K stages, then V stages
+  static constexpr int k_partial_stride = DP + 4;
+  static constexpr int k_partial_warp = k_rows * k_partial_stride;
+  // With split keys the partials, then what peers push, overlay Q and the ring.
+  static constexpr int k_merge = (k_partial_warp * 4 + 127) / 128 * 128;
+  static constexpr int k_merge_end = k_merge + MergeSmem<Shape>::k_bytes;
+  static constexpr int k_ring_end = k_ring + 2 * STAGES * k_tile_bytes;
+  static constexpr int k_barriers = k_ring_end > k_merge_end ? k_ring_end : k_merge_end;
+  static constexpr int k_smem_bytes = k_barriers + 256;
+  static_assert(BPS * (k_smem_bytes + 1024) <= 228 * 1024);
+};
+
+struct Barriers {
+  uint32_t full_k, full_v, empty_k, empty_v, merge;
+};
+
+// Packed Q rows into the swizzled slabs that wgmma reads; rows and columns beyond the end are zero.
+template <class S>
+__device__ __forceinline__ void load_query(unsigned char* q_smem, const Params& p, int batch,
+                                           int head_kv, int first_row) {
+  using T = typename S::T;
+  constexpr int units = S::DP / 8;
+  const uint32_t flip = p.negate ? 0x80008000u : 0u;
+#pragma unroll 4
+  for (int e = threadIdx.x; e < S::k_rows * units; e += S::k_threads) {
+    const int row = e / units, unit = e % units, packed = first_row + row;
+    uint4 bits = make_uint4(0u, 0u, 0u, 0u);
+    if (packed < p.rows && unit * 8 < p.dim) {
+      const int query = packed / p.group, head = head_kv * p.group + packed % p.group;
+      bits = __ldg(reinterpret_cast<const uint4*>(static_cast<const T*>(p.q) + batch * p.sq.batch +
+                                                  head * p.sq.head + query * p.sq.row + unit * 8));
+      bits = make_uint4(bits.x ^ flip, bits.y ^ flip, bits.z ^ flip, bits.w ^ flip);
+    }
+    // 64 rows of a warpgroup: slabs of 64 columns, lines of 128 bytes
+    unsigned char* at = q_smem + (row / 64) * (64 * S::DP * 2) + (unit / 8) * (64 * 128) +
+                        (row % 64) * 128 + ((unit % 8 ^ (row & 7)) << 4);
+    *reinterpret_cast<uint4*>(at) = bits;
+  }
+}
+
+template <class S>
+__device__ __forceinline__ void load_tile(uint32_t smem, const CUtensorMap* map, uint32_t barrier,
+                                          int key, int head, int batch) {
+  mbarrier_arrive_expect_tx(barrier, S::k_tile_bytes);
+#pragma unroll
+  for (int slab = 0; slab < S::DP / 64; ++slab) {
+    cp_async_bulk_tensor_4d(smem + slab * S::BN * 128, map, barrier, slab * 64, key, head, batch);
+  }
+}
+
+// S = Q K^T, issued; the caller commits and waits.
+template <class S>
+__device__ __forceinline__ void score(float (&s)[S::BN / 8][4], uint32_t q_at, uint32_t k_at) {
+#pragma unroll
+  for (int ks = 0; ks < S::DP / 16; ++ks) {
+    const uint32_t column = ks % 4 * 32;
+    wgmma_ss<typename S::T, S::BN / 8>(
+        s, wgmma_descriptor_k_major(q_at + ks / 4 * (64 * 128) + column),
+        wgmma_descriptor_k_major(k_at + ks / 4 * (S::BN * 128) + column), ks > 0);
+  }
+}
+
+// O += P V, issued.
+template <class S>
+__device__ __forceinline__ void accumulate(float (&o)[S::DP / 8][4],
+                                           const uint32_t (&prob)[S::BN / 16][4], uint32_t v_at) {
+#pragma unroll
+  for (int ks = 0; ks < S::BN / 16; ++ks) {
+    wgmma_rs<typename S::T, S::DP / 8>(
+        o, prob[ks], wgmma_descriptor_mn_major(v_at + ks * (16 * 128), S::BN * 128));
+  }
+}
+
+struct RowState {
+  float m[2], l[2], alpha[2];
+  int limit[2];     // last key that rows g and g + 8 may see
+  int least_limit;  // of the warpgroup's rows: steps below it need no mask
+};
+
+template <class S>
+__device__ __forceinline__ void mask_scores(float (&s)[S::BN / 8][4], const RowState& r,
+                                            int first_key, int lane) {
+#pragma unroll
+  for (int n = 0; n < S::BN / 8; ++n) {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      if (first_key + 8 * n + 2 * (lane % 4) + c % 2 > r.limit[c / 2]) s[n][c] = -INFINITY;
+    }
+  }
+}
+
+// Online softmax: s becomes P (f32), r.alpha the factor that O still has to be given.
+template <class S>
+__device__ __forceinline__ void softmax(float (&s)[S::BN / 8][4], RowState& r, float scale_log2) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float top = r.m[half];
+#pragma unroll
+    for (int n = 0; n < S::BN / 8; ++n) {
+      top = fmaxf(top, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
+    }
+    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
+    top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
+    const float shift = top == -INFINITY ? 0.0f : top * scale_log2;
+    // A difference first: exactly 1 while the maximum stands, else the error would compound.
+    r.alpha[half] = top == -INFINITY ? 0.0f : ex2((r.m[half] - top) * scale_log2);
+    r.m[half] = top;
+    float sum = 0.0f;
+#pragma unroll
+    for (int n = 0; n < S::BN / 8; ++n) {
+#pragma unroll
+      for (int c = 2 * half; c < 2 * half + 2; ++c) {
+        s[n][c] = ex2(s[n][c] * scale_log2 - shift);
+        sum += s[n][c];
+      }
+    }
+    r.l[half] = r.l[half] * r.alpha[half] + sum;
+  }
+}
+
+template <class S>
+__device__ __forceinline__ void pack_probabilities(uint32_t (&prob)[S::BN / 16][4],
+                                                   const float (&s)[S::BN / 8][4]) {
+  using T = typename S::T;
+#pragma unroll
+  for (int ks = 0; ks < S::BN / 16; ++ks) {
+    prob[ks][0] = pack2<T>(s[2 * ks][0], s[2 * ks][1]);
+    prob[ks][1] = pack2<T>(s[2 * ks][2], s[2 * ks][3]);
+    prob[ks][2] = pack2<T>(s[2 * ks + 1][0], s[2 * ks + 1][1]);
+    prob[ks][3] = pack2<T>(s[2 * ks + 1][2], s[2 * ks + 1][3]);
+  }
+}
+
+template <class S>
+__device__ __forceinline__ void rescale(float (&o)[S::DP / 8][4], const RowState& r) {
+#pragma unroll
+  for (int n = 0; n < S::DP / 8; ++n) {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) o[n][c] *= r.alpha[c / 2];
+  }
+}
+
+// O through the warp's own rows of the Q tile, then out in 16-byte pieces.
+template <class S>
+__device__ __forceinline__ void store_rows(const float (&o)[S::DP / 8][4], const RowState& r,
+                                           const Params& p, unsigned char* q_smem, int batch,
+                                           int head_kv, int first_row, int warp, int lane) {
+  using T = typename S::T;
+  const int g = lane / 4, t = lane % 4;
+  unsigned char* tile = q_smem + (warp / 4) * (64 * S::DP * 2);
+  const auto at = [&](int row, int unit) {
+    return tile + (unit / 8) * (64 * 128) + row * 128 + ((unit % 8 ^ (row & 7)) << 4);
+  };
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = warp % 4 * 16 + 8 * half + g;
+    const float inverse = r.l[half] > 0.0f ? 1.0f / r.l[half] : 0.0f;  // no key: zeros
+#pragma unroll
+    for (int n = 0; n < S::DP / 8; ++n) {
+      *reinterpret_cast<uint32_t*>(at(row, n) + 4 * t) =
+          pack2<T>(o[n][2 * half] * inverse, o[n][2 * half + 1] * inverse);
+    }
+    const int packed = first_row + warp / 4 * 64 + row;
+    if (p.merge.lse != nullptr && t == 0 && packed < p.rows) {
+      store_lse(p.merge, batch, head_kv, packed, r.m[half] * p.scale_log2, r.l[half]);
+    }
+  }
+  __syncwarp();
+  constexpr int units = S::DP / 8;
+#pragma unroll 4
+  for (int e = lane; e < 16 * units; e += 32) {
+    const int row = warp % 4 * 16 + e / units, unit = e % units;
+    const int packed = first_row + warp / 4 * 64 + row;
+    if (packed >= p.rows || unit * 8 >= p.merge.dim_v) continue;
+    const int query = packed / p.group, head = head_kv * p.group + packed % p.group;
+    T* to = static_cast<T*>(p.merge.out) + batch * p.merge.so.batch + head * p.merge.so.head +
+            query * p.merge.so.row + unit * 8;
+    *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(at(row, unit));
+  }
+}
+
+template <class S>
+__device__ __forceinline__ void store_partial(const float (&o)[S::DP / 8][4], const RowState& r,
+                                              float* partial, float2* ml, float scale_log2,
+                                              int warp, int lane) {
+  const int g = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = warp * 16 + 8 * half + g;
+#pragma unroll
+    for (int n = 0; n < S::DP / 8; ++n) {
+      *reinterpret_cast<float2*>(partial + row * S::k_partial_stride + 8 * n + 2 * t) =
+          make_float2(o[n][2 * half], o[n][2 * half + 1]);
+    }
+    if (t == 0) ml[row] = make_float2(r.m[half] * scale_log2, r.l[half]);
+  }
+}
+
+// The steps of this block. Step j: Q K(j) and P(j-1) V(j-1) are under way together; the softmax of
+// step j overlaps the latter. Thread 0 refills K's stage of step j-1 and V's of step j-2.
+template <class S>
+__device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r, const Params& p,
+                                          const CUtensorMap* map_k, const CUtensorMap* map_v,
+                                          uint32_t base, const Barriers& bar, int first, int last,
+                                          int head_kv, int batch, int lane) {
+  const uint32_t q_at = base + threadIdx.x / 128 * (64 * S::DP * 2);
+  const uint32_t k_ring = base + S::k_ring, v_ring = k_ring + S::STAGES * S::k_tile_bytes;
+  const int steps = last - first;
+  float s[S::BN / 8][4];
+  uint32_t prob[S::BN / 16][4];
+  const auto mask = [&](int j) {
+    const int first_key = (first + j) * S::BN;
+    if (first_key + S::BN - 1 > r.least_limit) mask_scores<S>(s, r, first_key, lane);
+  };
+
+  mbarrier_wait_parity(bar.full_k, 0);
+  wgmma_fence();
+  score<S>(s, q_at, k_ring);
+  wgmma_commit_group();
+  wgmma_wait_group<0>();
+  fence_operands(s);
+  if (lane == 0) mbarrier_arrive(bar.empty_k);
+  mask(0);
+  softmax<S>(s, r, p.scale_log2);
+  pack_probabilities<S>(prob, s);
+
+  int slot = 0;  // of step j - 1
+  uint32_t parity = 0;
+  for (int j = 1; j < steps; ++j) {
+    const int v_slot = slot;
+    const uint32_t v_parity = parity;
+    if (++slot == S::STAGES) {
+      slot = 0;
+      parity ^= 1;
+    }
+    mbarrier_wait_parity(bar.full_k + 8 * slot, parity);
+    fence_operands(s);
+    fence_operands(o);
+    fence_operands(prob);
+    wgmma_fence();
+    score<S>(s, q_at, k_ring + slot * S::k_tile_bytes);
+    wgmma_commit_group();
+    mbarrier_wait_parity(bar.full_v + 8 * v_slot, v_parity);
+    wgmma_fence();
+    accumulate<S>(o, prob, v_ring + v_slot * S::k_tile_bytes);
+    wgmma_commit_group();
+    if (threadIdx.x == 0) {
+      // Every warp has read K(j - 1), or is about to have: its products are one step old.
+      if (j - 1 + S::STAGES < steps) {
+        mbarrier_wait_parity(bar.empty_k + 8 * v_slot, v_parity);
+        load_tile<S>(k_ring + v_slot * S::k_tile_bytes, map_k, bar.full_k + 8 * v_slot,
+                     (first + j - 1 + S::STAGES) * S::BN, head_kv, batch);
+      }
+      if (j >= 2 && j - 2 + S::STAGES < steps) {
+        const int old = v_slot == 0 ? S::STAGES - 1 : v_slot - 1;
+        mbarrier_wait_parity(bar.empty_v + 8 * old, v_slot == 0 ? v_parity ^ 1 : v_parity);
+        load_tile<S>(v_ring + old * S::k_tile_bytes, map_v, bar.full_v + 8 * old,
+                     (first + j - 2 + S::STAGES) * S::BN, head_kv, batch);
+      }
+    }
+    __syncwarp();
+    wgmma_wait_group<1>();
+    fence_operands(s);
+    if (lane == 0) mbarrier_arrive(bar.empty_k + 8 * slot);
+    mask(j);
+    softmax<S>(s, r, p.scale_log2);
+    wgmma_wait_group<0>();
+    fence_operands(o);
+    fence_operands(prob);
+    if (lane == 0) mbarrier_arrive(bar.empty_v + 8 * v_slot);
+    rescale<S>(o, r);
+    pack_probabilities<S>(prob, s);
+  }
+  mbarrier_wait_parity(bar.full_v + 8 * slot, parity);
+  fence_operands(o);
+  fence_operands(prob);
+  wgmma_fence();
+  accumulate<S>(o, prob, v_ring + slot * S::k_tile_bytes);
+  wgmma_commit_group();
+  wgmma_wait_group<0>();
+  fence_operands(o);
+}
+
+template <class S>
+__global__ void __launch_bounds__(S::k_threads, S::BPS)
+    wgmma_flash(const __grid_constant__ CUtensorMap map_k,
+                const __grid_constant__ CUtensorMap map_v, const Params p) {
+  // The kernel has no static shared memory, so the dynamic part starts on 1024, as the swizzle
+  // needs.
+  extern __shared__ __align__(1024) unsigned char smem[];
+  const uint32_t base = smem_address(smem);
+  const uint32_t at = base + S::k_barriers;
+  const Barriers bar = {at, at + 8 * S::STAGES, at + 16 * S::STAGES, at + 24 * S::STAGES,
+                        at + 32 * S::STAGES};
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const bool is_split = gridDim.x > 1;
+  const int batch = blockIdx.y / p.heads_kv, head_kv = blockIdx.y % p.heads_kv;
+  // Later row blocks have more keys under a causal rule: launch them first.
+  const int first_row = (p.row_blocks - 1 - int(blockIdx.z)) * S::k_rows;
+  const int live_rows = min(S::k_rows, p.rows - first_row);
+
+  const int64_t last_query = (first_row + live_rows - 1) / p.group;
+  const int keys = int(max(int64_t(0), min(int64_t(p.seq_kv), last_query + p.causal_offset + 1)));
+  const int tiles = (keys + S::BN - 1) / S::BN;
+  const int first = int(int64_t(tiles) * blockIdx.x / gridDim.x);
+  const int last = int(int64_t(tiles) * (blockIdx.x + 1) / gridDim.x);
+  const Slice slice = slice_of<S>(cluster_nctarank(), cluster_ctarank(), live_rows);
+
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < S::STAGES; ++i) {
+      mbarrier_init(bar.full_k + 8 * i, 1);
+      mbarrier_init(bar.full_v + 8 * i, 1);
+      mbarrier_init(bar.empty_k + 8 * i, 4 * S::WGS);
+      mbarrier_init(bar.empty_v + 8 * i, 4 * S::WGS);
+    }
+    mbarrier_init(bar.merge, 1);
+    fence_mbarrier_init();
+    if (is_split) mbarrier_arrive_expect_tx(bar.merge, merge_bytes(slice, live_rows));
+#if EARLY_START
+    griddepcontrol_launch_dependents();
+    griddepcontrol_wait();
+#endif
+    const uint32_t k_ring = base + S::k_ring, v_ring = k_ring + S::STAGES * S::k_tile_bytes;
+    for (int i = 0; i < S::STAGES && first + i < last; ++i) {
+      load_tile<S>(k_ring + i * S::k_tile_bytes, &map_k, bar.full_k + 8 * i, (first + i) * S::BN,
+                   head_kv, batch);
+      load_tile<S>(v_ring + i * S::k_tile_bytes, &map_v, bar.full_v + 8 * i, (first + i) * S::BN,
+                   head_kv, batch);
+    }
+  }
+#if EARLY_START
+  if (threadIdx.x != 0) {
+    griddepcontrol_launch_dependents();
+    griddepcontrol_wait();
+  }
+#endif
+  __syncwarp();
+  load_query<S>(smem, p, batch, head_kv, first_row);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // Q's writers, before wgmma reads
+  __syncthreads();
+
+  RowState r;
+  r.least_limit = min(p.seq_kv - 1, (first_row + warp / 4 * 64) / p.group + p.causal_offset);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    r.m[half] = -INFINITY;
+    r.l[half] = 0.0f;
+    const int row = first_row + warp * 16 + 8 * half + lane / 4;
+    r.limit[half] = min(p.seq_kv - 1, row / p.group + p.causal_offset);
+  }
+  float o[S::DP / 8][4];
+#pragma unroll
+  for (int n = 0; n < S::DP / 8; ++n) {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) o[n][c] = 0.0f;
+  }
+  if (first < last) {
+    walk_keys<S>(o, r, p, &map_k, &map_v, base, bar, first, last, head_kv, batch, lane);
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    r.l[half] += __shfl_xor_sync(~0u, r.l[half], 1);
+    r.l[half] += __shfl_xor_sync(~0u, r.l[half], 2);
+  }
+  if (!is_split) {
+    __syncthreads();  // the warpgroup's other warps read this warp's Q rows until here
+    store_rows<S>(o, r, p, smem, batch, head_kv, first_row, warp, lane);
+    return;
+  }
+  __syncthreads();           // the partials overlay Q and the ring
+  barrier_cluster_arrive();  // from here on peers may push, too
+  float2* ml = reinterpret_cast<float2*>(smem + S::k_merge + MergeSmem<S>::k_warp_ml);
+  store_partial<S>(o, r, reinterpret_cast<float*>(smem), ml, p.scale_log2, warp, lane);
+  __syncthreads();
+  barrier_cluster_wait();
+  merge_and_store<S>(p.merge, reinterpret_cast<float*>(smem), smem + S::k_merge, bar.merge, batch,
+                     head_kv, first_row, live_rows, slice);
+}
+
+}  // namespace wb::gpu

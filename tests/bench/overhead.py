@@ -1,0 +1,59 @@
+"""Host overhead of one iteration with cached builds: wall time minus time inside worker requests.
+
+Runs steps.lua twice with one cache; the second run compiles nothing. Usage: overhead.py SDPA_WB
+"""
+
+import datetime
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def moment(event):
+    return datetime.datetime.fromisoformat(event["t"].replace("Z", "+00:00")).timestamp()
+
+
+def run(program, folder, session):
+    subprocess.run(
+        [program, "run", HERE / "steps.lua", "--session", session, "--cache", folder / "cache",
+         "--path", HERE.parents[1], "--quiet"],
+        check=True, cwd=folder, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    lines = (folder / session / "events.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def overheads_ms(log):
+    opened, device, found = {}, {}, []
+    for event in log:
+        payload = event["payload"]
+        iteration = payload.get("iteration")
+        if event["type"] == "iteration_opened":
+            opened[iteration] = moment(event)
+        elif event["type"] == "cost_debited" and payload["item"] == "device":
+            device[iteration] = payload["quantity"]
+        elif event["type"] == "iteration_committed" and iteration > 0:
+            wall_s = moment(event) - opened[iteration]
+            found.append(1e3 * (wall_s - device.get(iteration, 0.0)))
+    return found
+
+
+def main():
+    program = Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run(program, folder, "first")
+        found = overheads_ms(run(program, folder, "second"))
+    print(
+        f"host overhead of one iteration, ms: median {statistics.median(found):.1f}, "
+        f"max {max(found):.1f}, n {len(found)}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# The workbench's own speed: run.sh BUILD_DIR VENV. Figures go to docs/benchmarks.md by hand.
+set -euo pipefail
+build=$1 venv=$2
+cd "$(dirname "$0")/../.."
+"$build/tests/bench/bench_session"
+"$venv/bin/python3" tests/bench/overhead.py "$build/sdpa-wb"
