@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "engine/context.hpp"
 #include "measure/roofline.hpp"
@@ -12,7 +14,8 @@ namespace wb {
 namespace {
 
 constexpr std::uint64_t k_bootstrap_seed = 20'250'101;  // fixed: the same log gives the same report
-constexpr int k_turn_attempts = 3;
+constexpr int k_turn_attempts = 6;
+constexpr auto k_first_pause = std::chrono::milliseconds(10);  // doubles with each attempt
 
 /// The subjects' processes of one instance. Unloaded when it goes out of scope.
 class Instance {
@@ -137,6 +140,7 @@ Result<void> take_turn(Context& context, const TimingRequest& request, const Pla
       lane.turns.push_back(*std::move(turn));
       return {};
     }
+    std::this_thread::sleep_for(k_first_pause * (1 << attempt));
   }
   lane.was_loaded = true;
   return {};

@@ -151,11 +151,17 @@ Result<void> record_comparisons(Context& context, Run& run, const TimingRequest&
   return {};
 }
 
-/// The candidate's own failure while it was timed, if any.
-std::optional<Failure> timing_failure(const TimingResult& result) {
+/// The candidate's own failure while it was timed, if any. A fault of the machine counts only under
+/// the objective's plan: beside it, the other plans' comparisons are ambiguous and say why.
+std::optional<Failure> timing_failure(const TimingRequest& request, const TimingResult& result,
+                                      PlanKind objective_plan) {
   for (const auto& problem : result.lanes) {
-    for (const auto& plan : problem) {
-      if (plan[0].failure) return plan[0].failure;
+    for (std::size_t k = 0; k < request.plans.size(); ++k) {
+      const auto& failure = problem[k][0].failure;
+      if (!failure) continue;
+      if (failure->invalidity != Invalidity::environment || request.plans[k] == objective_plan) {
+        return failure;
+      }
     }
   }
   return std::nullopt;
@@ -189,7 +195,7 @@ Result<void> time_phase(Context& context, Run& run, const std::string& phase) {
     }
   }
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
-  if (auto failed = timing_failure(result)) {
+  if (auto failed = timing_failure(request, result, context.settings.objective.plan)) {
     run.failure = std::move(failed);
     run.total.reset();
     return {};

@@ -19,8 +19,8 @@ namespace {
 constexpr std::int64_t k_spot_blocks = 4;    ///< row blocks of a spot check
 constexpr std::uint32_t k_spot_one_in = 20;  ///< of the blocks before the last
 constexpr int k_pings = 5;
-constexpr double k_resolution_calls = 10;     ///< times an empty call
-constexpr double k_foreign_load_frac = 0.25;  ///< of the timed part, waiting for a CPU
+constexpr double k_resolution_calls = 10;    ///< times an empty call
+constexpr double k_foreign_load_frac = 0.5;  ///< of the timed part, waiting for a CPU
 
 Failure environment(std::string message) {
   return Failure{Invalidity::environment, std::move(message), {}};

@@ -14,7 +14,7 @@ constexpr std::int64_t k_max_calls_per_sample = 1'000'000;
 constexpr std::int64_t k_cold_refill_every = 10;
 /// Message times above this share of a block make its wall time no witness.
 constexpr double k_round_trip_share = 0.1;
-constexpr double k_waiting_share = 0.1;
+constexpr double k_waiting_share = 0.3;
 
 double at_least(double value, double floor) {
   return value > floor ? value : floor;
@@ -59,13 +59,14 @@ Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_u
   double wall_us = 0;
   std::vector<double> ratios;
   for (const BlockTime& block : blocks) {
-    const double seen_us = block.wall_us - block.own_delay_us - round_trip_us;
+    // What the kernel says the two sides waited for a CPU is nobody's lie.
+    const double seen_us = block.wall_us - block.own_delay_us - block.delay_us - round_trip_us;
     wall_us += block.wall_us;
     ratios.push_back(seen_us > 0 ? block.reported_us / seen_us : 1.0);
   }
   const double mean_us = wall_us / static_cast<double>(std::max<std::size_t>(blocks.size(), 1));
   const bool long_enough =
-      mean_us >= k_witness_block_us / 2 && round_trip_us <= k_round_trip_share * mean_us;
+      mean_us >= k_witness_block_us && round_trip_us <= k_round_trip_share * mean_us;
   if (!long_enough) return Witness::too_short;
   return median(ratios) >= k_witness_frac ? Witness::agrees : Witness::mismatch;
 }
