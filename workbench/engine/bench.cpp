@@ -132,7 +132,9 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
 Result<void> take_turn(Context& context, const TimingRequest& request, const Place& place,
                        Instance& instance, TimingResult& result) {
   Lane& lane = result.lanes[place.problem][place.plan][place.subject];
-  for (int attempt = 0; attempt < k_turn_attempts; ++attempt) {
+  // Only the objective's plan decides anything: the others get one try.
+  const bool decides = request.plans[place.plan] == context.settings.objective.plan;
+  for (int attempt = 0; attempt < (decides ? k_turn_attempts : 1); ++attempt) {
     if (lane.failure || !instance.handles[place.subject] || !context.worker) return {};
     WB_TRY_ASSIGN(auto turn, request_turn(context, request, place, instance, result));
     if (!turn) return {};
@@ -140,7 +142,7 @@ Result<void> take_turn(Context& context, const TimingRequest& request, const Pla
       lane.turns.push_back(*std::move(turn));
       return {};
     }
-    std::this_thread::sleep_for(k_first_pause * (1 << attempt));
+    if (decides) std::this_thread::sleep_for(k_first_pause * (1 << attempt));
   }
   lane.was_loaded = true;
   return {};
