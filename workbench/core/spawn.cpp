@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -27,6 +28,8 @@ struct StageReport {
   Stage stage;
   int error_number;
 };
+
+constexpr std::size_t k_sigset_bytes = 8;  // the kernel's, not libc's
 
 struct Limit {
   int resource;  // an int, because glibc's own enum exists only in C++ without strict mode
@@ -98,9 +101,11 @@ void arrange_descriptors(const Prepared& child) {
     report_and_exit(child, Stage::folder);
   }
   // Ignored signals would stay ignored across exec (Python ignores SIGPIPE, for one).
-  struct sigaction by_default {};
-  by_default.sa_handler = SIG_DFL;
-  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &by_default, nullptr);
+  // By the system call: libc's own refuses the two signals that it keeps for itself.
+  constexpr std::array<unsigned long, 8> by_default{};  // the kernel's struct, all zero: SIG_DFL
+  for (int number = 1; number < NSIG; ++number) {
+    ::syscall(SYS_rt_sigaction, number, by_default.data(), nullptr, k_sigset_bytes);
+  }
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -166,8 +166,10 @@ Outcome<void> WorkerClient::stage(const std::vector<Staged>& files) {
   return {};
 }
 
-Outcome<protocol::LoadResult> WorkerClient::load(const Variant& variant, const Artifact& artifact) {
+Outcome<protocol::LoadResult> WorkerClient::load(const Variant& variant, const Artifact& artifact,
+                                                 milliseconds deadline) {
   protocol::LoadArgs args;
+  args.deadline_ms = deadline.count();
   args.subject = label(variant);
   args.backend = std::string(to_string(variant.manifest.backend));
   std::vector<Staged> files;
@@ -186,7 +188,7 @@ Outcome<protocol::LoadResult> WorkerClient::load(const Variant& variant, const A
                      }});
   }
   if (auto staged = stage(files); !staged.ok()) return std::move(staged).error();
-  return ask<protocol::LoadResult>(Verb::load, to_json(args), milliseconds(args.deadline_ms));
+  return ask<protocol::LoadResult>(Verb::load, to_json(args), deadline);
 }
 
 Outcome<protocol::RunResult> WorkerClient::run(const protocol::RunArgs& args) {

@@ -32,7 +32,8 @@ class WorkerClient {
 
   /// Stages the artifact's bytes (content-addressed; nothing is sent twice) and starts a subject.
   /// `files` of a python artifact are staged likewise.
-  Outcome<protocol::LoadResult> load(const Variant& variant, const Artifact& artifact);
+  Outcome<protocol::LoadResult> load(const Variant& variant, const Artifact& artifact,
+                                     std::chrono::milliseconds deadline = std::chrono::seconds(60));
   Outcome<protocol::RunResult> run(const protocol::RunArgs& args);
   Outcome<protocol::VerdictResult> verdict(const protocol::VerdictArgs& args);
   Outcome<protocol::TurnResult> turn(const protocol::TurnArgs& args);

@@ -159,12 +159,13 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
   const Json go = {
       {"op", "go"}, {"samples", m_blocks.samples_per_block}, {"calls", m_blocks.calls_per_sample}};
   const std::int64_t delay_before_ns = m_subject.main_thread_delay_ns();
+  const Deadline asked = std::chrono::steady_clock::now();
   auto started = m_subject.ask(go, {}, m_wait);
   if (!started.ok()) return std::move(started).error();
   const std::int64_t own_before_ns = own_delay_ns();
   const Deadline begin = std::chrono::steady_clock::now();
   auto done = m_subject.more(m_wait);
-  const double elapsed_us = us_between(begin, std::chrono::steady_clock::now());
+  const Deadline end = std::chrono::steady_clock::now();
   const std::int64_t own_ns = own_delay_ns() - own_before_ns;
   const std::int64_t delay_ns = m_subject.main_thread_delay_ns() - delay_before_ns;
   if (!done.ok()) return std::move(done).error();
@@ -177,7 +178,8 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
     return m_subject.fail(Invalidity::runtime, "the subject answered \"go\" with garbage");
   }
   BlockTime time;
-  time.wall_us = elapsed_us;
+  time.wall_us = us_between(begin, end);
+  time.around_us = us_between(asked, end);
   time.own_delay_us = static_cast<double>(own_ns) * 1e-3;
   time.delay_us = static_cast<double>(delay_ns) * 1e-3;
   time.reported_us =
@@ -237,7 +239,7 @@ protocol::TurnResult TurnConductor::summary() const {
   result.calls_per_sample = m_blocks.calls_per_sample;
   for (const BlockTime& time : m_times) {
     result.reported_us += time.samples_us;
-    result.wall_us += time.wall_us;
+    result.wall_us += time.around_us;
   }
   result.flags = m_flags;
   result.spot = m_spot;

@@ -15,9 +15,6 @@ constexpr std::int64_t k_cold_refill_every = 10;
 /// Message times above this share of a block make its wall time no witness.
 constexpr double k_round_trip_share = 0.1;
 constexpr double k_waiting_share = 0.3;
-/// What starting and ending a block costs on a busy machine beyond the round trip: seen up to 0.4
-/// ms. A clock that runs slow by half is still far outside on the shortest block.
-constexpr double k_block_slack_us = 500;
 
 double at_least(double value, double floor) {
   return value > floor ? value : floor;

@@ -15,8 +15,7 @@ namespace wb::worker {
 
 /// A hot sample lasts at least this long, or is one call.
 inline constexpr double k_sample_us = 200;
-/// A block is planned to last this long; the supervisor's clock can judge one of half the length
-/// (what settling reported may have been too slow).
+/// A block is planned to last this long; blocks that turn out shorter on average are not witnessed.
 inline constexpr double k_witness_block_us = 2'000;
 /// What a subject reports must be at least this share of what the supervisor saw.
 inline constexpr double k_witness_frac = 0.9;
@@ -40,7 +39,8 @@ BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us);
 struct BlockTime {
   double samples_us = 0;   ///< sum of the samples
   double reported_us = 0;  ///< the subject's clock, from just before it says "started" to the end
-  double wall_us = 0;      ///< the supervisor's, from "started" to "done"
+  double wall_us = 0;    ///< the supervisor's, from "started" to "done"; late where it woke up late
+  double around_us = 0;  ///< the supervisor's, from before "go" to "done": never below reported_us
   /// By the kernel's account: how long the subject's main thread, and the supervisor, were ready
   /// but had no CPU.
   double delay_us = 0, own_delay_us = 0;
@@ -57,8 +57,8 @@ enum class Witness {
 /// of an empty message, the allowance for what a message itself takes.
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us);
 
-/// More than a tenth of the blocks' time was waiting for a CPU, or lies between the start message
-/// and the samples: other work disturbs the turn, or the subject hides time there.
+/// More than three tenths of the blocks' time was waiting for a CPU, or lies between the start
+/// message and the samples: other work disturbs the turn, or the subject hides time there.
 bool too_much_waiting(std::span<const BlockTime> blocks);
 
 /// At most `max_samples` of them, evenly spread, in order.

@@ -130,9 +130,12 @@ void check_after_kill(const fs::path& folder, std::int64_t acknowledged) {
       REQUIRE(repository.file_at(oid, "iterations/" + name).ok());
     }
   }
-  // No commit was made on a moved branch: each went where it belongs.
+  // No commit was made on a branch that had moved: each went where it belongs. (A stale lock that
+  // was removed is no fault.)
   for (const Fact& recovery : view.recoveries) {
-    REQUIRE(recovery.payload["reason"].get<std::string>().find("moved") == std::string::npos);
+    const auto reason = recovery.payload["reason"].get<std::string>();
+    INFO(reason);
+    REQUIRE(reason.find("had moved") == std::string::npos);
   }
 }
 
@@ -189,10 +192,7 @@ TEST_CASE("a recovery that is killed itself is repeated", "[session][kill]") {
   CHECK(second_kills >= 5);
 }
 
-// Hidden until a fault it found is mended: about one kill in 60 that lands inside libgit2 is
-// recovered on what is reported as a moved branch. Nothing is lost, but the report is wrong. Run it
-// by name.
-TEST_CASE("a session killed at random moments, inside git too, goes on", "[.][session][kill]") {
+TEST_CASE("a session killed at random moments, inside git too, goes on", "[session][kill]") {
   std::mt19937 random(20261120);
   std::uniform_int_distribution<int> wait_us(0, 60'000);
   int killed = 0;

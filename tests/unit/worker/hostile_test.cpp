@@ -94,7 +94,7 @@ Fate try_loaded(WorkerClient& client, const Case& one, std::int64_t handle) {
 }
 
 Fate try_variant(WorkerClient& client, const Case& one) {
-  const auto loaded = load_hostile(client, one.name);
+  const auto loaded = load_hostile(client, one.name, std::chrono::milliseconds(one.deadline_ms));
   if (!loaded.ok()) return fate_of("load", loaded.error());
   const Fate fate = try_loaded(client, one, loaded->handle);
   // A subject that failed is gone; one that was wrong, or refused, is there and healthy.

@@ -19,7 +19,7 @@ Plan plan_of(PlanKind kind) {
 std::vector<BlockTime> blocks_of(std::initializer_list<std::pair<double, double>> times) {
   std::vector<BlockTime> blocks;
   for (const auto& [reported_us, wall_us] : times) {
-    blocks.push_back({reported_us, reported_us, wall_us, 0, 0});
+    blocks.push_back({reported_us, reported_us, wall_us, wall_us, 0, 0});
   }
   return blocks;
 }
@@ -91,14 +91,14 @@ TEST_CASE("the second witness believes honest figures", "[worker][witness]") {
 }
 
 TEST_CASE("waiting for a busy CPU accuses nobody, but marks the turn", "[worker][witness]") {
-  const std::vector<BlockTime> loaded(5, BlockTime{5'280, 5'300, 8'310, 3'150, 3'000});
+  const std::vector<BlockTime> loaded(5, BlockTime{5'280, 5'300, 8'310, 8'310, 3'150, 3'000});
   CHECK(judge_block_times(loaded, 20) == Witness::agrees);
   CHECK(too_much_waiting(loaded));
   // Time between the start message and the samples may be hidden work.
-  const std::vector<BlockTime> hiding(5, BlockTime{1'000, 2'000, 2'010, 0, 0});
+  const std::vector<BlockTime> hiding(5, BlockTime{1'000, 2'000, 2'010, 2'010, 0, 0});
   CHECK(judge_block_times(hiding, 20) == Witness::agrees);
   CHECK(too_much_waiting(hiding));
-  const std::vector<BlockTime> quiet(5, BlockTime{1'990, 2'000, 2'010, 15, 5});
+  const std::vector<BlockTime> quiet(5, BlockTime{1'990, 2'000, 2'010, 2'010, 15, 5});
   CHECK_FALSE(too_much_waiting(quiet));
   CHECK_FALSE(too_much_waiting({}));
 }
@@ -115,7 +115,7 @@ TEST_CASE("blocks that are too short are no witness", "[worker][witness]") {
   CHECK(judge_block_times(blocks_of({{10, 900}}), 20) == Witness::too_short);
   CHECK(judge_block_times({}, 20) == Witness::too_short);
   // A hundred cold calls of 60 us, a third of which are messages.
-  const std::vector<BlockTime> cold(100, BlockTime{40, 40, 60, 0, 0});
+  const std::vector<BlockTime> cold(100, BlockTime{40, 40, 60, 60, 0, 0});
   CHECK(judge_block_times(cold, 20) == Witness::too_short);
 }
 

@@ -76,9 +76,7 @@ TEST_CASE("a kernel built over there passes its verdict and is timed by every pl
     CHECK((turn->calls_per_sample == 1) == (kind != PlanKind::hot || turn->samples_us[0] > 200));
     REQUIRE(turn->spot.has_value());
     CHECK(turn->spot->pass);
-    const bool quiet =
-        std::find(turn->flags.begin(), turn->flags.end(), k_flag_foreign_load) == turn->flags.end();
-    if (quiet) CHECK(turn->reported_us <= turn->wall_us * 1.1 + 50);
+    CHECK(turn->reported_us <= turn->wall_us);  // the same clock, read earlier and later
   }
 }
 

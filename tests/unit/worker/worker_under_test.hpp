@@ -24,7 +24,9 @@ inline WorkerClient open_worker(protocol::HelloResult* facts = nullptr,
   return client;
 }
 
-inline Outcome<protocol::LoadResult> load_hostile(WorkerClient& client, const std::string& name) {
+inline Outcome<protocol::LoadResult> load_hostile(
+    WorkerClient& client, const std::string& name,
+    std::chrono::milliseconds deadline = std::chrono::seconds(30)) {
   Variant variant;
   variant.manifest.name = name;
   variant.id = std::string(64, '0');
@@ -34,7 +36,7 @@ inline Outcome<protocol::LoadResult> load_hostile(WorkerClient& client, const st
   const auto bytes = RealFileSystem().read(artifact.path, 64u << 20);
   if (!bytes.ok()) FAIL(bytes.error().message());
   artifact.content_sha256 = sha256_hex(*bytes);
-  return client.load(variant, artifact);
+  return client.load(variant, artifact, deadline);
 }
 
 /// f32, grouped heads, a causal rule: about 30 us for the honest variant.
