@@ -1,4 +1,5 @@
-"""Host overhead of one iteration with cached builds: wall time minus time inside worker requests.
+"""Host overhead of one iteration with cached builds: wall time minus time inside worker requests,
+starting the subjects excepted, which counts as overhead.
 
 Runs steps.lua twice with one cache; the second run compiles nothing. Usage: overhead.py SDPA_WB
 """
@@ -36,7 +37,7 @@ def overheads_ms(log):
         if event["type"] == "iteration_opened":
             opened[iteration] = moment(event)
         elif event["type"] == "cost_debited" and payload["item"] == "device":
-            device[iteration] = payload["quantity"]
+            device[iteration] = payload["quantity"] - payload["parts"].get("load", 0.0)
         elif event["type"] == "iteration_committed" and iteration > 0:
             wall_s = moment(event) - opened[iteration]
             found.append(1e3 * (wall_s - device.get(iteration, 0.0)))

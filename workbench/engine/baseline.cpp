@@ -45,7 +45,7 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
   std::vector<Subject> rivals;
   for (const std::string& name : context.settings.rivals) {
     WB_TRY_ASSIGN(const Variant variant, context.catalogue.find(name));
-    Outcome<Subject> rival = build_and_log(context, variant, {});
+    WB_TRY_ASSIGN(Outcome<Subject> rival, build_and_log(context, variant, {}));
     if (!rival) continue;
     rival->label = variant.manifest.name;  // a rival goes by its plain name
     WB_TRY_ASSIGN(const auto judgements,
@@ -123,7 +123,7 @@ Result<Json> record_rival_comparisons(Context& context, const TimingRequest& req
 Result<Subject> prepare_start(Context& context) {
   const std::string& name = context.settings.start_variant;
   WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, name));
-  Outcome<Subject> start = build_and_log(context, resolved.first, resolved.second);
+  WB_TRY_ASSIGN(Outcome<Subject> start, build_and_log(context, resolved.first, resolved.second));
   if (!start) return baseline_error(code_of(start.error().invalidity), name, start.error().message);
   std::vector<Problem> problems = measured_problems(context.settings.suite);
   for (const Problem& problem : problems) {

@@ -94,6 +94,23 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
   return oid;
 }
 
+Result<void> abandon_in_flight(Context& context, const SessionView& view, std::string_view reason) {
+  const IterationView* open = view.in_flight();
+  if (open == nullptr) return {};
+  WB_TRY(context.debit_device("abandoned"));
+  WB_TRY(close_iteration(context, {.closed = {{"iteration", open->number},
+                                              {"outcome", "abandoned"},
+                                              {"invalidity", nullptr},
+                                              {"message", reason},
+                                              {"speedup", nullptr},
+                                              {"interval", nullptr}},
+                                   .variant_id = "",
+                                   .variant_label = open->opened.payload.value("variant", ""),
+                                   .artifact_id = "",
+                                   .predicted_speedup = {}}));
+  return {};
+}
+
 Result<void> write_session_report(Context& context) {
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
   return context.session->write_report("session.md", render_session(view));

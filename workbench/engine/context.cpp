@@ -111,8 +111,7 @@ void Context::report_progress(Progress progress) const {
 
 Outcome<WorkerClient*> Context::need_worker() {
   if (worker && worker->alive()) return &*worker;
-  worker.reset();
-  debited_worker_s = 0;
+  drop_worker();
   auto transport = services.open_transport();
   if (!transport) {
     return Failure{Invalidity::environment, transport.error().message(), ""};
@@ -120,11 +119,23 @@ Outcome<WorkerClient*> Context::need_worker() {
   worker.emplace(*std::move(transport));
   auto greeting = worker->hello(services.hello);
   if (!greeting) {
-    worker.reset();
+    drop_worker();
     return std::move(greeting).error();
   }
   hello = *std::move(greeting);
   return &*worker;
+}
+
+void Context::collect_worker_time() {
+  if (!worker) return;
+  for (const auto& [verb, wall_s] : worker->take_wall_s()) {
+    undebited_s[std::string(protocol::to_string(verb))] += wall_s;
+  }
+}
+
+void Context::drop_worker() {
+  collect_worker_time();  // the time of one that died was spent all the same
+  worker.reset();
 }
 
 Result<void> Context::debit_compile(const BuildRecord& record, std::string_view what) {
@@ -141,9 +152,10 @@ Result<void> Context::debit_compile(const BuildRecord& record, std::string_view 
 }
 
 Result<void> Context::debit_device(std::string_view what) {
-  if (!worker) return {};
-  const double quantity = worker->request_wall_s() - debited_worker_s;
-  debited_worker_s = worker->request_wall_s();
+  collect_worker_time();
+  if (undebited_s.empty()) return {};
+  double quantity = 0;
+  for (const auto& [verb, wall_s] : undebited_s) quantity += wall_s;
   const auto usd = price_usd(settings.rates, CostItem::device, quantity);
   spent.debit(CostItem::device, quantity, usd);
   WB_TRY(log("cost_debited", {{"iteration", iteration < 0 ? Json(nullptr) : Json(iteration)},
@@ -151,7 +163,9 @@ Result<void> Context::debit_device(std::string_view what) {
                               {"quantity", quantity},
                               {"unit", "s"},
                               {"usd", usd ? Json(*usd) : Json(nullptr)},
+                              {"parts", undebited_s},
                               {"what", what}}));
+  undebited_s.clear();
   return {};
 }
 

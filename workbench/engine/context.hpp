@@ -65,11 +65,11 @@ struct Context {
   std::optional<protocol::HelloResult> hello;
   NoiseFloors floors;
   std::optional<Subject> incumbent;
-  std::vector<Subject> rivals;         ///< those that passed their verdict
-  std::int64_t iteration = -1;         ///< of the events being logged; -1 outside
-  double debited_worker_s = 0;         ///< worker wall time already in the ledger
-  Ledger spent;                        ///< of this process; for progress only
-  std::optional<double> best_speedup;  ///< confirmed, over the start; for progress only
+  std::vector<Subject> rivals;                ///< those that passed their verdict
+  std::int64_t iteration = -1;                ///< of the events being logged; -1 outside
+  std::map<std::string, double> undebited_s;  ///< worker wall time by verb, not in the ledger yet
+  Ledger spent;                               ///< of this process; for progress only
+  std::optional<double> best_speedup;         ///< confirmed, over the start; for progress only
   std::chrono::steady_clock::time_point started;
   std::function<Result<void>()> on_opened;  ///< taken by the next open
 
@@ -79,6 +79,9 @@ struct Context {
   void report_progress(Progress progress) const;
   /// The running worker, started on first use or after it died. Failure: environment.
   Outcome<WorkerClient*> need_worker();
+  /// Ends the worker; what it was waited for stays to be debited.
+  void drop_worker();
+  void collect_worker_time();
   /// Debits compile seconds, or the worker wall time since the last debit.
   Result<void> debit_compile(const BuildRecord& record, std::string_view what);
   Result<void> debit_device(std::string_view what);
@@ -94,9 +97,10 @@ Result<std::pair<Variant, Configuration>> resolve_variant(Context& context, std:
 /// Completes the configuration, checks restrictions, builds or finds in the cache.
 Outcome<Subject> build_subject(Context& context, const Variant& variant,
                                const Configuration& configuration);
-/// The same inside a session: stores the sources, logs variant_built and the compile cost.
-Outcome<Subject> build_and_log(Context& context, const Variant& variant,
-                               const Configuration& configuration);
+/// The same inside a session: stores the sources, logs variant_built and the compile cost. An error
+/// is the session's (its disk is full, say), never the variant's.
+Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,
+                                       const Configuration& configuration);
 
 /// Why this subject does not take the problem (manifest or restriction), or nothing.
 std::optional<std::string> not_supported(const Subject& subject, const Problem& problem);
@@ -203,6 +207,9 @@ struct IterationEnd {
 };
 /// Pages, iteration_closed, commit, session.md. Returns the commit's oid.
 Result<std::string> close_iteration(Context& context, const IterationEnd& end);
+/// Closes the iteration that no one closed, if there is one, as `abandoned`; what its worker was
+/// waited for is debited to it.
+Result<void> abandon_in_flight(Context& context, const SessionView& view, std::string_view reason);
 /// Rewrites reports/session.md from the log.
 Result<void> write_session_report(Context& context);
 

@@ -23,7 +23,22 @@ Json error_json(const Error& error) {
   return {{"code", to_string(error.code)}, {"message", error.message()}};
 }
 
+constexpr std::string_view k_was_in_flight = "in flight when the session stopped";
+
 }  // namespace
+
+bool ends_session(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::canceled:
+    case ErrorCode::no_space:
+    case ErrorCode::read_only:
+    case ErrorCode::locked:
+    case ErrorCode::io:
+      return true;
+    default:
+      return false;
+  }
+}
 
 struct Engine::State {
   explicit State(Services services) : context(std::move(services)) {}
@@ -80,7 +95,9 @@ Result<void> Engine::State::hold_session(const fs::path& folder, bool restore) {
     return Error{ErrorCode::invalid, "write to", folder.string(), "the session is closed",
                  "read it with `sdpa-wb report`, or open a new one"};
   }
-  if (restore && view.in_flight() == nullptr && !view.incumbent.empty()) {
+  // Without a baseline there is nothing to go on from; resume measures it again.
+  if (restore && !view.incumbent.empty()) {
+    WB_TRY(abandon_in_flight(context, view, k_was_in_flight));
     WB_TRY(restore_context(context));
   }
   return {};
@@ -179,8 +196,8 @@ Result<Json> Engine::State::run_recorded(Engine& engine, const VerbSpec& verb, c
                                      {"caller", in_playbook ? "playbook" : "client"},
                                      {"dropped_from", replay.take_dropped_from()}}));
   Result<Json> result = run_body(engine, verb, args, folder);
-  // A stop leaves the call without an answer, so that resume runs it again.
-  if (!result && result.error().code == ErrorCode::canceled) return result;
+  // What stopped the session, not the call, leaves the call without an answer: it runs again.
+  if (!result && ends_session(result.error().code)) return result;
   if (verb.name == "close" && result) return result;  // nothing follows session_closed
   Json answer{{"n", n}};
   if (result) {
@@ -218,18 +235,7 @@ Result<std::int64_t> Engine::resume_session(const fs::path& folder) {
   WB_TRY(context.log("session_resumed", {{"environment_changed", Json::array()}}));
   const std::int64_t abandoned = view.in_flight() == nullptr ? 0 : 1;
   const std::int64_t next = view.iterations.empty() ? 0 : view.iterations.back().number + 1;
-  if (const IterationView* open = view.in_flight()) {
-    WB_TRY(close_iteration(context, {.closed = {{"iteration", open->number},
-                                                {"outcome", "abandoned"},
-                                                {"invalidity", nullptr},
-                                                {"message", "in flight when the session stopped"},
-                                                {"speedup", nullptr},
-                                                {"interval", nullptr}},
-                                     .variant_id = "",
-                                     .variant_label = open->opened.payload.value("variant", ""),
-                                     .artifact_id = "",
-                                     .predicted_speedup = {}}));
-  }
+  WB_TRY(abandon_in_flight(context, view, k_was_in_flight));
   if (view.incumbent.empty()) {
     WB_TRY(run_baseline(context, next));
     return abandoned;
@@ -287,22 +293,11 @@ Result<std::optional<Json>> Engine::recorded_playbook() const {
 
 Result<void> Engine::pause(std::string_view reason) {
   Context& context = m_state->context;
-  context.worker.reset();  // closing the wire cancels what runs there
+  context.drop_worker();  // closing the wire cancels what runs there
   if (!context.session) return {};
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
   if (view.status == SessionStatus::closed) return {};
-  if (const IterationView* open = view.in_flight()) {
-    WB_TRY(close_iteration(context, {.closed = {{"iteration", open->number},
-                                                {"outcome", "abandoned"},
-                                                {"invalidity", nullptr},
-                                                {"message", std::string(reason)},
-                                                {"speedup", nullptr},
-                                                {"interval", nullptr}},
-                                     .variant_id = "",
-                                     .variant_label = open->opened.payload.value("variant", ""),
-                                     .artifact_id = "",
-                                     .predicted_speedup = {}}));
-  }
+  WB_TRY(abandon_in_flight(context, view, reason));
   WB_TRY(context.log("session_paused", {{"reason", reason}}));
   context.session.reset();
   return {};

@@ -38,6 +38,10 @@ struct Services {
   std::string workbench_version;
 };
 
+/// Errors of the place, not of the call (a stop, a full disk, a lock): the call stays without an
+/// answer in the log and runs again at resume, and a playbook ends.
+bool ends_session(ErrorCode code);
+
 class Engine {
  public:
   explicit Engine(Services services);

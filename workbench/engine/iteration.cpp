@@ -298,7 +298,7 @@ Result<Json> verb_iterate(Context& context, const Json& args) {
   context.iteration = run.number;
   WB_TRY(open_iteration(context, run, proposal.first, proposal.second, args));
   context.report_progress({.stage = "build", .what = label(proposal.first)});
-  Outcome<Subject> built = build_and_log(context, proposal.first, proposal.second);
+  WB_TRY_ASSIGN(Outcome<Subject> built, build_and_log(context, proposal.first, proposal.second));
   if (built) {
     run.candidate = *std::move(built);
     WB_TRY(judge(context, run));

@@ -19,9 +19,11 @@ Result<Subject> subject_from(Context& context, const Json& args, const char* key
   for (const auto& [name, value] : given.items()) {
     resolved.second[name] = value.get<std::int64_t>();
   }
-  Outcome<Subject> subject = context.session
-                                 ? build_and_log(context, resolved.first, resolved.second)
-                                 : build_subject(context, resolved.first, resolved.second);
+  // Without a session nothing is kept.
+  WB_TRY_ASSIGN(Outcome<Subject> subject,
+                context.session ? build_and_log(context, resolved.first, resolved.second)
+                                : Result<Outcome<Subject>>(
+                                      build_subject(context, resolved.first, resolved.second)));
   if (subject) return *std::move(subject);
   const Failure& failure = subject.error();
   const ErrorCode code = failure.invalidity == Invalidity::compile       ? ErrorCode::compile

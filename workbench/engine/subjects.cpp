@@ -90,8 +90,8 @@ Outcome<Subject> build_subject(Context& context, const Variant& variant,
   return subject;
 }
 
-Outcome<Subject> build_and_log(Context& context, const Variant& variant,
-                               const Configuration& configuration) {
+Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,
+                                       const Configuration& configuration) {
   Outcome<Subject> subject = build_subject(context, variant, configuration);
   Json event{{"iteration", context.iteration},
              {"variant_id", variant.id},
@@ -121,18 +121,9 @@ Outcome<Subject> build_and_log(Context& context, const Variant& variant,
   event["compiler"] = record.compiler;
   event["wall_s"] = record.wall_s;
   event["cpu_s"] = record.cpu_s;
-  const auto to_failure = [](const Error& error) {
-    return Failure{Invalidity::environment, error.message(), ""};
-  };
-  if (context.session) {
-    if (auto stored = context.session->store_variant(variant.id, variant.files); !stored) {
-      return to_failure(stored.error());
-    }
-  }
-  if (auto logged = context.log("variant_built", event); !logged) return to_failure(logged.error());
-  if (auto debited = context.debit_compile(record, event["subject"].get<std::string>()); !debited) {
-    return to_failure(debited.error());
-  }
+  if (context.session) WB_TRY(context.session->store_variant(variant.id, variant.files));
+  WB_TRY(context.log("variant_built", event));
+  WB_TRY(context.debit_compile(record, event["subject"].get<std::string>()));
   return subject;
 }
 

@@ -55,6 +55,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
                                              const std::vector<Problem>& problems) {
   std::vector<Judgement> judgements;
   std::optional<std::int64_t> handle;
+  Json versions = Json::object();
   const auto fail_load = [&](const Failure& failure) {
     Judgement judgement;
     judgement.invalidity = failure.invalidity;
@@ -85,6 +86,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
         auto loaded = (*worker)->load(subject.variant, subject.artifact);
         if (loaded) {
           handle = loaded->handle;
+          versions = loaded->versions;
         } else {
           judgement = fail_load(loaded.error());
         }
@@ -107,6 +109,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
                                {"outcome", judgement.invalidity ? to_string(*judgement.invalidity)
                                                                 : std::string_view("pass")},
                                {"message", judgement.message},
+                               {"versions", versions},
                                {"runs", std::move(runs)}}));
     const bool failed = judgement.invalidity.has_value();
     judgements.push_back(std::move(judgement));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/engine.hpp"
 #include "playbook/wire.hpp"
 
 namespace wb {
@@ -162,7 +163,7 @@ Result<Json> HostProcess::run(const Json& args, const Answer& answer, const Prin
       return error(ErrorCode::security, "its process sent a message that is not a call");
     }
     auto result = answer(verb->get<std::string>(), message.value("args", Json::object()));
-    if (!result && result.error().code == ErrorCode::canceled) {
+    if (!result && ends_session(result.error().code)) {
       m_child.kill_and_wait();
       return std::move(result).error();
     }

@@ -46,7 +46,7 @@ class HostProcess {
   using Answer = std::function<Result<Json>(const std::string& verb, const Json& args)>;
   using Print = std::function<void(const std::string& text)>;
   /// Runs the playbook to its end; what run() returned. Errors: those that ended it; canceled.
-  /// An error of `answer` with code canceled ends the run at once; others go to the playbook.
+  /// An error of `answer` that ends the session ends the run at once; others go to the playbook.
   Result<Json> run(const Json& args, const Answer& answer, const Print& print);
 
  private:

@@ -46,7 +46,7 @@ WorkerClient& WorkerClient::operator=(WorkerClient&& other) noexcept {
     m_description = std::move(other.m_description);
     m_gone_reason = std::move(other.m_gone_reason);
     m_next_id = other.m_next_id;
-    m_request_wall_s = other.m_request_wall_s;
+    m_wall_s = std::move(other.m_wall_s);
   }
   return *this;
 }
@@ -57,6 +57,10 @@ WorkerClient::~WorkerClient() {
   const auto line = to_line(protocol::Request{m_next_id, Verb::bye, Json::object()});
   [[maybe_unused]] const Result<void> sent = m_transport->send(line, milliseconds(100));
   m_transport->close();
+}
+
+std::map<protocol::Verb, double> WorkerClient::take_wall_s() {
+  return std::exchange(m_wall_s, {});
 }
 
 Failure WorkerClient::abandon(std::string reason) {
@@ -99,7 +103,7 @@ Outcome<Json> WorkerClient::request(Verb verb, Json args, milliseconds deadline)
   const auto begin = std::chrono::steady_clock::now();
   Outcome<Json> result =
       exchange({m_next_id++, verb, std::move(args)}, deadline + milliseconds(k_reply_grace));
-  m_request_wall_s +=
+  m_wall_s[verb] +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

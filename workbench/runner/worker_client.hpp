@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,8 +46,9 @@ class WorkerClient {
   Outcome<protocol::BuildResult> build(const Variant& variant, const Configuration& configuration,
                                        std::string_view build_id, const BuildOptions& options);
 
-  /// Wall time spent waiting for replies since construction: device time of the ledger.
-  [[nodiscard]] double request_wall_s() const { return m_request_wall_s; }
+  /// Wall time spent waiting for replies, by verb, since construction or the last call of this: the
+  /// device time of the ledger.
+  std::map<protocol::Verb, double> take_wall_s();
   [[nodiscard]] bool alive() const { return m_transport != nullptr; }
   /// The transport's description, also after the wire was closed.
   [[nodiscard]] const std::string& description() const { return m_description; }
@@ -70,7 +72,7 @@ class WorkerClient {
   std::string m_description;
   std::string m_gone_reason;  ///< why the transport was closed
   std::int64_t m_next_id = 1;
-  double m_request_wall_s = 0;
+  std::map<protocol::Verb, double> m_wall_s;
 };
 
 }  // namespace wb

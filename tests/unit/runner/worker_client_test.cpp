@@ -33,11 +33,14 @@ WorkerClient answering(FakeTransport::Answer answer) {
 TEST_CASE("hello comes back typed, and wall time is counted", "[runner][client]") {
   FakeWorker worker;
   WorkerClient client(worker.transport());
-  CHECK(client.request_wall_s() == 0);
+  CHECK(client.take_wall_s().empty());
   const auto hello = client.hello({});
   REQUIRE(hello.ok());
   CHECK(hello->device.name == "Fake CPU");
-  CHECK(client.request_wall_s() > 0);
+  auto wall_s = client.take_wall_s();
+  CHECK(wall_s.size() == 1);
+  CHECK(wall_s[protocol::Verb::hello] > 0);
+  CHECK(client.take_wall_s().empty());
   CHECK(client.description() == "fake");
 }
 
