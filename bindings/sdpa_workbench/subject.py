@@ -280,11 +280,11 @@ class Subject:
         try:
             begin = time.perf_counter_ns()
             self.reply(message, {"ok": True})  # from here on the supervisor's clock runs too
-            sample_ns, self.result = take_samples(call, message["samples"], message["calls"])
+            self.sample_ns, self.result = take_samples(call, message["samples"], message["calls"])
             block_ns = time.perf_counter_ns() - begin
         finally:
             gc.enable()
-        return {"sample_ns": sample_ns, "block_ns": block_ns}
+        return {"block_ns": block_ns}  # short: writing it is nothing beside the block
 
     # What they share.
 
@@ -340,7 +340,7 @@ class Subject:
         try:
             if message["op"] == "show":
                 self.show()
-                return {"ok": True}
+                return {"ok": True, "sample_ns": self.sample_ns}
             handler = {
                 "ping": self.ping,
                 "load": self.load,

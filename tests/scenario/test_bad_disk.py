@@ -1,5 +1,5 @@
-"""A disk that is full, a folder that is read-only, a session that is locked: nothing already logged is
-lost, the message says what to do, and the session goes on afterwards."""
+"""A disk that is full or read-only, a session that is locked: nothing already logged is lost, the
+message says what to do, and the session goes on afterwards."""
 
 import fcntl
 import shutil

@@ -89,9 +89,8 @@ Result<void> record_floors(Context& context, const TimingRequest& request,
   return {};
 }
 
-/// Start against each rival on each problem and plan; returns the rows of open's result.
-Result<Json> record_rival_comparisons(Context& context, const TimingRequest& request,
-                                      const TimingResult& result) {
+/// The rows of open's result: the start and each rival on each problem and plan.
+Json baseline_rows(const TimingRequest& request, const TimingResult& result) {
   Json rows = Json::array();
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
     for (std::size_t k = 0; k < request.plans.size(); ++k) {
@@ -102,17 +101,7 @@ Result<Json> record_rival_comparisons(Context& context, const TimingRequest& req
                {"rivals_us", Json::object()}};
       for (std::size_t s = 2; s < request.subjects.size(); ++s) {
         if (lanes[s].turns.empty() && !lanes[s].failure) continue;  // not supported
-        const Comparison comparison =
-            compare_lanes(context, request.problems[p], request.plans[k], lanes[0],
-                          request.subjects[0]->label, lanes[s], request.subjects[s]->label);
-        const double rival_us = lane_median_us(lanes[s]);
-        WB_TRY(log_comparison(context, comparison, request.problems[p],
-                              {.phase = request.phase,
-                               .role = "rival",
-                               .plan = request.plans[k],
-                               .turns = result.events[p]},
-                              lane_median_us(lanes[0]), rival_us));
-        row["rivals_us"][request.subjects[s]->label] = rival_us;
+        row["rivals_us"][request.subjects[s]->label] = lane_median_us(lanes[s]);
       }
       rows.push_back(std::move(row));
     }
@@ -165,6 +154,7 @@ Result<Json> run_baseline(Context& context, std::int64_t number) {
   request.plans = {PlanKind::hot, PlanKind::cold, PlanKind::eager};
   const EffortPlan effort = effort_plan(context.settings.effort);
   request.effort = effort.confirmation;
+  request.other_instances = effort.other_instances;
   request.plan = effort.plan;
   request.phase = "baseline";
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
@@ -176,7 +166,8 @@ Result<Json> run_baseline(Context& context, std::int64_t number) {
     }
   }
   WB_TRY(record_floors(context, request, result));
-  WB_TRY_ASSIGN(Json rows, record_rival_comparisons(context, request, result));
+  WB_TRY(log_comparisons(context, request, result, 2));
+  Json rows = baseline_rows(request, result);
   WB_TRY(record_findings(context, request, result, 0));
   WB_TRY(context.log("incumbent_changed", {{"iteration", number},
                                            {"from", nullptr},

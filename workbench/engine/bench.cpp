@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The timing stage: fresh processes, ABBA turns, every turn an event, and comparisons of the lanes.
+// The timing stage: fresh processes, ABBA turns, every turn an event.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,6 @@
 namespace wb {
 namespace {
 
-constexpr std::uint64_t k_bootstrap_seed = 20'250'101;  // fixed: the same log gives the same report
 constexpr int k_turn_attempts = 6;
 constexpr auto k_first_pause = std::chrono::milliseconds(10);  // doubles with each attempt
 
@@ -180,18 +179,7 @@ void refuse_impossible(const Context& context, const TimingRequest& request, Tim
   }
 }
 
-const NoiseFloor* find_floor(const Context& context, const Problem& problem, PlanKind plan) {
-  const auto found = context.floors.find({to_text(problem), std::string(to_string(plan))});
-  return found == context.floors.end() ? nullptr : &found->second;
-}
-
 }  // namespace
-
-double same_margin(const Context& context, const Problem& problem, PlanKind plan) {
-  const NoiseFloor* floor = find_floor(context, problem, plan);
-  if (floor == nullptr || !std::isfinite(floor->between_instance_frac)) return 0;
-  return floor->between_instance_frac;
-}
 
 Result<TimingResult> time_subjects(Context& context, const TimingRequest& request) {
   TimingResult result;
@@ -214,6 +202,8 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
         if (!not_supported(*request.subjects[s], request.problems[p])) takers.push_back(s);
       }
       for (std::size_t k = 0; k < request.plans.size(); ++k) {
+        const bool decides = request.plans[k] == context.settings.objective.plan;
+        if (!decides && request.other_instances > 0 && i >= request.other_instances) continue;
         for (std::int64_t placement = 0; placement < request.effort.placements; ++placement) {
           for (std::int64_t round = 0; round < request.effort.rounds; ++round) {
             std::int64_t position = 0;
@@ -230,63 +220,6 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
   fail_loaded(result);
   refuse_impossible(context, request, result);
   return result;
-}
-
-double lane_median_us(const Lane& lane) {
-  if (lane.turns.empty()) return 0;
-  return summarize(lane.turns, k_bootstrap_seed).median_us;
-}
-
-Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,
-                         const Lane& candidate, std::string_view candidate_label, const Lane& other,
-                         std::string_view other_label) {
-  const NoiseFloor* floor = find_floor(context, problem, plan);
-  CompareOptions options;
-  if (floor != nullptr) options = compare_options(*floor, k_bootstrap_seed);
-  options.seed = k_bootstrap_seed;
-  Comparison comparison;
-  const Lane* failed = candidate.failure ? &candidate : other.failure ? &other : nullptr;
-  if (failed != nullptr || candidate.turns.empty() || other.turns.empty()) {
-    comparison.outcome = ComparisonOutcome::ambiguous;
-    comparison.speedup = std::nan("");
-    comparison.interval = {std::nan(""), std::nan(""), options.confidence};
-    comparison.reason = failed != nullptr ? failed->failure->message : "one side has no samples";
-  } else {
-    comparison = compare(candidate.turns, other.turns, options);
-  }
-  comparison.candidate = candidate_label;
-  comparison.rival = other_label;
-  return comparison;
-}
-
-Result<std::int64_t> log_comparison(Context& context, const Comparison& comparison,
-                                    const std::optional<Problem>& problem,
-                                    const ComparisonContext& where, double candidate_us,
-                                    double against_us) {
-  const auto number_or_null = [](double value) {
-    return std::isfinite(value) && value > 0 ? Json(value) : Json(nullptr);
-  };
-  Json event{{"iteration", context.iteration},
-             {"phase", where.phase},
-             {"problem", problem ? Json(to_text(*problem)) : Json(nullptr)},
-             {"plan", to_string(where.plan)},
-             {"candidate", comparison.candidate},
-             {"against", comparison.rival},
-             {"role", where.role},
-             {"speedup", number_or_null(comparison.speedup)},
-             {"interval", number_or_null(comparison.interval.low).is_null()
-                              ? Json(nullptr)
-                              : to_json(comparison.interval)},
-             {"noise_floor_frac", comparison.noise_floor_frac},
-             {"outcome", to_string(comparison.outcome)},
-             {"reason", comparison.reason},
-             {"resolution_frac", number_or_null(resolution_frac(comparison))},
-             {"instances", comparison.instances},
-             {"rounds", comparison.rounds},
-             {"candidate_us", number_or_null(candidate_us)},
-             {"against_us", number_or_null(against_us)},
-             {"turns", {where.turns.first, where.turns.second}}};
-  return context.log("comparison_made", std::move(event));
 }
 
 }  // namespace wb

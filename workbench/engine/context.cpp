@@ -53,7 +53,10 @@ Result<Suite> read_suite(const Json& opened) {
 
 EffortPlan effort_plan(std::string_view word) {
   if (word == "quick") {
-    return {.selection = {1, 1, 1}, .confirmation = {3, 1, 1}, .plan = cpu_turn(2)};
+    return {.selection = {1, 1, 1},
+            .confirmation = {5, 1, 1},
+            .plan = cpu_turn(2),
+            .other_instances = 3};
   }
   if (word == "thorough") {
     return {.selection = {3, 2, 2}, .confirmation = {8, 3, 2}, .plan = cpu_turn(5)};

@@ -30,7 +30,8 @@ struct Subject {
 /// How much of each phase, from the word of `effort`.
 struct EffortPlan {
   Effort selection, confirmation;
-  Plan plan;  ///< of one turn; kind is set per use
+  Plan plan;                         ///< of one turn; kind is set per use
+  std::int64_t other_instances = 0;  ///< of TimingRequest
 };
 EffortPlan effort_plan(std::string_view word);
 
@@ -126,7 +127,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
                                              const std::vector<Problem>& problems);
 std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements);
 
-// bench.cpp
+// bench.cpp, comparing.cpp
 // ----------------------------------------------------------------------------------------
 
 /// One subject's turns on one problem under one plan.
@@ -140,6 +141,7 @@ struct TimingRequest {
   std::vector<Problem> problems;
   std::vector<PlanKind> plans;
   Effort effort;
+  std::int64_t other_instances = 0;  ///< of plans that decide nothing; 0: as many as the others
   Plan plan;
   std::string phase;  ///< "baseline", "selection", "confirmation"
 };
@@ -166,6 +168,7 @@ struct ComparisonContext {
   std::string phase, role;  ///< role: "incumbent" or "rival"
   PlanKind plan = PlanKind::hot;
   std::pair<std::int64_t, std::int64_t> turns;
+  std::vector<std::string> flags;  ///< of any turn of either side
 };
 /// Logs comparison_made. problem empty: the objective over the suite.
 Result<std::int64_t> log_comparison(Context& context, const Comparison& comparison,
@@ -173,6 +176,20 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
                                     const ComparisonContext& where, double candidate_us,
                                     double against_us);
 double lane_median_us(const Lane& lane);
+
+/// One opponent over the suite under one plan.
+struct SuiteScore {
+  PlanKind plan;
+  std::size_t subject;  ///< of TimingRequest::subjects; 1 is the incumbent, 2… are rivals
+  std::vector<ProblemScore> scores;
+  Comparison total;
+};
+/// Compares subject 0 with the subjects from `first_opponent` on: on every problem and plan, then
+/// over the suite; each is a comparison_made event. The comparison that decides, with the incumbent
+/// under the objective's plan, comes last in the log.
+Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRequest& request,
+                                                const TimingResult& result,
+                                                std::size_t first_opponent);
 
 // baseline.cpp, iteration.cpp, open.cpp, standalone.cpp, views.cpp, doctor.cpp: verb bodies
 // -----------

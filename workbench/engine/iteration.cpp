@@ -15,8 +15,7 @@ struct Run {
   Hypothesis hypothesis;
   std::string confirm = "if_faster";
   std::optional<Subject> candidate;
-  std::vector<Problem> problems;  ///< that the candidate takes; index into the suite beside it
-  std::vector<std::size_t> suite_index;
+  std::vector<Problem> problems;    ///< that the candidate takes, without the held-out ones
   std::optional<Comparison> total;  ///< of the objective, from the last phase that measured
   bool confirmed = false;
   Json problem_rows = Json::array();
@@ -60,12 +59,10 @@ Result<std::pair<Variant, Configuration>> read_proposal(Context& context, const 
 /// Stage 4: the suite's problems and the edge shapes; wrong stops here and is never timed.
 Result<void> judge(Context& context, Run& run) {
   std::vector<Problem> problems;
-  for (std::size_t i = 0; i < context.settings.suite.problems.size(); ++i) {
-    const SuiteProblem& member = context.settings.suite.problems[i];
+  for (const SuiteProblem& member : context.settings.suite.problems) {
     if (member.held_out || not_supported(*run.candidate, member.problem)) continue;
     problems.push_back(member.problem);
     run.problems.push_back(member.problem);
-    run.suite_index.push_back(i);
   }
   if (problems.empty()) {
     run.failure = Failure{Invalidity::constraints, "it takes no problem of the suite", ""};
@@ -82,72 +79,35 @@ Result<void> judge(Context& context, Run& run) {
   return {};
 }
 
-std::vector<Problem> with_held_out(Context& context, const Run& run,
-                                   std::vector<std::size_t>& index) {
-  std::vector<Problem> problems = run.problems;
-  index = run.suite_index;
-  for (std::size_t i = 0; i < context.settings.suite.problems.size(); ++i) {
-    const SuiteProblem& member = context.settings.suite.problems[i];
+std::vector<Problem> held_out_problems(const Context& context, const Run& run) {
+  std::vector<Problem> problems;
+  for (const SuiteProblem& member : context.settings.suite.problems) {
     if (!member.held_out || not_supported(*run.candidate, member.problem)) continue;
     problems.push_back(member.problem);
-    index.push_back(i);
   }
   return problems;
 }
 
-/// Comparisons of the candidate with the incumbent (subject 1) and the rivals (2…); the total over
-/// the objective's plan goes to run.total.
+/// What the comparisons say: the total that decides, why it would be refused, a row a problem.
 Result<void> record_comparisons(Context& context, Run& run, const TimingRequest& request,
-                                const TimingResult& result,
-                                const std::vector<std::size_t>& suite_index) {
-  std::vector<ProblemScore> scores;
-  for (const SuiteProblem& member : context.settings.suite.problems) {
-    scores.push_back({.problem = member, .comparison = {}});
-  }
-  run.problem_rows = Json::array();
-  for (std::size_t p = 0; p < request.problems.size(); ++p) {
-    const Problem& problem = request.problems[p];
-    for (std::size_t k = 0; k < request.plans.size(); ++k) {
-      const auto& lanes = result.lanes[p][k];
-      for (std::size_t s = 1; s < request.subjects.size(); ++s) {
-        if (lanes[s].turns.empty() && !lanes[s].failure) continue;
-        const Comparison comparison =
-            compare_lanes(context, problem, request.plans[k], lanes[0], request.subjects[0]->label,
-                          lanes[s], request.subjects[s]->label);
-        const double candidate_us = lane_median_us(lanes[0]);
-        const double against_us = lane_median_us(lanes[s]);
-        WB_TRY(log_comparison(context, comparison, problem,
-                              {.phase = request.phase,
-                               .role = s == 1 ? "incumbent" : "rival",
-                               .plan = request.plans[k],
-                               .turns = result.events[p]},
-                              candidate_us, against_us));
-        if (s != 1 || request.plans[k] != context.settings.objective.plan) continue;
-        scores[suite_index[p]] = {context.settings.suite.problems[suite_index[p]], comparison,
-                                  against_us, same_margin(context, problem, request.plans[k])};
-        // Held-out shapes are not told to playbooks and agents; the log has them.
-        if (context.settings.suite.problems[suite_index[p]].held_out) continue;
-        run.problem_rows.push_back({{"problem", label(problem)},
-                                    {"outcome", to_string(comparison.outcome)},
-                                    {"speedup", speedup_or_null(comparison)},
-                                    {"candidate_us", candidate_us},
-                                    {"incumbent_us", against_us}});
-      }
+                                const TimingResult& result) {
+  WB_TRY_ASSIGN(const auto suite_scores, log_comparisons(context, request, result, 1));
+  const Objective& objective = context.settings.objective;
+  for (const SuiteScore& suite : suite_scores) {
+    if (suite.subject != 1 || suite.plan != objective.plan) continue;
+    run.total = suite.total;
+    run.refusal = refusal(objective, suite.total, suite.scores).value_or("");
+    run.problem_rows = Json::array();
+    for (const ProblemScore& part : suite.scores) {
+      // Held-out shapes are not told to playbooks and agents; the log has them.
+      if (part.problem.held_out || !part.comparison) continue;
+      run.problem_rows.push_back({{"problem", label(part.problem.problem)},
+                                  {"outcome", to_string(part.comparison->outcome)},
+                                  {"speedup", speedup_or_null(part.comparison)},
+                                  {"candidate_us", part.candidate_us},
+                                  {"incumbent_us", part.incumbent_us}});
     }
   }
-  // In a phase without held-out problems they do not take part at all.
-  std::erase_if(
-      scores, [&](const ProblemScore& item) { return item.problem.held_out && !item.comparison; });
-  run.total = score(context.settings.objective, scores);
-  run.total->candidate = request.subjects[0]->label;
-  run.total->rival = request.subjects[1]->label;
-  run.refusal = refusal(context.settings.objective, *run.total, scores).value_or("");
-  WB_TRY(log_comparison(context, *run.total, std::nullopt,
-                        {.phase = request.phase,
-                         .role = "incumbent",
-                         .plan = context.settings.objective.plan,
-                         .turns = {result.events.front().first, result.events.back().second}},
-                        0, 0));
   return {};
 }
 
@@ -173,7 +133,6 @@ Result<void> time_phase(Context& context, Run& run, const std::string& phase) {
   const EffortPlan effort = effort_plan(context.settings.effort);
   TimingRequest request;
   request.subjects = {&*run.candidate, &*context.incumbent};
-  std::vector<std::size_t> index = run.suite_index;
   request.problems = run.problems;
   request.plans = {context.settings.objective.plan};
   request.effort = confirmation ? effort.confirmation : effort.selection;
@@ -182,11 +141,10 @@ Result<void> time_phase(Context& context, Run& run, const std::string& phase) {
   if (confirmation) {
     for (const Subject& rival : context.rivals) request.subjects.push_back(&rival);
     request.plans = {PlanKind::hot, PlanKind::cold, PlanKind::eager};
-    request.problems = with_held_out(context, run, index);
-    if (request.problems.size() > run.problems.size()) {
-      const std::vector<Problem> held_out(
-          request.problems.begin() + static_cast<std::ptrdiff_t>(run.problems.size()),
-          request.problems.end());
+    request.other_instances = effort.other_instances;
+    const std::vector<Problem> held_out = held_out_problems(context, run);
+    request.problems.insert(request.problems.end(), held_out.begin(), held_out.end());
+    if (!held_out.empty()) {
       WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *run.candidate, held_out));
       if (auto failed = first_failure(judgements)) {
         run.failure = Failure{*failed->invalidity, "a held-out problem: " + failed->message, ""};
@@ -200,7 +158,7 @@ Result<void> time_phase(Context& context, Run& run, const std::string& phase) {
     run.total.reset();
     return {};
   }
-  WB_TRY(record_comparisons(context, run, request, result, index));
+  WB_TRY(record_comparisons(context, run, request, result));
   if (confirmation) {
     run.confirmed = true;
     WB_TRY(record_findings(context, request, result, 0));

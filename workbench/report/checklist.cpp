@@ -99,14 +99,7 @@ std::string unseen_section(const Page& page) {
   const SessionView& view = facts.view;
   std::vector<std::string> items;
   if (facts.holder != nullptr) {
-    std::map<std::string, std::int64_t> seen;  // the same words once
-    for (const Fact& finding : facts.holder->findings) {
-      const std::string unseen = text(finding.payload, "unseen");
-      if (!unseen.empty() && seen.try_emplace(unseen, finding.seq).second) {
-        items.push_back(text(finding.payload, "analysis") + ": " + unseen);
-        items.back() = inline_text(items.back(), 300) + cite(finding.seq);
-      }
-    }
+    items = unseen_lines(facts.holder->findings);
     for (const Fact& profile : facts.holder->profiles) {
       if (!is_true(profile.payload, "available")) {
         items.push_back("no profile: " + inline_text(text(profile.payload, "reason"), 200) +

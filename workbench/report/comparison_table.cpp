@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Tables of comparisons: the baseline's, an iteration's, and the result: the incumbent beside what
-// it replaced and beside every rival.
+// Tables of comparisons: one subject beside one opponent, a row a problem, the plans side by side.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/sections.hpp"
 
@@ -11,6 +11,7 @@ namespace wb::page {
 namespace {
 
 constexpr std::size_t k_max_rows = 120;
+constexpr std::size_t k_max_named = 12;
 
 /// A comparison that may not be read as a figure, with the reason.
 std::string not_standing(const Facts& facts, const Compared& compared) {
@@ -33,139 +34,196 @@ std::string problem_cell(const Facts& facts, const std::string& problem) {
   return facts.is_held_out(problem) && !facts.hide_held_out ? title + " (held out)" : title;
 }
 
-/// How a comparison was made; a column each, or one sentence when all rows agree.
+/// What the tables of one index agree on, said once below them.
 struct Manner {
-  const char* name;
-  std::vector<std::string> cells;
-  [[nodiscard]] bool is_constant() const {
-    return std::all_of(cells.begin(), cells.end(),
-                       [&](const std::string& cell) { return cell == cells.front(); });
-  }
+  std::string phase, repeats;  ///< repeats: those of most figures
 };
 
-std::vector<Manner> manners(const std::vector<const Compared*>& rows) {
-  Manner phase{"Phase", {}}, repeats{"fresh processes x rounds", {}}, floor{"noise floor", {}};
-  for (const Compared* row : rows) {
-    phase.cells.push_back(row->phase.empty() ? "not recorded" : inline_text(row->phase, 40));
-    repeats.cells.push_back(row->instances && row->rounds
-                                ? fmt::format("{} x {}", *row->instances, *row->rounds)
-                                : "not recorded");
-    floor.cells.push_back(row->noise_floor_frac ? percent(row->noise_floor_frac) : "not recorded");
-  }
-  return {phase, repeats, floor};
+std::string repeats_of(const Compared& compared) {
+  return compared.instances && compared.rounds
+             ? fmt::format("{} x {}", *compared.instances, *compared.rounds)
+             : std::string();
 }
 
-/// The rows that stand (the best phase of each pair), the objective's plan first.
-std::vector<const Compared*> standing_rows(const Facts& facts, const ComparisonIndex& index) {
+/// The comparisons that stand: of each pair, the best phase.
+std::vector<const Compared*> standing_rows(const ComparisonIndex& index) {
   std::vector<const Compared*> rows;
   for (const Compared& compared : index.all()) {
     const std::string against = compared.against_rival ? compared.against : "";
-    if (index.find(against, compared.problem, compared.plan) == &compared)
+    if (index.find(against, compared.problem, compared.plan) == &compared) {
       rows.push_back(&compared);
+    }
   }
-  std::stable_sort(rows.begin(), rows.end(), [&](const Compared* a, const Compared* b) {
-    return std::pair(a->plan != facts.plan, a->plan) < std::pair(b->plan != facts.plan, b->plan);
-  });
   return rows;
 }
 
-std::string outcome_cell(const Facts& facts, const Compared& compared) {
-  const std::string refused = not_standing(facts, compared);
-  if (!refused.empty()) return refused;
-  const bool unsure = compared.outcome != "faster" && compared.outcome != "slower";
-  std::string words = comparison_words(compared);
-  if (unsure && !compared.problem.empty() && !compared.reason.empty()) {
-    words += ": " + inline_text(compared.reason, 100);
+Manner manner_of(const std::vector<const Compared*>& rows) {
+  Manner manner{rows.front()->phase, ""};
+  std::map<std::string, std::size_t> counts;
+  for (const Compared* row : rows) {
+    if (row->phase != manner.phase) manner.phase.clear();
+    const std::string repeats = repeats_of(*row);
+    if (!row->ratio.value || repeats.empty()) continue;
+    const std::size_t seen = ++counts[repeats];
+    if (manner.repeats.empty() || seen > counts[manner.repeats]) manner.repeats = repeats;
   }
-  return words;
+  return manner;
+}
+
+/// Problems in the order of the suite, then others as they were measured, the objective last.
+std::vector<std::string> problems_of(const Facts& facts, const std::vector<const Compared*>& rows) {
+  std::vector<std::string> present, result;
+  bool has_objective = false;
+  std::set<std::string> seen;
+  for (const Compared* row : rows) {
+    if (row->problem.empty())
+      has_objective = true;
+    else if (seen.insert(row->problem).second)
+      present.push_back(row->problem);
+  }
+  for (const SuiteEntry& entry : facts.suite) {
+    if (seen.erase(entry.problem) > 0) result.push_back(entry.problem);
+  }
+  for (const std::string& problem : present) {
+    if (seen.contains(problem)) result.push_back(problem);
+  }
+  if (has_objective) result.emplace_back();
+  return result;
+}
+
+std::string cell(const Facts& facts, const Compared* compared, const Manner& manner) {
+  if (compared == nullptr) return "not compared";
+  const std::string refused = not_standing(facts, *compared);
+  if (!refused.empty()) return refused + cite(compared->seq);
+  if (!compared->ratio.value) return "no figure" + cite(compared->seq);
+  // A phase that all figures share is said once, below.
+  std::string out = manner.phase.empty() ? comparison_words(*compared) : outcome_words(*compared);
+  const std::string repeats = repeats_of(*compared);
+  if (!repeats.empty() && repeats != manner.repeats) out += " (" + repeats + ")";
+  for (const std::string& flag : compared->flags) {
+    if (flag == "resolution_limited") out += " (" + code(flag) + ")";
+  }
+  return out + cite(compared->seq);
+}
+
+/// The table against one opponent; `key` as ComparisonIndex::find takes it.
+std::string opponent_table(const Facts& facts, const ComparisonIndex& index, const std::string& key,
+                           const std::vector<const Compared*>& rows, const Manner& manner,
+                           std::string_view candidate) {
+  std::vector<std::string> plans;
+  for (const std::string& plan : facts.plans) {
+    if (std::any_of(rows.begin(), rows.end(), [&](const auto* row) { return row->plan == plan; })) {
+      plans.push_back(plan);
+    }
+  }
+  if (plans.empty()) return {};
+  std::vector<std::string> header{"problem", fmt::format("{} us>", candidate),
+                                  key.empty() ? "before us>" : "rival us>"};
+  for (const std::string& plan : plans) header.push_back(inline_text(facts.plan_label(plan), 40));
+  Table table(header);
+  const std::vector<std::string> problems = problems_of(facts, rows);
+  for (std::size_t i = 0; i < std::min(problems.size(), k_max_rows); ++i) {
+    const Compared* timed = index.find(key, problems[i], plans.front());
+    // The objective is a ratio over problems; it has no time of its own.
+    const bool has_times =
+        timed != nullptr && !problems[i].empty() && not_standing(facts, *timed).empty();
+    std::vector<std::string> cells{problem_cell(facts, problems[i]),
+                                   has_times ? microseconds(timed->candidate_us) : "",
+                                   has_times ? microseconds(timed->against_us) : ""};
+    for (const std::string& plan : plans) {
+      cells.push_back(cell(facts, index.find(key, problems[i], plan), manner));
+    }
+    table.row(std::move(cells));
+  }
+  std::string out = table.str() + "\n";
+  if (problems.size() > k_max_rows) {
+    out += fmt::format("{} more problems are in the log.\n\n", problems.size() - k_max_rows);
+  }
+  return out;
+}
+
+/// Why cells have no figure, the same reason once.
+std::string missing_figures(const Facts& facts, const std::vector<const Compared*>& rows) {
+  std::map<std::string, std::vector<const Compared*>> by_reason;
+  for (const Compared* row : rows) {
+    if (!row->ratio.value && not_standing(facts, *row).empty()) {
+      by_reason[row->reason.empty() ? "no reason was recorded" : row->reason].push_back(row);
+    }
+  }
+  std::string out;
+  for (const auto& [reason, members] : by_reason) {
+    out += "- no figure (" + brief(facts.words(reason), 200) + "):";
+    for (std::size_t i = 0; i < std::min(members.size(), k_max_named); ++i) {
+      const Compared& row = *members[i];
+      const bool again =
+          i > 0 && members[i - 1]->problem == row.problem && members[i - 1]->plan == row.plan;
+      if (!again) {
+        out += fmt::format(
+            "{} {} {}", i == 0 ? "" : ",",
+            row.problem.empty() ? "the objective" : inline_text(facts.title(row.problem), 60),
+            inline_text(row.plan, 40));
+      }
+      out += cite(row.seq);
+    }
+    if (members.size() > k_max_named) {
+      out += fmt::format(" and {} more", members.size() - k_max_named);
+    }
+    out += "\n";
+  }
+  return out.empty() ? out : out + "\n";
+}
+
+std::string manner_words(const Manner& manner) {
+  std::string out;
+  if (!manner.phase.empty()) out += fmt::format("Phase: {}. ", inline_text(manner.phase, 40));
+  if (!manner.repeats.empty()) {
+    out += fmt::format(
+        "Behind each figure: {} fresh processes x rounds, where no other count is given. ",
+        manner.repeats);
+  }
+  return out;
+}
+
+std::string legend(const Facts& facts, const ComparisonIndex& index, std::string_view candidate,
+                   bool has_flags) {
+  return fmt::format(
+             "Times are medians in us under {}. A figure is the other's time divided by the {}'s "
+             "[{}], paired by round, so it may differ a little from the ratio of the medians. "
+             "`faster`, `slower`: the interval lies beyond 1 ± noise floor. `same`: it lies "
+             "within. "
+             "`ambiguous`: it reaches across an edge, so no side may be called faster, whatever "
+             "the ratio says. ",
+             inline_text(facts.plan_label(facts.plan), 40), candidate, interval_name(index)) +
+         (has_flags ? "`resolution_limited` marks times"
+                    : "Turns flagged `resolution_limited` (`sdpa-wb show`) hold times") +
+         " too short beside the cost of an empty call to be told exactly. ";
 }
 
 }  // namespace
 
-std::string comparison_table(const Facts& facts, const ComparisonIndex& index,
-                             std::string_view candidate) {
-  std::vector<const Compared*> rows = standing_rows(facts, index);
+std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
+                              std::string_view candidate, bool explain) {
+  const std::vector<const Compared*> rows = standing_rows(index);
   if (rows.empty()) return {};
-  const std::size_t total = rows.size();
-  rows.resize(std::min(total, k_max_rows));
-  const std::vector<Manner> how = manners(rows);
-  std::vector<std::string> header{"problem",   "plan",
-                                  "against",   fmt::format("{} us>", candidate),
-                                  "other us>", "speedup [" + interval_name(index) + "], outcome"};
-  for (const Manner& manner : how) {
-    if (!manner.is_constant()) header.emplace_back(manner.name);
+  std::map<std::string, std::vector<const Compared*>> by_opponent;  // the incumbent's key is ""
+  for (const Compared* row : rows) {
+    by_opponent[row->against_rival ? std::string(base_name(row->against)) : ""].push_back(row);
   }
-  header.emplace_back("event");
-  Table table(header);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Compared& compared = *rows[i];
-    // The objective is a ratio over problems; it has no time of its own.
-    const bool has_times = !compared.problem.empty() && not_standing(facts, compared).empty();
-    std::vector<std::string> cells{problem_cell(facts, compared.problem),
-                                   inline_text(facts.plan_label(compared.plan), 40),
-                                   code(compared.against, 60),
-                                   has_times ? microseconds(compared.candidate_us) : "",
-                                   has_times ? microseconds(compared.against_us) : "",
-                                   outcome_cell(facts, compared)};
-    for (const Manner& manner : how) {
-      if (!manner.is_constant()) cells.push_back(manner.cells[i]);
-    }
-    cells.push_back(ref(compared.seq));
-    table.row(std::move(cells));
+  const Manner manner = manner_of(rows);
+  std::string out;
+  for (const auto& [key, members] : by_opponent) {
+    const RivalFacts* rival = key.empty() ? nullptr : facts.find_rival(key);
+    out += rival != nullptr ? "Against the rival " + rival_name(*rival) + ":\n\n"
+                            : "Against what was the incumbent then, " +
+                                  code(members.front()->against, 60) + ":\n\n";
+    out += opponent_table(facts, index, key, members, manner, candidate);
   }
-  std::string out = table.str() + "\n";
-  for (const Manner& manner : how) {
-    if (manner.is_constant()) out += fmt::format("{}: {}; ", manner.name, manner.cells.front());
-  }
-  out +=
-      "times are medians, speedups are paired by round and may differ a little from their ratio.\n";
-  if (total > k_max_rows)
-    out += fmt::format("{} more comparisons are in the log.\n", total - k_max_rows);
-  return out;
-}
-
-std::string result_section(const Page& page) {
-  const Facts& facts = page.facts;
-  std::string out = "## Result\n\n";
-  if (facts.wins.empty()) {
-    return out + (facts.baseline == nullptr
-                      ? "Nothing is measured yet.\n\n"
-                      : "The incumbent is the start; the baseline below is where it stands.\n\n");
-  }
-  out += fmt::format(
-      "The incumbent is {}{}, made in iteration {}. The table is its confirmation: other "
-      "samples than those it was selected by, from fresh processes.\n\n",
-      incumbent_name(page), cite(facts.wins.back()->incumbent_changed->seq),
-      facts.wins.back()->number);
-  out += comparison_table(facts, page.held, "incumbent") + "\n";
-  if (page.steps.size() < 2) return out;
-  out += fmt::format(
-      "Over the start {}: the confirmed steps multiplied; incumbent and start were not "
-      "measured side by side.\n\n",
-      code(facts.start, 60));
-  Table table(
-      {"iteration>", "variant", "speedup over the incumbent before>", "interval>", "event"});
-  const auto total = gain(page, facts.plan);
-  for (std::size_t i = 0; i < page.steps.size(); ++i) {
-    const IterationView& win = *facts.wins[i];
-    const Compared* figure = objective_figure(facts, page.steps[i], facts.plan);
-    const bool confirmed = figure != nullptr && figure->phase == "confirmation";
-    const Ratio step = confirmed ? figure->ratio : ratio(win.incumbent_changed->payload);
-    const auto exact = [](std::optional<double> value) {
-      return value ? fixed(*value, k_step_decimals) : std::string("not recorded");
-    };
-    table.row({fmt::format("{}", win.number), code(text(win.incumbent_changed->payload, "to"), 60),
-               exact(step.value) + "x", "[" + exact(step.low) + ", " + exact(step.high) + "]",
-               ref(confirmed ? figure->seq : win.incumbent_changed->seq)});
-  }
-  if (total) {
-    table.row({"", "**product**", fixed(*total->ratio.value, k_step_decimals) + "x",
-               total->ratio.low ? fmt::format("[{}, {}]", fixed(*total->ratio.low, k_step_decimals),
-                                              fixed(*total->ratio.high, k_step_decimals))
-                                : "not known",
-               ""});
-  }
-  return out + table.str() + "\n";
+  const bool has_flags =
+      std::any_of(rows.begin(), rows.end(), [](const auto* row) { return row->has_flags; });
+  std::string below = explain ? legend(facts, index, candidate, has_flags) : "";
+  below += manner_words(manner);
+  while (below.ends_with(' ')) below.pop_back();
+  return out + missing_figures(facts, rows) + (below.empty() ? below : below + "\n\n");
 }
 
 }  // namespace wb::page

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "report/names.hpp"
 #include "report/sections.hpp"
 
 namespace wb::page {
@@ -18,13 +19,13 @@ struct Summary {
   std::int64_t suite_passed = 0, other_passed = 0, failed = 0, runs = 0, lse_runs = 0;
   std::int64_t blocks_judged = 0, blocks_total = 0;
   double worst_share = -1;
-  std::string worst_where;
+  std::string worst_problem, worst_rule;
   std::int64_t worst_seq = 0;
   std::string failure;
   std::vector<std::int64_t> events;
 };
 
-void add_verdict(Summary& summary, const Facts& facts, const Fact& verdict, bool hide) {
+void add_verdict(Summary& summary, const Facts& facts, const Fact& verdict) {
   summary.events.push_back(verdict.seq);
   const std::string problem = text(verdict.payload, "problem");
   if (is_true(verdict.payload, "pass")) {
@@ -49,18 +50,26 @@ void add_verdict(Summary& summary, const Facts& facts, const Fact& verdict, bool
     if (share && *share > summary.worst_share) {
       summary.worst_share = *share;
       summary.worst_seq = verdict.seq;
-      const bool secret = hide && facts.is_held_out(problem);
-      summary.worst_where = secret
-                                ? facts.title(problem)
-                                : facts.title(problem) + ", " + text(field(run, "worst"), "rule");
+      summary.worst_problem = problem;
+      summary.worst_rule = text(field(run, "worst"), "rule");
     }
   }
 }
 
-std::string share_cell(const Summary& summary) {
+/// "n6_S64, lse rule"; which rule a held-out problem was closest to stays hidden with its shape.
+std::string worst_where(const Facts& facts, const Summary& summary) {
+  std::string out = inline_text(facts.title(summary.worst_problem), 60);
+  const bool secret = facts.hide_held_out && facts.is_held_out(summary.worst_problem);
+  if (!secret && !summary.worst_rule.empty()) {
+    out += ", " + inline_text(summary.worst_rule, 40) + " rule";
+  }
+  return out;
+}
+
+std::string share_cell(const Facts& facts, const Summary& summary) {
   if (summary.worst_share < 0) return "not recorded";
-  return fmt::format("{} ({}){}", percent(summary.worst_share),
-                     inline_text(summary.worst_where, 100), cite(summary.worst_seq));
+  return fmt::format("{}{} on {}", percent(summary.worst_share), cite(summary.worst_seq),
+                     worst_where(facts, summary));
 }
 
 std::string blocks_cell(const Summary& summary) {
@@ -68,10 +77,10 @@ std::string blocks_cell(const Summary& summary) {
   return fmt::format("{} of {}", summary.blocks_judged, summary.blocks_total);
 }
 
-std::vector<std::string> cells(const std::string& iteration, const std::string& subject,
-                               const Summary& summary) {
+std::vector<std::string> cells(const Facts& facts, const std::string& iteration,
+                               const std::string& subject, const Summary& summary) {
   std::string result =
-      summary.failed == 0 ? "pass" : "**fail** (" + inline_text(summary.failure, 120) + ")";
+      summary.failed == 0 ? "pass" : "**fail** (" + brief(facts.words(summary.failure), 120) + ")";
   return {iteration,
           code(subject, 60),
           result,
@@ -79,40 +88,110 @@ std::vector<std::string> cells(const std::string& iteration, const std::string& 
           fmt::format("{}", summary.failed),
           fmt::format("{} ({} with LSE)", summary.runs, summary.lse_runs),
           blocks_cell(summary),
-          share_cell(summary),
-          cite(summary.events)};
+          cite(summary.events),
+          share_cell(facts, summary)};
 }
 
 std::vector<std::string> header() {
-  return {"#>",      "subject", "verdict",        "problems passed: suite + others>",
-          "failed>", "runs>",   "blocks judged>", "worst share of the error budget",
-          "events"};
+  return {"#>",    "subject",        "verdict", "problems passed: suite + others>", "failed>",
+          "runs>", "blocks judged>", "events",  "closest to the error budget"};
 }
 
-std::map<std::string, Summary> summaries(const Facts& facts, const IterationView& iteration,
-                                         bool hide) {
+std::map<std::string, Summary> summaries(const Facts& facts, const IterationView& iteration) {
   std::map<std::string, Summary> result;
   for (const Fact& verdict : iteration.verdicts) {
-    add_verdict(result[text(verdict.payload, "subject")], facts, verdict, hide);
+    add_verdict(result[text(verdict.payload, "subject")], facts, verdict);
   }
   return result;
+}
+
+/// All verdicts of the session at once: what they rest on and which came closest to failing.
+struct Extent {
+  std::int64_t verdicts = 0, passed = 0, runs = 0, elements = 0;
+  std::set<std::string> problems;
+  std::set<std::int64_t> seeds;
+  std::map<std::string, std::int64_t> draws;  ///< runs by how their inputs were drawn
+  std::vector<std::int64_t> events;
+  bool elements_known = true;
+};
+
+void add_verdict(Extent& extent, std::map<std::string, std::optional<std::int64_t>>& sizes,
+                 const Fact& verdict) {
+  ++extent.verdicts;
+  if (is_true(verdict.payload, "pass")) ++extent.passed;
+  extent.events.push_back(verdict.seq);
+  const std::string problem = text(verdict.payload, "problem");
+  extent.problems.insert(problem);
+  const Json& runs = field(verdict.payload, "runs");
+  if (!runs.is_array()) return;
+  const auto [size, is_new] = sizes.try_emplace(problem);
+  if (is_new) size->second = output_elements(problem);
+  for (const Json& run : runs) {
+    ++extent.runs;
+    if (const auto seed = integer(run, "seed")) extent.seeds.insert(*seed);
+    if (const std::string draw = text(run, "draw"); !draw.empty()) ++extent.draws[draw];
+    extent.elements_known = extent.elements_known && size->second;
+    extent.elements += size->second.value_or(0);
+  }
+}
+
+std::string extent_sentence(const Facts& facts) {
+  Extent extent;
+  std::map<std::string, std::optional<std::int64_t>> sizes;
+  const Summary* closest = nullptr;
+  std::string closest_subject;
+  std::vector<std::map<std::string, Summary>> all;
+  all.reserve(facts.view.iterations.size());
+  for (const IterationView& iteration : facts.view.iterations) {
+    for (const Fact& verdict : iteration.verdicts) add_verdict(extent, sizes, verdict);
+    all.push_back(summaries(facts, iteration));
+    for (const auto& [subject, summary] : all.back()) {
+      if (summary.failed > 0 || summary.worst_share < 0) continue;
+      if (closest != nullptr && !(summary.worst_share > closest->worst_share)) continue;
+      closest = &summary;
+      closest_subject = subject;
+    }
+  }
+  std::string draws;
+  for (const auto& [draw, n] : extent.draws) {
+    draws += fmt::format("{}{} {}", draws.empty() ? " (" : ", ", n, inline_text(draw, 40));
+  }
+  if (!draws.empty()) draws += " draws)";
+  std::string out = fmt::format(
+      "{} of {} passed, on {}{}: {}{} with {}", extent.passed, count(extent.verdicts, "verdict"),
+      count(static_cast<std::int64_t>(extent.problems.size()), "problem"), cite(extent.events),
+      count(extent.runs, "judged run"), draws,
+      count(static_cast<std::int64_t>(extent.seeds.size()), "different seed"));
+  if (extent.elements_known && extent.elements > 0) {
+    const auto elements = static_cast<double>(extent.elements);
+    out += elements < 1e6 ? fmt::format(", {} output elements", extent.elements)
+                          : fmt::format(", {} million output elements", fixed(elements / 1e6, 2));
+  }
+  out += ". ";
+  if (closest != nullptr) {
+    out += fmt::format(
+        "Of what passed, {} came closest to its limit: {} of the error budget{} on "
+        "{}.",
+        code(closest_subject, 60), percent(closest->worst_share), cite(closest->worst_seq),
+        worst_where(facts, *closest));
+  }
+  return out + "\n\n";
 }
 
 constexpr const char* k_legend =
     "Outputs are compared with a float64 reference, block by block, and must stay within an error "
     "budget (100 % is the limit); they are not expected to equal it or any other implementation "
-    "bit "
-    "by bit. Where fewer blocks than all were judged, the rest were only scanned for non-finite "
-    "and "
-    "unwritten elements.\n\n";
+    "bit by bit. Where fewer blocks than all were judged, the rest were only scanned for "
+    "non-finite "
+    "and unwritten elements.\n\n";
 
 }  // namespace
 
 std::string verdict_table(const Facts& facts, const IterationView& iteration) {
   if (iteration.verdicts.empty()) return "Not judged.\n\n";
   Table table(header());
-  for (const auto& [subject, summary] : summaries(facts, iteration, true)) {
-    table.row(cells(fmt::format("{}", iteration.number), subject, summary));
+  for (const auto& [subject, summary] : summaries(facts, iteration)) {
+    table.row(cells(facts, fmt::format("{}", iteration.number), subject, summary));
   }
   return table.str() + "\n" + k_legend;
 }
@@ -125,7 +204,7 @@ std::string correctness_section(const Page& page) {
   const std::size_t total = facts.view.iterations.size();
   for (std::size_t i = 0; i < total; ++i) {
     const IterationView& iteration = facts.view.iterations[i];
-    for (const auto& [subject, summary] : summaries(facts, iteration, facts.hide_held_out)) {
+    for (const auto& [subject, summary] : summaries(facts, iteration)) {
       ++subjects;
       if (summary.failed > 0) ++failed;
       const bool matters =
@@ -135,12 +214,13 @@ std::string correctness_section(const Page& page) {
         continue;
       }
       ++shown;
-      table.row(cells(fmt::format("{}", iteration.number), subject, summary));
+      table.row(cells(facts, fmt::format("{}", iteration.number), subject, summary));
     }
   }
   std::string out = "## Correctness\n\n";
   if (subjects == 0) return out + "Nothing was judged.\n\n";
-  out += fmt::format("{} judged, {} failed. ", count(subjects, "subject"), failed) + k_legend;
+  out += fmt::format("{} judged, {} failed. ", count(subjects, "subject"), failed) +
+         extent_sentence(facts) + k_legend;
   out += table.str() + "\n";
   if (left_out > 0) {
     out += fmt::format("{} of earlier iterations stand on their pages.\n\n",

@@ -70,6 +70,10 @@ std::string_view item_name(CostItem item) {
                                        : "tokens";
 }
 
+std::string_view item_title(CostItem item) {
+  return item == CostItem::tokens ? "agent" : item_name(item);
+}
+
 std::string_view item_unit(CostItem item) {
   return item == CostItem::compile_cpu ? "CPU s" : item == CostItem::device ? "s" : "tokens";
 }
@@ -154,73 +158,96 @@ std::string CostGrid::spend() const {
   for (const CostItem item : k_items) {
     const CostCell& cell = m_total.cells[index(item)];
     if (!cell.used) continue;
-    out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ",
-                       item == CostItem::tokens ? "agent" : item_name(item), quantity(item, cell),
+    out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ", item_title(item), quantity(item, cell),
                        fmt::format(" {}", item_unit(item)));
   }
   if (out.empty()) return "nothing debited";
   return usd(m_total) + " (" + out + ")";
 }
 
-std::string cost_section(const Facts& facts, const CostGrid& grid) {
-  std::string out = "## Cost\n\n";
-  if (grid.rows().empty()) return out + "Nothing was debited.\n\n";
-  Table table({"part", "wall s>", "compiler CPU s>", "cost>", "device s>", "cost>", "tokens>",
-               "cost>", "total cost>", "events"});
+namespace {
+
+/// What each kind of spending came to, its rate, and what they add up to.
+std::string item_table(const Facts& facts, const CostGrid& grid) {
+  const Json& rates = field(facts.view.opened.payload, "rates");
+  const std::string source = cite(facts.view.opened.seq);
+  const auto tokens = number(rates, "token_usd_per_million");
+  const std::array<std::string, 3> prices{
+      per_hour(rates, "compile_cpu_usd_per_hour"), per_hour(rates, "device_usd_per_hour"),
+      tokens ? fmt::format("${} a million", *tokens) : std::string("rate not given")};
+  Table table({"item", "used>", "unit", "rate>", "cost>"});
+  for (const CostItem item : k_items) {
+    const CostCell& cell = grid.total().cells[index(item)];
+    table.row({std::string(item_title(item)), grid.quantity(item, cell),
+               std::string(item_unit(item)), prices[index(item)] + source, grid.usd(cell)});
+  }
+  table.row({"**total**", "", "", "", grid.usd(grid.total())});
+  return table.str() + "\n";
+}
+
+/// Several rows as one, so that a long table can be cut and its sums still hold.
+CostRow folded(const std::vector<CostRow>& rows, std::size_t n) {
+  CostRow sum;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum.wall.steps += rows[i].wall.steps;
+    sum.has_wall = sum.has_wall || rows[i].has_wall;
+    for (std::size_t c = 0; c < sum.cells.size(); ++c) {
+      CostCell& cell = sum.cells[c];
+      const CostCell& added = rows[i].cells[c];
+      cell.used = cell.used || added.used;
+      cell.priced = cell.priced && (added.priced || !added.used);
+      cell.quantity.steps += added.quantity.steps;
+      cell.usd.steps += added.usd.steps;
+    }
+    sum.events.insert(sum.events.end(), rows[i].events.begin(), rows[i].events.end());
+  }
+  return sum;
+}
+
+std::string part_table(const CostGrid& grid) {
+  Table table(
+      {"part", "wall s>", "compiler CPU s>", "device s>", "agent tokens>", "cost>", "events"});
   const auto add = [&](const std::string& name, const CostRow& row, const std::string& events) {
     std::vector<std::string> cells{name, row.has_wall || row.iteration ? grid.wall(row) : ""};
     for (const CostItem item : k_items) {
-      const CostCell& cell = row.cells[index(item)];
-      cells.push_back(grid.quantity(item, cell));
-      cells.push_back(grid.usd(cell));
+      cells.push_back(grid.quantity(item, row.cells[index(item)]));
     }
     cells.push_back(grid.usd(row));
     cells.push_back(events);
     table.row(std::move(cells));
   };
   // A long session shows its last iterations; the others are one line, so that the sum still holds.
-  const std::size_t skipped = grid.rows().size() > k_max_rows ? grid.rows().size() - k_max_rows : 0;
-  CostRow earlier;
-  for (std::size_t i = 0; i < grid.rows().size(); ++i) {
-    const CostRow& row = grid.rows()[i];
-    if (i < skipped) {
-      earlier.wall.steps += row.wall.steps;
-      earlier.has_wall = earlier.has_wall || row.has_wall;
-      for (std::size_t c = 0; c < row.cells.size(); ++c) {
-        CostCell& sum = earlier.cells[c];
-        sum.used = sum.used || row.cells[c].used;
-        sum.priced = sum.priced && (row.cells[c].priced || !row.cells[c].used);
-        sum.quantity.steps += row.cells[c].quantity.steps;
-        sum.usd.steps += row.cells[c].usd.steps;
-      }
-      earlier.events.insert(earlier.events.end(), row.events.begin(), row.events.end());
-      if (i + 1 == skipped) {
-        add(fmt::format("the first {} rows", skipped), earlier, cite(earlier.events));
-      }
-      continue;
-    }
+  const std::vector<CostRow>& rows = grid.rows();
+  const std::size_t skipped = rows.size() > k_max_rows ? rows.size() - k_max_rows : 0;
+  if (skipped > 0) {
+    const CostRow earlier = folded(rows, skipped);
+    add(fmt::format("the first {} rows", skipped), earlier, cite(earlier.events));
+  }
+  for (std::size_t i = skipped; i < rows.size(); ++i) {
+    const CostRow& row = rows[i];
     const std::string name = !row.iteration        ? "outside iterations"
-                             : *row.iteration == 0 ? "0 (baseline)"
-                                                   : fmt::format("{}", *row.iteration);
+                             : *row.iteration == 0 ? "iteration 0 (baseline)"
+                                                   : fmt::format("iteration {}", *row.iteration);
     add(name, row, cite(row.events));
   }
   add("**total**", grid.total(), "");
-  out += table.str();
-  const Json& rates = field(facts.view.opened.payload, "rates");
-  const auto tokens = number(rates, "token_usd_per_million");
+  return table.str() + "\n";
+}
+
+}  // namespace
+
+std::string cost_section(const Facts& facts, const CostGrid& grid) {
+  std::string out = "## Cost\n\n";
+  if (grid.rows().empty()) return out + "Nothing was debited.\n\n";
+  out += item_table(facts, grid) + part_table(grid);
   const auto whole_s = seconds_between(facts.view.opened.t, facts.view.last_t);
-  out += fmt::format(
-      "\nTotals are sums of the printed parts. Rates{}: compiler: {}, device: {}, tokens: "
-      "{}.{}\n\n",
-      cite(facts.view.opened.seq), per_hour(rates, "compile_cpu_usd_per_hour"),
-      per_hour(rates, "device_usd_per_hour"),
-      tokens ? fmt::format("${} a million", *tokens) : "rate not given",
-      whole_s && grid.total().has_wall
-          ? fmt::format(
-                " The session's wall time was {}; what the parts do not hold lies between them.",
-                duration(*whole_s))
-          : "");
-  return out;
+  out += "Both totals are sums of the parts as printed.";
+  if (whole_s && grid.total().has_wall) {
+    out += fmt::format(
+        " The session's wall time was {}; what the parts do not hold lies between them.",
+        duration(*whole_s));
+  }
+  return out + "\n\n";
 }
 
 std::string iteration_cost(const IterationView& iteration) {
@@ -236,7 +263,7 @@ std::string iteration_cost(const IterationView& iteration) {
                                                                   : "tokens";
       if (text(fact.payload, "item") == word) events.push_back(fact.seq);
     }
-    out += fmt::format("- {}: {} {}, {}{}\n", item_name(item),
+    out += fmt::format("- {}: {} {}, {}{}\n", item_title(item),
                        fixed(line.quantity, item == CostItem::tokens ? 0 : 3), item_unit(item),
                        line.usd ? "$" + fixed(*line.usd, 6) : "rate not given", cite(events));
   }

@@ -52,11 +52,13 @@ class CostGrid {
   int m_usd_decimals = 2, m_wall_decimals = 0;
 };
 
-/// What people call it: "compiler", "device", "tokens"; and its unit.
+/// What is priced: "compiler", "device", "tokens"; who spends it: "agent" for tokens; its unit.
 std::string_view item_name(CostItem item);
+std::string_view item_title(CostItem item);
 std::string_view item_unit(CostItem item);
 
-/// The cost table with its totals and its rates; the rows of one iteration for its page.
+/// What was spent on what at which rate, and on which iteration, with totals that add up; the items
+/// of one iteration for its page.
 std::string cost_section(const Facts& facts, const CostGrid& grid);
 std::string iteration_cost(const IterationView& iteration);
 

@@ -170,6 +170,15 @@ std::string inline_text(std::string_view text, std::size_t max_bytes) {
   return clean(text, max_bytes, true);
 }
 
+std::string brief(std::string_view text, std::size_t max_bytes) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
+  if (text.size() <= max_bytes) return inline_text(text, max_bytes);
+  std::size_t cut = text.find_last_of(" \n", max_bytes);
+  if (cut == std::string_view::npos || cut < max_bytes / 2) cut = max_bytes;
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
+  return inline_text(text.substr(0, cut), cut) + " ...";
+}
+
 std::string code(std::string_view text, std::size_t max_bytes) {
   const auto is_harmless = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

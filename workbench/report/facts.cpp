@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "report/format.hpp"
+#include "report/names.hpp"
 
 namespace wb::page {
 namespace {
@@ -15,21 +16,10 @@ bool is_baseline(const IterationView& iteration) {
   return iteration.number == 0 || !field(iteration.opened.payload, "hypothesis").is_object();
 }
 
-/// "torch 2.13.0, python 3.11.2" from the versions a subject reported when it was loaded, else the
-/// builder's words, if any.
-std::string version_text(const Json& built) {
+std::string join(const std::vector<std::string>& items) {
   std::string out;
-  const Json& versions = field(built, "versions");
-  if (versions.is_object()) {
-    for (const auto& [name, value] : versions.items()) {
-      if (!value.is_string()) continue;
-      const std::string item = name + " " + value.get<std::string>();
-      // What the rival is stands first, what it runs on after it.
-      out = name == "python" ? (out.empty() ? item : out + ", " + item)
-                             : (out.empty() ? item : item + ", " + out);
-    }
-  }
-  return out.empty() ? text(built, "compiler") : out;
+  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + item;
+  return out;
 }
 
 }  // namespace
@@ -59,7 +49,9 @@ void Facts::read_suite() {
     SuiteEntry entry;
     entry.problem = text(item, "problem");
     entry.name = text(item, "name");
-    if (entry.name.empty()) entry.name = entry.problem;
+    if (entry.name.empty()) entry.name = short_name(entry.problem);
+    // Two problems may shorten to one name.
+    while (m_suite_index.contains(entry.name)) entry.name += "_2";
     entry.weight = number(item, "weight").value_or(1);
     entry.held_out = is_true(item, "held_out");
     if (entry.problem.empty()) continue;
@@ -97,9 +89,35 @@ RivalFacts& Facts::rival(const std::string& subject) {
   return facts;
 }
 
+/// From `versions`, what the subject said of itself once loaded: what it is, then what carries it.
+/// The latest that says anything stands; a compiled subject's build id names no version.
+void Facts::note_versions(RivalFacts& facts, const Fact& fact) {
+  const Json& said = field(fact.payload, "versions");
+  if (!said.is_object()) return;
+  std::vector<std::string> named, carriers;
+  for (const auto& [name, value] : said.items()) {
+    if (!value.is_string() || name == "build_id") continue;
+    const std::string words = value.get<std::string>();
+    if (!words.empty()) (name == "python" ? carriers : named).push_back(name + " " + words);
+  }
+  if (named.empty() && carriers.empty()) return;
+  const std::string version = join(named.empty() ? carriers : named);
+  named.insert(named.end(), carriers.begin(), carriers.end());
+  const std::string versions = join(named);
+  if (versions == facts.versions) return;  // said again: the first event stays
+  facts.version = version;
+  facts.versions = versions;
+  facts.version_seq = fact.seq;
+}
+
 void Facts::note_rival_build(const Fact& built) {
   RivalFacts& facts = rival(text(built.payload, "subject"));
-  if (facts.version.empty()) facts.version = version_text(built.payload);
+  note_versions(facts, built);
+  const std::string builder = text(built.payload, "compiler");
+  if (facts.version.empty() && !builder.empty()) {
+    facts.version = facts.versions = builder;
+    facts.version_seq = built.seq;
+  }
   facts.built_seq = built.seq;
   facts.built = text(built.payload, "outcome") == "built";
   if (!facts.built) {
@@ -110,7 +128,7 @@ void Facts::note_rival_build(const Fact& built) {
 
 void Facts::note_rival_verdict(const Fact& verdict) {
   RivalFacts& facts = rival(text(verdict.payload, "subject"));
-  if (facts.version.empty()) facts.version = version_text(verdict.payload);
+  note_versions(facts, verdict);
   const std::string problem = text(verdict.payload, "problem");
   if (is_true(verdict.payload, "pass")) {
     facts.passed.insert(problem);
@@ -141,7 +159,7 @@ void Facts::find_rivals() {
     }
   }
   for (auto& [name, facts] : rivals) {
-    if (facts.version.empty()) facts.version = "version not recorded";
+    if (facts.version.empty()) facts.version = facts.versions = "version not recorded";
     const std::set<std::string>& passed = facts.passed;
     facts.whole_suite =
         !suite.empty() && std::all_of(suite.begin(), suite.end(), [&passed](const auto& entry) {
@@ -160,13 +178,31 @@ bool Facts::is_rival(const IterationView& iteration, const std::string& subject)
 
 std::string Facts::title(const std::string& problem) const {
   const auto found = m_suite_index.find(problem);
-  if (found == m_suite_index.end()) return problem;
+  if (found == m_suite_index.end()) return short_name(problem);
   const SuiteEntry& entry = suite[found->second];
   if (!entry.held_out || !hide_held_out) return entry.name;
   const auto before =
       std::count_if(suite.begin(), suite.begin() + static_cast<std::ptrdiff_t>(found->second),
                     [](const SuiteEntry& other) { return other.held_out; });
   return fmt::format("held-out {}", before + 1);
+}
+
+std::string Facts::words(std::string said) const {
+  if (said.find("Hq=") == std::string::npos) return said;
+  std::vector<const SuiteEntry*> longest_first;
+  for (const SuiteEntry& entry : suite) longest_first.push_back(&entry);
+  // One problem's text may begin another's.
+  std::stable_sort(longest_first.begin(), longest_first.end(), [](const auto* a, const auto* b) {
+    return a->problem.size() > b->problem.size();
+  });
+  for (const SuiteEntry* entry : longest_first) {
+    const std::string name = title(entry->problem);
+    for (std::size_t at = said.find(entry->problem); at != std::string::npos;
+         at = said.find(entry->problem, at + name.size())) {
+      said.replace(at, entry->problem.size(), name);
+    }
+  }
+  return said;
 }
 
 bool Facts::is_held_out(const std::string& problem) const {

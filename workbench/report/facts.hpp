@@ -25,6 +25,8 @@ struct Compared {
   Ratio ratio;
   std::optional<double> candidate_us, against_us, noise_floor_frac, resolution_frac;
   std::optional<std::int64_t> instances, rounds;
+  std::vector<std::string> flags;  ///< of its turns, where the log says so
+  bool has_flags = false;
 };
 
 /// The comparisons of one iteration by what they compare; where one was made twice, the later phase
@@ -48,7 +50,8 @@ class ComparisonIndex {
 };
 
 struct SuiteEntry {
-  std::string problem, name;  ///< text form; what pages call it
+  std::string problem,
+      name;  ///< text form; what pages call it: the suite's name, else a short form
   double weight = 1;
   bool held_out = false;
 };
@@ -59,7 +62,10 @@ struct Judged {
 };
 
 struct RivalFacts {
-  std::string name, version;     ///< version: "torch 2.13.0", or that it was not recorded
+  std::string name;
+  std::string version;           ///< "torch 2.13.0", or that it was not recorded
+  std::string versions;          ///< all it said of itself: "torch 2.13.0, python 3.11.2"
+  std::int64_t version_seq = 0;  ///< where; 0: not recorded
   std::set<std::string> passed;  ///< problems
   std::set<std::string> failed;  ///< problems; a failing verdict outweighs a passing one
   std::string failure;           ///< the first failure's words
@@ -89,8 +95,11 @@ struct Facts {
   /// Shapes of held-out problems stay hidden until nobody can tune on them any more.
   bool hide_held_out = true;
 
-  /// What pages call a problem: suite name, else its text; "held-out 1" while hidden.
+  /// What pages call a problem: suite name, else a short form of its text; "held-out 1" while
+  /// hidden.
   [[nodiscard]] std::string title(const std::string& problem) const;
+  /// Recorded words with each text of a problem of the suite replaced by its title.
+  [[nodiscard]] std::string words(std::string said) const;
   [[nodiscard]] bool is_held_out(const std::string& problem) const;
   /// "hot burst" for the objective's plan, else the plan's word.
   [[nodiscard]] std::string plan_label(const std::string& plan) const;
@@ -107,6 +116,7 @@ struct Facts {
   void find_rivals();
   void note_rival_build(const Fact& built);
   void note_rival_verdict(const Fact& verdict);
+  static void note_versions(RivalFacts& facts, const Fact& fact);
   RivalFacts& rival(const std::string& subject);
   std::map<std::string, std::size_t> m_suite_index;
 };

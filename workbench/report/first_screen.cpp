@@ -20,7 +20,10 @@ std::string tally(const Facts& facts) {
        {IterationOutcome::win, IterationOutcome::no_gain, IterationOutcome::invalid,
         IterationOutcome::abandoned, IterationOutcome::open}) {
     if (!counts.contains(outcome)) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", counts[outcome], to_string(outcome));
+    const std::string word(to_string(outcome));
+    out += (out.empty() ? "" : ", ") + (outcome == IterationOutcome::win
+                                            ? count(counts[outcome], word)
+                                            : fmt::format("{} {}", counts[outcome], word));
   }
   return out;
 }
@@ -38,7 +41,7 @@ std::string outcome_line(const Page& page) {
   if (view.status == SessionStatus::closed && view.closed) {
     const std::string reason = text(view.closed->payload, "reason");
     out =
-        "closed" + cite(view.closed->seq) + (reason.empty() ? "" : ": " + inline_text(reason, 120));
+        "closed" + cite(view.closed->seq) + (reason.empty() ? "" : " (" + brief(reason, 120) + ")");
   } else if (const IterationView* flight = view.in_flight()) {
     out = fmt::format("not closed: {} {} in flight{}",
                       view.status == SessionStatus::paused ? "paused with iteration" : "iteration",
@@ -69,15 +72,16 @@ std::string gain_line(const Page& page) {
     return fmt::format("{} became the incumbent, but its confirmed figure is not in the log.",
                        incumbent_name(page));
   }
-  const std::string how =
-      page.steps.size() > 1 ? "product of confirmed steps" : "confirmed in fresh processes";
-  return fmt::format(
-      "{}: {} over the start {}{}; {}, {}, {}.", incumbent_name(page), speedup(found->ratio),
-      code(facts.start, 60), cite(found->events), inline_text(facts.plan_label(facts.plan), 40),
+  const std::string how = page.steps.size() > 1
+                              ? fmt::format("product of {} confirmed steps", page.steps.size())
+                              : std::string("confirmed in fresh processes");
+  const std::string over =
       facts.suite.size() == 1
           ? std::string("one problem")
-          : fmt::format("{} over {} problems", rule_name(facts.rule), facts.suite.size()),
-      how);
+          : fmt::format("{} over {} problems", rule_name(facts.rule), facts.suite.size());
+  return fmt::format("{} over the start {}{} by {}; {}, {}, {}.", speedup(found->ratio),
+                     code(facts.start, 60), cite(found->events), incumbent_name(page), over,
+                     inline_text(facts.plan_label(facts.plan), 40), how);
 }
 
 /// Why no rival's time may stand.
@@ -100,9 +104,16 @@ std::string lost_to_start(const Page& page) {
     if (compared != nullptr && compared->outcome == "slower") slower.push_back(compared);
   }
   if (slower.empty()) return {};
-  std::vector<std::int64_t> events;
-  for (const Compared* compared : slower) events.push_back(compared->seq);
-  return fmt::format(" Slower than before: {}{}.", problem_names(page.facts, slower), cite(events));
+  std::string out = " Slower than before:";
+  for (std::size_t i = 0; i < std::min(slower.size(), k_named_problems); ++i) {
+    out += fmt::format("{} {} {}{}", i == 0 ? "" : ",",
+                       inline_text(page.facts.title(slower[i]->problem), 60),
+                       speedup(slower[i]->ratio), cite(slower[i]->seq));
+  }
+  if (slower.size() > k_named_problems) {
+    out += fmt::format(" and {} more", slower.size() - k_named_problems);
+  }
+  return out + ".";
 }
 
 std::string lost_line(const Page& page) {
@@ -114,7 +125,7 @@ std::string lost_line(const Page& page) {
   for (std::size_t i = 0; i < std::min(stands.lost.size(), k_named_problems); ++i) {
     const Compared& lost = *stands.lost[i];
     out += fmt::format("{} {} {}{}", i == 0 ? ":" : ",",
-                       inline_text(page.facts.title(lost.problem), 40), speedup(lost.ratio),
+                       inline_text(page.facts.title(lost.problem), 60), speedup(lost.ratio),
                        cite(lost.seq));
   }
   if (stands.lost.size() > k_named_problems) {
@@ -190,12 +201,12 @@ std::string headroom_line(const Page& page) {
   const Headroom& most = found.front();
   std::string out = fmt::format(
       "most on {}: {} of the bound's speed, up to {}x left{}",
-      most.problem.empty() ? "the suite" : inline_text(page.facts.title(most.problem), 40),
+      most.problem.empty() ? "the suite" : inline_text(page.facts.title(most.problem), 60),
       percent(1 / most.factor), fixed(most.factor, most.factor < 10 ? 1 : 0),
       cite(most.finding->seq));
   if (found.size() > 1) {
     const Headroom& least = found.back();
-    out += fmt::format("; least on {}: {}{}", inline_text(page.facts.title(least.problem), 40),
+    out += fmt::format("; least on {}: {}{}", inline_text(page.facts.title(least.problem), 60),
                        percent(1 / least.factor), cite(least.finding->seq));
   }
   return out + ".";
@@ -226,23 +237,15 @@ std::string first_screen(const Page& page) {
   for (const char* word : {"hot", "cold", "eager"}) {
     if (word != facts.plan) plans.emplace_back(word);
   }
-  std::vector<std::string> header{"speedup of the incumbent [" + interval_name(page.held) +
-                                  "], above 1: faster"};
+  // A row a plan: the columns stay narrow enough to be read in a terminal.
+  Table table({"speedup [" + interval_name(page.held) + "]",
+               "over the start " + code(facts.start, 60),
+               page.rival == nullptr ? "over a rival" : "over " + rival_name(*page.rival)});
   for (const std::string& plan : plans) {
-    header.push_back(inline_text(facts.plan_label(plan), 40) +
-                     (plan == facts.plan ? ", decides" : ""));
+    table.row({inline_text(facts.plan_label(plan), 40) + (plan == facts.plan ? " (decides)" : ""),
+               gain_cell(page, plan),
+               page.rival == nullptr ? "none stands" : rival_cell(page, *page.rival, plan)});
   }
-  Table table(header);
-  std::vector<std::string> over_start{"over the start " + code(facts.start, 60)};
-  std::vector<std::string> over_rival{page.rival == nullptr ? "over a rival"
-                                                            : "over " + rival_name(*page.rival)};
-  for (const std::string& plan : plans) {
-    over_start.push_back(gain_cell(page, plan));
-    over_rival.push_back(page.rival == nullptr ? "none stands"
-                                               : rival_cell(page, *page.rival, plan));
-  }
-  table.row(std::move(over_start));
-  table.row(std::move(over_rival));
   return out + table.str() + "\n";
 }
 

@@ -11,7 +11,7 @@ namespace wb::page {
 namespace {
 
 constexpr int k_max_ratio_decimals = 4;
-constexpr std::size_t k_max_padding = 48;  ///< longer cells do not widen their column
+constexpr std::size_t k_max_padding = 72;  ///< longer cells do not widen their column
 constexpr std::size_t k_cited_singly = 3;
 
 /// Decimals that leave `significant` digits.
@@ -45,7 +45,9 @@ std::string cite(const std::vector<std::int64_t>& seqs) {
   std::string out;
   if (seqs.size() > k_cited_singly) {
     const auto [first, last] = std::minmax_element(seqs.begin(), seqs.end());
-    return fmt::format(" {} to {} ({} events)", ref(*first), ref(*last), seqs.size());
+    const std::string range = " " + ref(*first) + " to " + ref(*last);
+    const bool is_whole = *last - *first + 1 == static_cast<std::int64_t>(seqs.size());
+    return is_whole ? range : fmt::format("{} ({} events)", range, seqs.size());
   }
   for (const std::int64_t seq : seqs) out += cite(seq);
   return out;

@@ -21,6 +21,8 @@ namespace wb::page {
 std::string plain(std::string_view text, std::size_t max_bytes = 400);
 /// plain(), and nothing in it can be read as Markdown, HTML, a table cell's end or a link.
 std::string inline_text(std::string_view text, std::size_t max_bytes = 400);
+/// As inline_text(), but cut at the end of a word: for text that stands in full elsewhere.
+std::string brief(std::string_view text, std::size_t max_bytes);
 /// A code span for harmless names; anything else as inline_text().
 std::string code(std::string_view text, std::size_t max_bytes = 120);
 /// A fenced block that its content cannot close. At most `max_lines` lines of at most 200 bytes;
@@ -36,7 +38,8 @@ std::string indented(std::string_view text, std::size_t max_lines = 40);
 std::string ref(std::int64_t seq);
 /// " [e12]" or nothing: to put after a figure.
 std::string cite(std::int64_t seq);
-/// " [e12] [e15]", or " [e12] to [e90] (40 events)" for more than three.
+/// " [e12] [e15]"; more than three as " [e12] to [e15]", with "(40 events)" where others lie
+/// between.
 std::string cite(const std::vector<std::int64_t>& seqs);
 
 // Numbers

@@ -30,6 +30,8 @@ Compared read_comparison(const Fact& fact) {
   compared.resolution_frac = number(payload, "resolution_frac");
   compared.instances = integer(payload, "instances");
   compared.rounds = integer(payload, "rounds");
+  compared.has_flags = field(payload, "flags").is_array();
+  compared.flags = strings(payload, "flags");
   return compared;
 }
 

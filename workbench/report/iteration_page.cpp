@@ -47,7 +47,8 @@ std::string summary_lines(const Facts& facts, const IterationView& iteration,
     line("Techniques", words);
   }
   if (!hypothesis.is_object()) return out + "\n";
-  line("Hypothesis", inline_text(text(hypothesis, "theory"), 1'000) + cite(iteration.opened.seq));
+  line("Hypothesis",
+       inline_text(facts.words(text(hypothesis, "theory")), 1'000) + cite(iteration.opened.seq));
   const Compared* figure = objective_figure(facts, index, facts.plan);
   line("Predicted", speedup(number(hypothesis, "predicted_speedup")) + cite(iteration.opened.seq));
   line("Measured", (figure == nullptr ? std::string("not measured") : comparison_cell(*figure)) +
@@ -56,7 +57,7 @@ std::string summary_lines(const Facts& facts, const IterationView& iteration,
   if (iteration.hypothesis) {
     const Json& decided = iteration.hypothesis->payload;
     line("Hypothesis is", inline_text(text(decided, "state"), 40) + ": " +
-                              inline_text(text(decided, "reason"), 300) +
+                              brief(facts.words(text(decided, "reason")), 300) +
                               cite(iteration.hypothesis->seq));
   } else {
     line("Hypothesis is", "open");
@@ -130,24 +131,23 @@ std::string evaluation_section(const IterationView& iteration) {
 }
 
 std::string findings_part(const Facts& facts, const IterationView& iteration) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min(iteration.findings.size(), k_max_listed); ++i) {
-    out += finding_line(facts, iteration.findings[i]);
-    const std::string unseen = text(iteration.findings[i].payload, "unseen");
-    if (!unseen.empty()) out += "  - not seen: " + inline_text(unseen, 300) + "\n";
-  }
+  std::string out = finding_tables(facts, iteration.findings, facts.plans), lines;
   for (const Fact& profile : iteration.profiles) {
     if (is_true(profile.payload, "available")) {
-      out += "- profile taken" + cite(profile.seq) + "\n";
+      lines += "- profile taken" + cite(profile.seq) + "\n";
     } else {
-      out += "- no profile: " + inline_text(text(profile.payload, "reason"), 200) +
-             cite(profile.seq) + "\n";
+      lines += "- no profile: " + inline_text(text(profile.payload, "reason"), 200) +
+               cite(profile.seq) + "\n";
     }
   }
   for (const Fact& note : iteration.notes) {
-    out += "- note: " + inline_text(text(note.payload, "text"), 400) + cite(note.seq) + "\n";
+    lines += "- note: " + inline_text(text(note.payload, "text"), 400) + cite(note.seq) + "\n";
   }
-  return "## Findings\n\n" + (out.empty() ? "None was recorded.\n" : out) + "\n";
+  for (const std::string& unseen : unseen_lines(iteration.findings)) {
+    lines += "- not seen: " + unseen + "\n";
+  }
+  out += lines.empty() ? lines : lines + "\n";
+  return "## Findings\n\n" + (out.empty() ? "None was recorded.\n\n" : out);
 }
 
 Json with_event(const Fact& fact) {
@@ -185,13 +185,19 @@ std::string render_iteration(const SessionView& view, const IterationView& itera
   out += page::build_section(iteration);
   out += "## Verdicts\n\n" + page::verdict_table(facts, iteration);
   out += page::evaluation_section(iteration);
-  const std::string table = page::comparison_table(facts, index, "candidate");
-  out += "## Comparisons\n\n" + (table.empty() ? std::string("Nothing was compared.\n") : table);
+  const bool is_baseline = &iteration == facts.baseline || iteration.number == 0;
+  const std::string tables =
+      page::comparison_tables(facts, index, is_baseline ? "start" : "candidate");
+  out +=
+      "## Comparisons\n\n" + (tables.empty() ? std::string("Nothing was compared.\n\n") : tables);
   if (!iteration.turns.empty())
-    out += "\nTurns with all samples:" + page::cite(iteration.turns) + ".\n";
-  out += "\n" + page::findings_part(facts, iteration);
+    out += "Turns with all samples:" + page::cite(iteration.turns) + ".\n\n";
+  out += page::findings_part(facts, iteration);
   out += "## Cost\n\n" + page::iteration_cost(iteration);
-  return out;
+  return out +
+         "\n---\n\nThe shapes behind the problems' names stand in reports/session.md. `sdpa-wb "
+         "show "
+         "eN` prints the event behind [eN], with all samples where it is a turn.\n";
 }
 
 Json iteration_json(const SessionView& view, const IterationView& iteration) {

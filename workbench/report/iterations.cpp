@@ -37,7 +37,7 @@ std::string verdict_cell(const Facts& facts, const IterationView& iteration) {
     (pass ? passes : failures).push_back(verdict.seq);
   }
   if (passed + failed == 0) return "not judged";
-  return failed == 0 ? fmt::format("{} passed{}", passed, cite(passes))
+  return failed == 0 ? fmt::format("{} of {} passed{}", passed, passed, cite(passes))
                      : fmt::format("{} failed of {}{}", failed, passed + failed, cite(failures));
 }
 
@@ -53,31 +53,31 @@ void add_row(Table& table, const Facts& facts, const IterationView& iteration) {
   const bool is_try = hypothesis.is_object();
   const auto predicted = number(hypothesis, "predicted_speedup");
   table.row({fmt::format("{}", iteration.number), code(candidate_label(iteration), 60),
-             is_try ? inline_text(text(hypothesis, "theory"), 120) : "baseline",
              predicted ? speedup(predicted) + cite(iteration.opened.seq) : "",
              is_try ? measured_cell(facts, iteration) : "",
              iteration.hypothesis ? inline_text(text(iteration.hypothesis->payload, "state"), 40) +
                                         cite(iteration.hypothesis->seq)
                                   : (is_try ? "open" : ""),
-             verdict_cell(facts, iteration), outcome_cell(iteration), commit_cell(iteration)});
+             verdict_cell(facts, iteration), outcome_cell(iteration), commit_cell(iteration),
+             is_try ? brief(text(hypothesis, "theory"), 100) : "none: the baseline"});
 }
 
 /// What an undecided or open hypothesis lacks.
-std::string lacking(const IterationView& iteration) {
+std::string lacking(const Facts& facts, const IterationView& iteration) {
   const std::string invalidity = invalidity_of(iteration);
   if (invalidity == "environment") {
     return "the machine failed, not the variant: repeat it";
   }
   if (!invalidity.empty()) {
     return "a valid measurement: it ended as " + inline_text(invalidity, 40) + " (" +
-           inline_text(failure_message(iteration), 160) + ")";
+           brief(facts.words(failure_message(iteration)), 160) + ")";
   }
   switch (outcome_of(iteration)) {
     case IterationOutcome::abandoned:
       return "a measurement: it was abandoned" +
              (failure_message(iteration).empty()
                   ? std::string()
-                  : " (" + inline_text(failure_message(iteration), 160) + ")");
+                  : " (" + brief(facts.words(failure_message(iteration)), 160) + ")");
     case IterationOutcome::open:
       return "its end: it is in flight";
     default:
@@ -85,23 +85,45 @@ std::string lacking(const IterationView& iteration) {
   }
 }
 
-std::string hypothesis_line(const Facts& facts, const IterationView& iteration, bool undecided) {
+/// "supported", or what a refuted one was worth: an idea can be refuted by a gain that is real but
+/// smaller than it predicted.
+std::string state_words(const IterationView& iteration) {
+  if (!iteration.hypothesis) return "open";
+  const std::string state = text(iteration.hypothesis->payload, "state");
+  const bool won = outcome_of(iteration) == IterationOutcome::win;
+  return inline_text(state, 40) + (state == "refuted" && won ? ", yet faster" : "");
+}
+
+void add_hypothesis_row(Table& table, const Facts& facts, const IterationView& iteration) {
   const Json& hypothesis = field(iteration.opened.payload, "hypothesis");
-  const auto predicted = number(hypothesis, "predicted_speedup");
-  std::string theory = text(hypothesis, "theory");
-  while (theory.ends_with('.') || theory.ends_with(' ')) theory.pop_back();
-  std::string out =
-      fmt::format("- iteration {}{}: {}. Predicted {}", iteration.number,
-                  cite(iteration.opened.seq), inline_text(theory, 300), speedup(predicted));
-  const std::string measured = measured_cell(facts, iteration);
-  out += (measured == "not measured" ? "; " : "; measured ") + measured + ".";
-  if (iteration.hypothesis) {
-    const std::string reason = text(iteration.hypothesis->payload, "reason");
-    if (!reason.empty()) {
-      out += " Decided" + cite(iteration.hypothesis->seq) + ": " + inline_text(reason, 200) + ".";
+  const ComparisonIndex index(iteration);
+  const Compared* figure = objective_figure(facts, index, facts.plan);
+  std::string measured = "not measured", between = "none";
+  if (figure != nullptr && figure->ratio.value) {
+    const int decimals = ratio_decimals(figure->ratio);
+    measured = fixed(*figure->ratio.value, decimals) + "x" + cite(figure->seq);
+    if (figure->ratio.low && figure->ratio.high) {
+      between = fmt::format("[{}, {}]{}", fixed(*figure->ratio.low, decimals),
+                            fixed(*figure->ratio.high, decimals),
+                            figure->phase == "confirmation" ? "" : " (selection)");
     }
   }
-  if (undecided) out += " Lacking: " + lacking(iteration) + ".";
+  std::string how = "not decided yet";
+  if (iteration.hypothesis) {
+    how = brief(facts.words(text(iteration.hypothesis->payload, "reason")), 120) +
+          cite(iteration.hypothesis->seq);
+  }
+  table.row({fmt::format("{}", iteration.number),
+             speedup(number(hypothesis, "predicted_speedup")) + cite(iteration.opened.seq),
+             measured, between, state_words(iteration), how});
+}
+
+std::string hypothesis_line(const Facts& facts, const IterationView& iteration, bool undecided) {
+  std::string theory = text(field(iteration.opened.payload, "hypothesis"), "theory");
+  while (theory.ends_with('.') || theory.ends_with(' ')) theory.pop_back();
+  std::string out = fmt::format("- iteration {}{}: {}.", iteration.number,
+                                cite(iteration.opened.seq), inline_text(facts.words(theory), 600));
+  if (undecided) out += " Lacking: " + lacking(facts, iteration) + ".";
   return out + "\n";
 }
 
@@ -111,8 +133,8 @@ std::string iterations_section(const Page& page) {
   const Facts& facts = page.facts;
   std::string out = "## Iterations\n\n";
   if (facts.view.iterations.empty()) return out + "None was opened.\n\n";
-  Table table({"#>", "variant", "hypothesis", "predicted>", "measured over the incumbent then",
-               "state", "verdicts", "outcome", "commit"});
+  Table table({"#>", "variant", "predicted>", "measured over the incumbent then", "hypothesis is",
+               "verdicts", "outcome", "commit", "hypothesis"});
   const std::size_t total = facts.view.iterations.size();
   const std::size_t skipped = total > k_max_rows ? total - k_max_rows : 0;
   for (std::size_t i = 0; i < total; ++i) {
@@ -121,11 +143,10 @@ std::string iterations_section(const Page& page) {
     if (i >= skipped || outcome_of(iteration) == IterationOutcome::win)
       add_row(table, facts, iteration);
   }
-  out += table.str();
+  out += table.str() + "\nEach closed iteration has its page, iterations/NNNN.md.\n";
   if (skipped > 0) {
-    out +=
-        fmt::format("\nOf the first {} only wins are shown; each has its page under iterations/.\n",
-                    count(static_cast<std::int64_t>(skipped), "iteration"));
+    out += fmt::format("\nOf the first {} only wins are shown.\n",
+                       count(static_cast<std::int64_t>(skipped), "iteration"));
   }
   return out + "\n";
 }
@@ -146,6 +167,12 @@ std::string hypotheses_section(const Page& page) {
   }
   std::string out = "## Hypotheses\n\n";
   if (facts.tries.empty()) return out + "None was stated.\n\n";
+  Table table({"#>", "predicted>", "measured>", interval_name(page.held), "state", "decided how"});
+  const std::size_t first = facts.tries.size() > k_max_rows ? facts.tries.size() - k_max_rows : 0;
+  for (std::size_t i = first; i < facts.tries.size(); ++i) {
+    add_hypothesis_row(table, facts, *facts.tries[i]);
+  }
+  out += table.str() + "\n";
   const auto group = [&](const char* title, const std::vector<const IterationView*>& members,
                          bool is_undecided) {
     if (members.empty()) return;
@@ -163,49 +190,6 @@ std::string hypotheses_section(const Page& page) {
   group("Refuted (do not try again on these problems without new evidence)", refuted, false);
   group("Undecided", undecided, true);
   return out;
-}
-
-std::string finding_line(const Facts& facts, const Fact& finding) {
-  const std::string problem = text(finding.payload, "problem");
-  if (facts.hide_held_out && facts.is_held_out(problem)) {
-    return fmt::format("- {}: shown once the session is closed{}\n",
-                       inline_text(facts.title(problem), 60), cite(finding.seq));
-  }
-  std::vector<std::int64_t> rests_on;
-  const Json& events = field(finding.payload, "events");
-  if (events.is_array()) {
-    for (const Json& event : events) {
-      if (event.is_number_integer()) rests_on.push_back(event.get<std::int64_t>());
-    }
-  }
-  return fmt::format("- {}{}: {}{}{}\n", inline_text(text(finding.payload, "analysis"), 40),
-                     problem.empty() ? "" : ", " + inline_text(facts.title(problem), 60),
-                     inline_text(text(finding.payload, "statement"), 400), cite(finding.seq),
-                     rests_on.empty() ? "" : ", from" + cite(rests_on));
-}
-
-std::string findings_section(const Page& page) {
-  const Facts& facts = page.facts;
-  std::string out = "## Findings on the incumbent\n\n";
-  if (facts.holder == nullptr || facts.holder->findings.empty()) {
-    return out + "None was recorded.\n\n";
-  }
-  // Findings under the other plans stand on the iteration's page.
-  std::size_t shown = 0, left_out = 0;
-  for (const Fact& finding : facts.holder->findings) {
-    const std::string plan = text(field(finding.payload, "figures"), "plan");
-    if ((!plan.empty() && plan != facts.plan) || shown >= k_max_rows) {
-      ++left_out;
-      continue;
-    }
-    ++shown;
-    out += finding_line(facts, finding);
-  }
-  if (left_out > 0) {
-    out += fmt::format("- {} more, on other plans, on the page of iteration {}\n", left_out,
-                       facts.holder->number);
-  }
-  return out + "\n";
 }
 
 }  // namespace wb::page

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What follows from the facts: next steps in order of what they would bring, and the decision to
-// take.
+// What follows from the facts: next steps in order of what they would bring, each with the events
+// that suggest it. Nothing here comes from anywhere but the log.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,169 +10,209 @@
 namespace wb::page {
 namespace {
 
-constexpr std::size_t k_max_named = 5, k_max_decisions = 40;
+constexpr std::size_t k_max_named = 5;
+/// Less room than this under the roofline is no lead.
+constexpr double k_least_room = 1.5;
+/// A floor above this hides gains that would be worth having.
+constexpr double k_wide_floor_frac = 0.05;
 
-/// Iterations that ended without a figure: mend, drop or repeat.
-std::string invalid_steps(const Facts& facts) {
-  std::string out;
-  std::size_t named = 0;
-  for (const IterationView* iteration : facts.tries) {
-    if (outcome_of(*iteration) != IterationOutcome::invalid) continue;
-    if (++named > k_max_named) break;
-    const std::string word = invalidity_of(*iteration);
-    out += word == "environment"
-               ? fmt::format("1. Repeat iteration {}{}: the machine failed, not the variant.\n",
-                             iteration->number, cite(iteration->opened.seq))
-               : fmt::format(
-                     "1. Mend {} (iteration {}, {}{}) or drop it: its hypothesis was never "
-                     "measured.\n",
-                     code(candidate_label(*iteration), 60), iteration->number,
-                     inline_text(word, 40), iteration->closed ? cite(iteration->closed->seq) : "");
-  }
-  return out;
+using Advice = std::vector<std::string>;
+
+std::string title_of(const Page& page, const std::string& problem) {
+  return problem.empty() ? "the suite" : inline_text(page.facts.title(problem), 60);
 }
 
-std::string undecided_steps(const Facts& facts) {
-  std::string out;
-  std::size_t named = 0;
-  for (const IterationView* iteration : facts.tries) {
-    const bool measured = outcome_of(*iteration) == IterationOutcome::no_gain;
-    if (!iteration->hypothesis || !measured ||
-        text(iteration->hypothesis->payload, "state") != "undecided") {
-      continue;
-    }
-    if (++named > k_max_named) break;
-    out += fmt::format(
-        "1. Measure {} again with more processes or rounds: iteration {} stayed "
-        "undecided{}.\n",
-        code(candidate_label(*iteration), 60), iteration->number, cite(iteration->hypothesis->seq));
+void add_unfinished(const Page& page, Advice& steps) {
+  const SessionView& view = page.facts.view;
+  if (const IterationView* flight = view.in_flight()) {
+    steps.push_back(
+        "Go on with `sdpa-wb resume`: an iteration is in flight, or was when the session "
+        "died" +
+        cite(flight->opened.seq) + ".");
+  } else if (view.status != SessionStatus::closed) {
+    steps.emplace_back("Go on with `sdpa-wb resume`, or end with `sdpa-wb close`.");
   }
-  return out;
 }
 
-std::string lost_steps(const Page& page) {
+/// What the incumbent made slower than it was: the former holder should keep it.
+void add_regressions(const Page& page, Advice& steps) {
+  if (page.facts.wins.empty()) return;
+  std::size_t named = 0;
+  for (const SuiteEntry& entry : page.facts.suite) {
+    const Compared* slower = page.held.find("", entry.problem, page.facts.plan);
+    if (slower == nullptr || slower->outcome != "slower" || ++named > k_max_named) continue;
+    steps.push_back(
+        fmt::format("Dispatch {} to {}, or find why the incumbent is slower there: {}{}.",
+                    title_of(page, entry.problem), code(slower->against, 60),
+                    speedup(slower->ratio), cite(slower->seq)));
+  }
+}
+
+/// Problems lost to the rival, with the room that the roofline leaves on them.
+void add_lost(const Page& page, Advice& steps) {
   if (page.rival == nullptr) {
-    return page.facts.baseline == nullptr
-               ? std::string()
-               : "1. Measure a rival that passes its verdict: without one nothing says how the "
-                 "incumbent stands against PyTorch's SDPA.\n";
+    if (page.facts.baseline != nullptr) {
+      steps.emplace_back(
+          "Measure a rival that passes its verdict: without one nothing says how the incumbent "
+          "stands against PyTorch's SDPA.");
+    }
+    return;
   }
-  std::string out;
+  const std::vector<Headroom> rooms = headroom(page);
   const Standing stands = standing(page, *page.rival);
   for (std::size_t i = 0; i < std::min(stands.lost.size(), k_max_named); ++i) {
     const Compared& lost = *stands.lost[i];
-    out += fmt::format("1. Close the gap on {}: {} against {}{}.\n",
-                       inline_text(page.facts.title(lost.problem), 60), speedup(lost.ratio),
-                       code(page.rival->name, 60), cite(lost.seq));
+    std::string step =
+        fmt::format("Close the gap on {}: {} against {}{}", title_of(page, lost.problem),
+                    speedup(lost.ratio), code(page.rival->name, 60), cite(lost.seq));
+    const auto room = std::find_if(rooms.begin(), rooms.end(), [&](const Headroom& candidate) {
+      return page.facts.title(candidate.problem) == page.facts.title(lost.problem);
+    });
+    if (room != rooms.end()) {
+      step += fmt::format("; the roofline leaves at most {}x{}",
+                          fixed(room->factor, room->factor < 10 ? 1 : 0), cite(room->finding->seq));
+    }
+    steps.push_back(step + ".");
   }
-  return out;
 }
 
-std::string headroom_steps(const Page& page) {
-  std::string out;
-  std::size_t named = 0;
-  for (const Headroom& room : headroom(page)) {
-    if (room.factor < 1.5 || ++named > 2) break;
-    out += fmt::format(
-        "1. Look at {}: it runs at {} of its roofline bound, so at most {}x is left{}.\n",
-        room.problem.empty() ? "the suite" : inline_text(page.facts.title(room.problem), 60),
-        percent(1 / room.factor), fixed(room.factor, room.factor < 10 ? 1 : 0),
-        cite(room.finding->seq));
-  }
-  return out;
-}
-
-/// "1. " at the front of each line becomes its number.
-std::string numbered(const std::string& steps) {
-  std::string out;
-  int n = 0;
-  for (std::size_t at = 0; at < steps.size();) {
-    const std::size_t end = std::min(steps.find('\n', at), steps.size());
-    out += fmt::format("{}{}\n", ++n, steps.substr(at + 1, end - at - 1));
-    at = end + 1;
-  }
-  return out;
-}
-
-std::string commit_words(const IterationView& win) {
-  if (!win.committed) return ", not committed yet";
-  return " from commit " + code(text(win.committed->payload, "oid").substr(0, 10), 40) +
-         cite(win.committed->seq);
-}
-
-std::string average_cost(const Page& page) {
-  // Plain means of what the cost table prints.
-  const std::size_t n = page.facts.tries.size();
-  double device_s = 0, compiler_s = 0;
-  for (const IterationView* iteration : page.facts.tries) {
-    for (const auto& [item, line] : iteration->ledger.items) {
-      if (item == CostItem::device) device_s += line.quantity;
-      if (item == CostItem::compile_cpu) compiler_s += line.quantity;
+void add_headroom(const Page& page, Advice& steps) {
+  std::set<std::string> lost;
+  if (page.rival != nullptr) {
+    for (const Compared* compared : standing(page, *page.rival).lost) {
+      lost.insert(page.facts.title(compared->problem));
     }
   }
-  if (n == 0) return "no iteration was run, so there is no figure for its cost";
-  return fmt::format(
-      "an iteration took {} of device and {} of compiler CPU on average (mean of {}; "
-      "cost table)",
-      duration(device_s / static_cast<double>(n)), duration(compiler_s / static_cast<double>(n)),
-      n);
+  std::size_t named = 0;
+  for (const Headroom& room : headroom(page)) {
+    if (room.factor < k_least_room) break;
+    if (lost.contains(page.facts.title(room.problem))) continue;  // named above with its room
+    if (++named > 2) break;
+    steps.push_back(
+        fmt::format("Look at {}: it runs at {} of its roofline bound, so at most {}x is left{}.",
+                    title_of(page, room.problem), percent(1 / room.factor),
+                    fixed(room.factor, room.factor < 10 ? 1 : 0), cite(room.finding->seq)));
+  }
+}
+
+/// Comparisons with the rival that came to no word.
+void add_ambiguous(const Page& page, Advice& steps) {
+  if (page.rival == nullptr) return;
+  std::size_t named = 0;
+  for (const Compared* compared : standing(page, *page.rival).ambiguous) {
+    if (++named > k_max_named) break;
+    const bool has_figure = compared->ratio.value.has_value();
+    steps.push_back(fmt::format(
+        "Measure {} against {} again with more processes or rounds: {}{}.",
+        title_of(page, compared->problem), code(page.rival->name, 60),
+        has_figure ? "ambiguous, " + speedup(compared->ratio)
+                   : "no figure (" + brief(page.facts.words(compared->reason), 120) + ")",
+        cite(compared->seq)));
+  }
+}
+
+/// What the plans that do not decide left without a figure, as one step a plan.
+void add_unmeasured(const Page& page, Advice& steps) {
+  for (const std::string& plan : page.facts.plans) {
+    if (plan == page.facts.plan) continue;
+    std::vector<std::int64_t> events;
+    for (const Compared& compared : page.held.all()) {
+      if (compared.plan == plan && !compared.ratio.value) events.push_back(compared.seq);
+    }
+    if (events.empty()) continue;
+    steps.push_back(
+        fmt::format("Measure {} again when the machine is quiet: {} without a figure{}.",
+                    inline_text(page.facts.plan_label(plan), 40),
+                    count(static_cast<std::int64_t>(events.size()), "comparison"), cite(events)));
+  }
+}
+
+void add_floor(const Page& page, Advice& steps) {
+  const Fact* widest = nullptr;
+  double floor_frac = k_wide_floor_frac;
+  for (const Fact& fact : page.facts.view.noise_floors) {
+    const auto value = number(fact.payload, "floor_frac");
+    if (text(fact.payload, "plan") != page.facts.plan || !value || !(*value > floor_frac)) continue;
+    widest = &fact;
+    floor_frac = *value;
+  }
+  if (widest == nullptr) return;
+  steps.push_back(fmt::format(
+      "Find what disturbs {}: its noise floor is {}{}, so smaller gains there stay unseen.",
+      title_of(page, text(widest->payload, "problem")), percent(floor_frac), cite(widest->seq)));
+}
+
+/// Iterations by what they leave to do: explain, measure again, mend, repeat.
+void add_iterations(const Page& page, Advice& steps) {
+  std::size_t smaller = 0, undecided = 0, invalid = 0;
+  for (const IterationView* iteration : page.facts.tries) {
+    const IterationOutcome outcome = outcome_of(*iteration);
+    const std::string state =
+        iteration->hypothesis ? text(iteration->hypothesis->payload, "state") : "";
+    const std::string variant = code(candidate_label(*iteration), 60);
+    if (outcome == IterationOutcome::win && state == "refuted" && ++smaller <= k_max_named) {
+      const ComparisonIndex index(*iteration);
+      const Compared* figure = objective_figure(page.facts, index, page.facts.plan);
+      const Json& hypothesis = field(iteration->opened.payload, "hypothesis");
+      steps.push_back(
+          fmt::format("Find what holds {} back: iteration {} predicted {}{} and measured {}.",
+                      variant, iteration->number, speedup(number(hypothesis, "predicted_speedup")),
+                      cite(iteration->opened.seq),
+                      figure == nullptr ? std::string("less") : comparison_cell(*figure)));
+    }
+    if (outcome == IterationOutcome::no_gain && state == "undecided" &&
+        ++undecided <= k_max_named) {
+      steps.push_back(fmt::format(
+          "Measure {} again with more processes or rounds: iteration {} stayed undecided{}.",
+          variant, iteration->number, cite(iteration->hypothesis->seq)));
+    }
+    if (outcome != IterationOutcome::invalid || ++invalid > k_max_named) continue;
+    const std::string word = invalidity_of(*iteration);
+    steps.push_back(
+        word == "environment"
+            ? fmt::format("Repeat iteration {}{}: the machine failed, not the variant.",
+                          iteration->number, cite(iteration->opened.seq))
+            : fmt::format("Mend {} (iteration {}, {}{}) or drop it: its hypothesis was never "
+                          "measured.",
+                          variant, iteration->number, inline_text(word, 40),
+                          iteration->closed ? cite(iteration->closed->seq) : ""));
+  }
+}
+
+/// Ideas that measured as nothing: one line, so that nobody spends an iteration on them again.
+void add_refuted(const Page& page, Advice& steps) {
+  std::string list;
+  std::size_t n = 0;
+  for (const IterationView* iteration : page.facts.tries) {
+    const bool is_refuted =
+        iteration->hypothesis && text(iteration->hypothesis->payload, "state") == "refuted";
+    if (!is_refuted || outcome_of(*iteration) == IterationOutcome::win) continue;
+    if (++n > k_max_named) continue;
+    list += fmt::format("{} {}{}", n == 1 ? "" : ",", code(candidate_label(*iteration), 60),
+                        cite(iteration->hypothesis->seq));
+  }
+  if (n == 0) return;
+  if (n > k_max_named) list += fmt::format(" and {} more", n - k_max_named);
+  steps.push_back("Do not try again here without new evidence:" + list + ": refuted.");
 }
 
 }  // namespace
 
 std::string next_steps_section(const Page& page) {
-  const Facts& facts = page.facts;
-  std::string steps;
-  if (facts.view.in_flight() != nullptr) {
-    steps +=
-        "1. Go on with `sdpa-wb resume`: an iteration is in flight, or was when the session "
-        "died.\n";
-  } else if (facts.view.status != SessionStatus::closed) {
-    steps += "1. Go on with `sdpa-wb resume`, or end with `sdpa-wb close`.\n";
-  }
-  steps += lost_steps(page) + headroom_steps(page) + undecided_steps(facts) + invalid_steps(facts);
-  return "## Next steps\n\n" +
-         (steps.empty() ? "The facts of this session suggest none.\n" : numbered(steps)) + "\n";
-}
-
-std::string decision_section(const Page& page) {
-  const Facts& facts = page.facts;
-  const SessionView& view = facts.view;
-  std::string out = "## Decision\n\n";
-  out += "The facts advise: " + advice(page) + "\n\n";
-  if (view.closed) {
-    const std::string recorded = text(view.closed->payload, "recommendation");
-    if (!recorded.empty()) {
-      out += fmt::format("The session's author advised{}: {}\n\n", cite(view.closed->seq),
-                         inline_text(recorded, 1'000));
-    }
-  }
-  const std::size_t n = view.decisions.size();
-  for (std::size_t i = n > k_max_decisions ? n - k_max_decisions : 0; i < n; ++i) {
-    const Fact& decision = view.decisions[i];
-    out += fmt::format("- decided{}: {}: {} ({})\n", cite(decision.seq),
-                       inline_text(text(decision.payload, "question"), 200),
-                       inline_text(text(decision.payload, "choice"), 200),
-                       inline_text(text(decision.payload, "reason"), 300));
-  }
-  if (!view.decisions.empty()) out += "\n";
-  Table table({"option", "what it means", "what it costs"});
-  if (!facts.wins.empty()) {
-    table.row({"adopt", "take " + incumbent_name(page, false) + commit_words(*facts.wins.back()),
-               "nothing more to run"});
-  }
-  table.row({"continue",
-             view.status == SessionStatus::closed
-                 ? "open the next session from the incumbent and take the first of the next steps"
-                 : "`sdpa-wb resume` and take the first of the next steps",
-             average_cost(page)});
-  const auto rate = number(field(view.opened.payload, "rates"), "device_usd_per_hour");
-  table.row(
-      {"stop", "the session folder keeps everything",
-       rate ? fmt::format("nothing; a device kept waiting costs ${} an hour{}", *rate,
-                          cite(view.opened.seq))
-            : std::string("nothing; what a waiting device costs is not known (rate not given)")});
-  return out + table.str() + "\n";
+  Advice steps;
+  add_unfinished(page, steps);
+  add_lost(page, steps);
+  add_regressions(page, steps);
+  add_headroom(page, steps);
+  add_ambiguous(page, steps);
+  add_iterations(page, steps);
+  add_unmeasured(page, steps);
+  add_floor(page, steps);
+  add_refuted(page, steps);
+  std::string out = "## Next steps\n\n";
+  if (steps.empty()) return out + "The facts of this session suggest none.\n\n";
+  for (std::size_t i = 0; i < steps.size(); ++i) out += fmt::format("{}. {}\n", i + 1, steps[i]);
+  return out + "\n";
 }
 
 }  // namespace wb::page

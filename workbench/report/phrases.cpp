@@ -48,20 +48,18 @@ std::vector<const Compared*> per_problem(const Page& page, const std::string& ag
   return result;
 }
 
-/// No figure over the suite in the log: the ends of the range, each with its interval.
-std::string range_cell(const Page& page, const std::vector<const Compared*>& problems) {
+/// No figure over the suite in the log: how many problems are faster, and the worst of them.
+std::string worst_cell(const Page& page, const std::vector<const Compared*>& problems) {
   if (problems.empty()) return "not measured";
-  const auto on = [&](const Compared& compared) {
-    return page.facts.suite.size() > 1
-               ? " on " + inline_text(page.facts.title(compared.problem), 40)
-               : std::string();
-  };
-  if (problems.size() == 1) return comparison_cell(*problems.front()) + on(*problems.front());
-  const auto [low, high] = std::minmax_element(
+  if (page.facts.suite.size() == 1) return comparison_cell(*problems.front());
+  const auto worst = std::min_element(
       problems.begin(), problems.end(),
       [](const Compared* a, const Compared* b) { return *a->ratio.value < *b->ratio.value; });
-  return fmt::format("{}{} to {}{}", comparison_cell(**low), on(**low), comparison_cell(**high),
-                     on(**high));
+  const auto faster = std::count_if(problems.begin(), problems.end(), [](const Compared* compared) {
+    return compared->outcome == "faster";
+  });
+  return fmt::format("faster on {} of {}, worst {}", faster, problems.size(),
+                     comparison_cell(**worst));
 }
 
 }  // namespace
@@ -74,7 +72,7 @@ Page::Page(const SessionView& view)
                                    : ComparisonIndex(IterationView{})),
       rival(facts.strongest_rival(held)) {}
 
-std::string comparison_words(const Compared& compared) {
+std::string outcome_words(const Compared& compared) {
   const std::string figure = speedup(compared.ratio);
   std::string out;
   if (compared.outcome == "faster" || compared.outcome == "slower") {
@@ -87,6 +85,11 @@ std::string comparison_words(const Compared& compared) {
     out = inline_text(compared.outcome, 40);
     if (compared.ratio.value) out += ", " + figure;
   }
+  return out;
+}
+
+std::string comparison_words(const Compared& compared) {
+  std::string out = outcome_words(compared);
   if (compared.phase == "selection") {
     out += compared.outcome == "faster" ? " (selection only, not confirmed)" : " (selection)";
   }
@@ -121,8 +124,9 @@ std::string gain_cell(const Page& page, const std::string& plan) {
   if (page.facts.wins.empty()) return page.facts.tries.empty() ? "no iteration yet" : "unchanged";
   const auto found = gain(page, plan);
   if (!found) {
-    const std::string range = range_cell(page, per_problem(page, "", plan));
-    return page.steps.size() > 1 && range != "not measured" ? "last step only: " + range : range;
+    const auto problems = per_problem(page, "", plan);
+    const std::string words = worst_cell(page, problems);
+    return page.steps.size() > 1 && !problems.empty() ? "last step: " + words : words;
   }
   if (page.steps.size() > 1) {
     return fmt::format("{} (product of {} steps){}", speedup(found->ratio), page.steps.size(),
@@ -138,7 +142,7 @@ std::string gain_cell(const Page& page, const std::string& plan) {
 std::string rival_cell(const Page& page, const RivalFacts& rival, const std::string& plan) {
   const Compared* whole = page.held.find(rival.name, "", plan);
   if (whole != nullptr && rival.stands("")) return comparison_cell(*whole);
-  return range_cell(page, per_problem(page, rival.name, plan));
+  return worst_cell(page, per_problem(page, rival.name, plan));
 }
 
 std::string rival_name(const RivalFacts& rival) {
@@ -164,7 +168,7 @@ std::string problem_names(const Facts& facts, const std::vector<const Compared*>
   constexpr std::size_t k_most = 3;
   std::string out;
   for (std::size_t i = 0; i < std::min(problems.size(), k_most); ++i) {
-    out += (i == 0 ? "" : ", ") + inline_text(facts.title(problems[i]->problem), 40);
+    out += (i == 0 ? "" : ", ") + inline_text(facts.title(problems[i]->problem), 60);
   }
   return problems.size() > k_most ? fmt::format("{} and {} more", out, problems.size() - k_most)
                                   : out;

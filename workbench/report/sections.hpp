@@ -29,6 +29,8 @@ struct Page {
 std::string comparison_cell(const Compared& compared);
 /// The same without the event.
 std::string comparison_words(const Compared& compared);
+/// The same without event and phase.
+std::string outcome_words(const Compared& compared);
 /// The incumbent over the start under one plan: its confirmed comparison, or the product of the
 /// printed steps (interval: the products of their ends).
 struct Gain {
@@ -39,7 +41,8 @@ struct Gain {
 std::optional<Gain> gain(const Page& page, const std::string& plan);
 std::string gain_cell(const Page& page, const std::string& plan);
 inline constexpr int k_step_decimals = 3;
-/// The incumbent against a rival under one plan: over the suite, else the range over its problems.
+/// The incumbent against a rival under one plan: over the suite, else on how many problems it is
+/// faster, and the worst of them.
 std::string rival_cell(const Page& page, const RivalFacts& rival, const std::string& plan);
 /// "`torch_sdpa@77aa0011` (torch 2.13.0)".
 std::string rival_name(const RivalFacts& rival);
@@ -92,10 +95,15 @@ std::string notes_section(const Page& page);
 // Parts shared with the iteration page
 // ----------------------------------------------------------------
 
-/// `candidate` heads the column of its times. Empty without comparisons.
-std::string comparison_table(const Facts& facts, const ComparisonIndex& index,
-                             std::string_view candidate);
+/// A table an opponent, with what is missing and how to read it. `candidate` says what the subject
+/// is: "incumbent"; `explain` adds what the words mean. Empty without comparisons.
+std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
+                              std::string_view candidate, bool explain = true);
 std::string verdict_table(const Facts& facts, const IterationView& iteration);
-std::string finding_line(const Facts& facts, const Fact& finding);
+/// Regime and roofline share as one table a plan, everything else a line each.
+std::string finding_tables(const Facts& facts, const std::vector<Fact>& findings,
+                           const std::vector<std::string>& plans);
+/// "- analysis: what it could not see", the same words once; those on other plans left out.
+std::vector<std::string> unseen_lines(const std::vector<Fact>& findings);
 
 }  // namespace wb::page

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// reports/session.md: the order of its sections, and those that only restate what was set up
-// (objective, environment, baseline).
+// reports/session.md: the order of its sections, and what was set out to be done.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +9,6 @@
 
 namespace wb::page {
 namespace {
-
-constexpr std::size_t k_max_rows = 60;  ///< the latest are shown
 
 std::string limit_words(const Json& budget) {
   std::vector<std::string> parts;
@@ -45,116 +42,6 @@ std::string rule_words(const Facts& facts) {
   return facts.rule.empty() ? "not recorded" : inline_text(facts.rule, 60);
 }
 
-/// The facts of a device that carry their source, as the worker wrote them.
-void add_device_rows(Table& table, const Json& device) {
-  struct Row {
-    const char *key, *name, *unit;
-  };
-  static constexpr Row k_rows[] = {{"f32_flops_per_s", "peak f32", "FLOP/s"},
-                                   {"f16_flops_per_s", "peak f16", "FLOP/s"},
-                                   {"bf16_flops_per_s", "peak bf16", "FLOP/s"},
-                                   {"memory_bytes_per_s", "memory bandwidth", "B/s"},
-                                   {"l3_bytes", "L3", "B"},
-                                   {"l2_bytes", "L2 per unit", "B"},
-                                   {"memory_bytes", "memory", "B"}};
-  for (const Row& row : k_rows) {
-    const Json& entry = field(device, row.key);
-    const auto value = entry.is_number() ? number(device, row.key) : number(entry, "value");
-    if (!value) continue;
-    const std::string source = text(entry, "source");
-    const bool is_size = std::string_view(row.unit) == "B";
-    table.row({row.name, (is_size ? bytes(*value) : with_prefix(*value) + row.unit) +
-                             (source.empty() ? "" : " (" + inline_text(source, 60) + ")")});
-  }
-}
-
-void add_text_row(Table& table, const std::string& name, const std::string& value) {
-  if (!value.empty()) table.row({name, inline_text(value, 160)});
-}
-
-/// "5 fresh processes, 2 rounds" and the like, of the noise floor.
-std::string floor_table(const Facts& facts) {
-  if (facts.view.noise_floors.empty()) {
-    return "The A/A noise floor was not measured: small differences cannot be told from noise.\n\n";
-  }
-  Table table(
-      {"problem", "plan", "noise floor>", "within one process>", "processes>", "turns>", "event"});
-  const std::size_t n = facts.view.noise_floors.size();
-  for (std::size_t i = n > k_max_rows ? n - k_max_rows : 0; i < n; ++i) {
-    const Fact& fact = facts.view.noise_floors[i];
-    const auto integer_text = [&](const char* key) {
-      const auto value = integer(fact.payload, key);
-      return value ? fmt::format("{}", *value) : std::string("not recorded");
-    };
-    const std::string problem = text(fact.payload, "problem");
-    table.row({problem.empty() ? "every" : inline_text(facts.title(problem), 60),
-               inline_text(facts.plan_label(text(fact.payload, "plan")), 40),
-               percent(number(fact.payload, "floor_frac")),
-               percent(number(fact.payload, "within_frac")), integer_text("instances"),
-               integer_text("turns"), ref(fact.seq)});
-  }
-  return "Noise floor: the same code against itself in fresh processes. A difference below it is "
-         "noise.\n\n" +
-         table.str() + "\n";
-}
-
-std::string resume_list(const SessionView& view) {
-  std::string out;
-  const std::size_t n = view.resumes.size();
-  for (std::size_t i = n > k_max_rows ? n - k_max_rows : 0; i < n; ++i) {
-    const Fact& resume = view.resumes[i];
-    std::string list;
-    for (const std::string& item : strings(resume.payload, "environment_changed")) {
-      list += (list.empty() ? "" : ", ") + inline_text(item, 80);
-    }
-    out += fmt::format("- resumed{}: {}\n", cite(resume.seq),
-                       list.empty() ? "same environment" : "changed since: " + list);
-  }
-  return out.empty() ? out : out + "\n";
-}
-
-/// Rivals that may not be compared with, and why.
-std::string rival_list(const Facts& facts) {
-  if (facts.rivals.empty()) {
-    return "No rival was measured: nothing here says how the start or the incumbent stands against "
-           "PyTorch's SDPA.\n\n";
-  }
-  std::string out;
-  for (const auto& [name, rival] : facts.rivals) {
-    out += "- rival " + rival_name(rival) + cite(rival.built_seq) + ": ";
-    if (!rival.built) {
-      out += "**failed** to build: " + inline_text(rival.failure, 200) + cite(rival.failure_seq) +
-             "; it stands in no comparison.";
-    } else if (!rival.failed.empty()) {
-      out +=
-          fmt::format("**failed** its verdict on {}: {}{}; its times there stand in no comparison.",
-                      count(static_cast<std::int64_t>(rival.failed.size()), "problem"),
-                      inline_text(rival.failure, 200), cite(rival.failure_seq));
-    } else if (rival.passed.empty()) {
-      out += "no verdict recorded; it stands in no comparison.";
-    } else {
-      out += fmt::format("passed its verdict on {}.",
-                         count(static_cast<std::int64_t>(rival.passed.size()), "problem"));
-    }
-    out += "\n";
-  }
-  return out + "\n";
-}
-
-/// What the analyses say about the start's own times, when nothing was compared with it.
-std::string start_times(const Facts& facts) {
-  Table table({"problem", "plan", "start us>", "event"});
-  for (const Fact& finding : facts.baseline->findings) {
-    const Json& figures = field(finding.payload, "figures");
-    const auto time_us = number(figures, "time_us");
-    if (!time_us || !text(finding.payload, "analysis").starts_with("roofline")) continue;
-    table.row({inline_text(facts.title(text(finding.payload, "problem")), 60),
-               inline_text(facts.plan_label(text(figures, "plan")), 40), microseconds(time_us),
-               ref(finding.seq)});
-  }
-  return table.empty() ? std::string() : table.str() + "\n";
-}
-
 }  // namespace
 
 std::string objective_section(const Page& page) {
@@ -178,69 +65,35 @@ std::string objective_section(const Page& page) {
       stop_words(field(opened, "stop")),
       text(opened, "effort").empty() ? "not recorded" : inline_text(text(opened, "effort"), 40));
   const std::string suite = text(field(opened, "suite"), "name");
-  out += fmt::format("Suite {}: {}.\n\n", suite.empty() ? "without a name" : code(suite, 60),
-                     count(static_cast<std::int64_t>(facts.suite.size()), "problem"));
+  out += fmt::format(
+      "Suite {}: {}. B batch, Hq query and Hkv key/value heads, Sq queries, Skv keys, "
+      "D head dim; the names stand for these shapes throughout.\n\n",
+      suite.empty() ? "without a name" : code(suite, 60),
+      count(static_cast<std::int64_t>(facts.suite.size()), "problem"));
   if (facts.suite.empty()) return out;
-  Table table({"problem", "shape", "weight>", "held out"});
+  // A column that says the same everywhere says nothing.
+  const auto differs = [&](auto SuiteEntry::*member) {
+    return std::any_of(facts.suite.begin(), facts.suite.end(), [&](const SuiteEntry& entry) {
+      return entry.*member != facts.suite.front().*member;
+    });
+  };
+  const bool has_weights = differs(&SuiteEntry::weight);
+  const bool has_held_out = differs(&SuiteEntry::held_out) || facts.suite.front().held_out;
+  std::vector<std::string> header{"problem"};
+  if (has_weights) header.emplace_back("weight>");
+  if (has_held_out) header.emplace_back("held out");
+  header.emplace_back("shape");
+  Table table(header);
   for (const SuiteEntry& entry : facts.suite) {
     const bool hidden = entry.held_out && facts.hide_held_out;
-    const std::string title = facts.title(entry.problem);
-    table.row({title == entry.problem ? "unnamed" : inline_text(title, 60),
-               hidden ? "shown once the session is closed" : code(entry.problem, 160),
-               fmt::format("{:g}", entry.weight), entry.held_out ? "yes" : "no"});
+    std::vector<std::string> cells{inline_text(facts.title(entry.problem), 60)};
+    if (has_weights) cells.push_back(fmt::format("{:g}", entry.weight));
+    if (has_held_out) cells.emplace_back(entry.held_out ? "yes" : "no");
+    // Last, so that its length widens no other column.
+    cells.push_back(hidden ? "shown once the session is closed" : code(entry.problem, 160));
+    table.row(std::move(cells));
   }
   return out + table.str() + "\n";
-}
-
-std::string environment_section(const Page& page) {
-  const SessionView& view = page.facts.view;
-  std::string out = "## Environment\n\n";
-  if (!view.environment) return out + "Not recorded.\n\n" + resume_list(view);
-  const Json& payload = view.environment->payload;
-  const Json& device = field(payload, "device");
-  const Json& worker = field(payload, "worker");
-  Table table({"fact" + cite(view.environment->seq), "value"});
-  add_text_row(table, "device", text(device, "name"));
-  add_text_row(table, "architecture", text(device, "architecture"));
-  if (const auto units = integer(device, "units")) {
-    table.row({text(device, "backend") == "cuda" ? "SMs" : "cores", fmt::format("{}", *units)});
-  }
-  if (const auto threads = integer(worker, "threads")) {
-    table.row({"threads of a subject", fmt::format("{}", *threads)});
-  }
-  add_device_rows(table, device);
-  const Json& toolchain = field(payload, "toolchain");
-  add_text_row(table, "compiler", text(toolchain, "compiler"));
-  add_text_row(table, "target", text(toolchain, "target"));
-  add_text_row(table, "worker", text(worker, "version"));
-  add_text_row(table, "transport", text(worker, "transport"));
-  add_text_row(table, "isolation", text(worker, "isolation"));
-  add_text_row(table, "python", text(worker, "python"));
-  if (const auto overhead = number(payload, "call_overhead_us")) {
-    table.row({"empty call", microseconds(*overhead) + " us"});
-  }
-  const Json& host = field(payload, "host");
-  add_text_row(table, "system", text(host, "os") + " " + text(host, "kernel"));
-  add_text_row(table, "workbench", text(view.opened.payload, "workbench_version"));
-  return out + table.str() + "\n" + resume_list(view);
-}
-
-std::string baseline_section(const Page& page) {
-  const Facts& facts = page.facts;
-  std::string out = "## Baseline\n\n";
-  if (facts.baseline == nullptr) return out + "Not measured.\n\n";
-  const ComparisonIndex index(*facts.baseline);
-  const std::string table = comparison_table(facts, index, "start");
-  if (table.empty()) {
-    out += start_times(facts) + "The start " + code(facts.start, 60) +
-           " was compared with nothing; its turns:" +
-           (facts.baseline->turns.empty() ? std::string(" none") : cite(facts.baseline->turns)) +
-           ".\n\n";
-  } else {
-    out += "The start " + code(facts.start, 60) + " against each rival, before any change.\n\n" +
-           table + "\n";
-  }
-  return out + rival_list(facts) + floor_table(facts);
 }
 
 }  // namespace wb::page
@@ -251,8 +104,9 @@ std::string render_session(const SessionView& view) {
   const page::Page page(view);
   std::string out = page::first_screen(page);
   out += page::objective_section(page);
-  out += page::result_section(page);
+  out += page::environment_section(page);
   out += page::baseline_section(page);
+  out += page::result_section(page);
   out += page::iterations_section(page);
   out += page::hypotheses_section(page);
   out += page::findings_section(page);
@@ -263,7 +117,6 @@ std::string render_session(const SessionView& view) {
   out += page::checklist_section(page);
   out += page::unseen_section(page);
   out += page::notes_section(page);
-  out += page::environment_section(page);
   out += fmt::format(
       "---\n\nMade from {} of the session's log, head `{}`. `sdpa-wb show eN` prints the event "
       "behind "

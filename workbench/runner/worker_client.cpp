@@ -103,8 +103,7 @@ Outcome<Json> WorkerClient::request(Verb verb, Json args, milliseconds deadline)
   const auto begin = std::chrono::steady_clock::now();
   Outcome<Json> result =
       exchange({m_next_id++, verb, std::move(args)}, deadline + milliseconds(k_reply_grace));
-  m_wall_s[verb] +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  m_wall_s[verb] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
 

@@ -49,7 +49,8 @@ Result<Repository> Repository::open_or_create(const fs::path& folder,
     return error;
   }
   if (code == GIT_ENOTFOUND) {
-    git_repository_init_options options = GIT_REPOSITORY_INIT_OPTIONS_INIT;
+    git_repository_init_options options{};
+    git_repository_init_options_init(&options, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
     options.flags =
         GIT_REPOSITORY_INIT_BARE | GIT_REPOSITORY_INIT_MKDIR | GIT_REPOSITORY_INIT_NO_DOTGIT_DIR;
     options.initial_head = "main";

@@ -172,8 +172,8 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
   auto shown = m_subject.more(m_wait);
   if (!shown.ok()) return std::move(shown).error();
 
-  const auto list = done->find("sample_ns");
-  if (list == done->end() || !list->is_array() ||
+  const auto list = shown->find("sample_ns");
+  if (list == shown->end() || !list->is_array() ||
       static_cast<std::int64_t>(list->size()) != m_blocks.samples_per_block) {
     return m_subject.fail(Invalidity::runtime, "the subject answered \"go\" with garbage");
   }

@@ -137,13 +137,13 @@ Outcome<VariantPlan> VariantPlan::create(const VariantApi& api, const Problem& p
   const int status = api.plan_create(&abi, &raw);
   Handle plan(raw, api.plan_destroy);
   if (status == WB_UNSUPPORTED) {
-    plan.release();
+    (void)plan.release();
     Failure failure = call_failure(api, "wb_sdpa_plan_create", status);
     failure.invalidity = Invalidity::constraints;
     return failure;
   }
   if (status != WB_OK) {
-    plan.release();
+    (void)plan.release();
     return call_failure(api, "wb_sdpa_plan_create", status);
   }
   if (raw == nullptr) return runtime("wb_sdpa_plan_create returned WB_OK but no plan");

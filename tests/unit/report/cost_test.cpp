@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Printed totals are the sums of the printed parts, and what has no rate never costs $0.
-#include <cmath>
+#include <optional>
 #include <sstream>
+#include <vector>
 
 #include "log_builder.hpp"
 #include "report/cost.hpp"
@@ -48,32 +49,62 @@ std::optional<std::pair<long long, std::size_t>> digits_of(const std::string& ce
   return std::pair(std::stoll(digits), decimals);
 }
 
-/// Sums each numeric column of the cost table and compares with its total row, digit by digit.
-void check_sums(const std::string& page) {
-  std::vector<std::vector<std::string>> rows;
-  std::istringstream lines(section(page, "Cost"));
+using Rows = std::vector<std::vector<std::string>>;
+
+/// The tables of a section, header first, without the rule below it.
+std::vector<Rows> tables_of(const std::string& text) {
+  std::vector<Rows> tables;
+  bool inside = false;
+  std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("| ", 0) == 0) rows.push_back(cells_of(line));
+    const bool is_row = line.rfind("|", 0) == 0;
+    if (is_row && !inside) tables.emplace_back();
+    inside = is_row;
+    if (is_row && line.rfind("|-", 0) != 0) tables.back().push_back(cells_of(line));
   }
-  REQUIRE(rows.size() >= 3);
-  const auto& total = rows.back();
-  REQUIRE(total[1] == "**total**");
+  return tables;
+}
+
+/// Sums one column as printed, digit by digit; nothing where its total is no number.
+std::optional<long long> check_column(const Rows& rows, std::size_t column) {
+  const auto want = digits_of(rows.back().at(column));
+  if (!want) return std::nullopt;
+  long long sum = 0;
+  for (std::size_t row = 1; row + 1 < rows.size(); ++row) {
+    const auto part = digits_of(rows[row].at(column));
+    if (!part) continue;
+    CHECK(part->second == want->second);
+    sum += part->first;
+  }
+  INFO("column " << rows[0].at(column));
+  CHECK(sum == want->first);
+  return want->first;
+}
+
+/// Both tables add up, and they agree: what was used of each item, and what it all cost.
+void check_sums(const std::string& page) {
+  const std::vector<Rows> tables = tables_of(section(page, "Cost"));
+  REQUIRE(tables.size() == 2);
+  const Rows &items = tables[0], &parts = tables[1];
+  REQUIRE(items.size() == 5);
+  REQUIRE(parts.size() >= 3);
+  CHECK(items[1][1] == "compiler");
+  CHECK(items[2][1] == "device");
+  CHECK(items[3][1] == "agent");
+  REQUIRE(items.back()[1] == "**total**");
+  REQUIRE(parts.back()[1] == "**total**");
+  REQUIRE(parts[0].size() == items[0].size() + 2);
   int checked = 0;
-  for (std::size_t column = 2; column <= 9; ++column) {
-    const auto want = digits_of(total[column]);
-    if (!want) continue;
-    long long sum = 0;
-    for (std::size_t row = 1; row + 1 < rows.size(); ++row) {
-      const auto part = digits_of(rows[row][column]);
-      if (!part) continue;
-      CHECK(part->second == want->second);
-      sum += part->first;
-    }
-    INFO("column " << rows[0][column]);
-    CHECK(sum == want->first);
-    ++checked;
+  for (std::size_t column = 2; column <= 6; ++column) {
+    if (check_column(parts, column)) ++checked;
   }
   CHECK(checked >= 2);
+  check_column(items, 5);
+  for (std::size_t item = 0; item < 3; ++item) {
+    INFO("item " << items[item + 1][1]);
+    CHECK(items[item + 1][2] == parts.back()[item + 3]);
+  }
+  CHECK(items.back()[5] == parts.back()[6]);
 }
 
 }  // namespace
@@ -96,7 +127,7 @@ TEST_CASE("thirds add up as printed, in rows and columns", "[report][cost]") {
   }
   const std::string page = render_session(log.view());
   check_sums(page);
-  CHECK(page.find("| outside iterations |") != std::string::npos);
+  CHECK(page.find("| outside iterations ") != std::string::npos);
 }
 
 TEST_CASE("many rows are folded into one and still add up", "[report][cost]") {
@@ -111,6 +142,8 @@ TEST_CASE("many rows are folded into one and still add up", "[report][cost]") {
   const std::string page = render_session(log.view());
   check_sums(page);
   CHECK(page.find("the first 91 rows") != std::string::npos);
+  CHECK(page.find("| iteration 91 ") != std::string::npos);
+  CHECK(page.find("| iteration 90 ") == std::string::npos);
 }
 
 TEST_CASE("the first screen spends what the table adds up to", "[report][cost]") {
@@ -139,6 +172,15 @@ TEST_CASE("without rates there is no $0", "[report][cost]") {
     CHECK(page.find("$0") == std::string::npos);
     CHECK(page.find("rate not given") != std::string::npos);
   }
+}
+
+TEST_CASE("each item says its rate or that none was given", "[report][cost]") {
+  const std::string cost = section(render_session(whole_session().view()), "Cost");
+  const std::vector<Rows> tables = tables_of(cost);
+  REQUIRE(tables.size() == 2);
+  CHECK(tables[0][1][4] == "$0.05 an hour [e1]");
+  CHECK(tables[0][2][4] == "$0.2 an hour [e1]");
+  CHECK(tables[0][3][4] == "rate not given [e1]");
 }
 
 TEST_CASE("a debit of nothing needs no rate", "[report][cost]") {

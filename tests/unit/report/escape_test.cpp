@@ -33,6 +33,15 @@ TEST_CASE("long text is cut at a character and counted", "[report][escape]") {
   CHECK(plain("\u00e9\u00e9\u00e9", 3) == "\u00e9\u00e9 ... (6 bytes in all)");
 }
 
+TEST_CASE("brief text ends with a word", "[report][escape]") {
+  CHECK(brief("one two three", 40) == "one two three");
+  CHECK(brief("one two three", 9) == "one two ...");
+  CHECK(brief("one two three  ", 13) == "one two three");
+  CHECK(brief("abcdefghijkl", 6) == "abcdef ...");
+  CHECK(brief("\u00e9\u00e9\u00e9\u00e9", 5) == "\u00e9\u00e9 ...");
+  CHECK(brief("a|b <i> c d", 9) == "a\\|b &lt;i&gt; c ...");
+}
+
 TEST_CASE("a code span is used for harmless names only", "[report][escape]") {
   CHECK(code("cpu_tiled@1f0c44aa") == "`cpu_tiled@1f0c44aa`");
   CHECK(code("a`b") == "a\\`b");

@@ -201,7 +201,8 @@ void fail_build(LogBuilder& log, std::int64_t iteration, const std::string& subj
 }
 
 void judge(LogBuilder& log, std::int64_t iteration, const std::string& subject,
-           const std::string& problem, double share, const std::string& failure) {
+           const std::string& problem, double share, const std::string& failure,
+           const Json& versions) {
   Json runs = Json::array();
   for (int i = 0; i < 4; ++i) {
     runs.push_back({{"draw", i < 3 ? "normal" : "large"},
@@ -225,6 +226,7 @@ void judge(LogBuilder& log, std::int64_t iteration, const std::string& subject,
                             {"pass", failure.empty()},
                             {"outcome", failure.empty() ? "pass" : "correctness"},
                             {"message", failure},
+                            {"versions", versions},
                             {"runs", runs}});
 }
 
@@ -299,6 +301,17 @@ void find_roofline(LogBuilder& log, std::int64_t iteration, const std::string& p
            {"unseen", unseen}});
 }
 
+void find_regime(LogBuilder& log, std::int64_t iteration, const std::string& problem,
+                 const std::string& regime) {
+  log.add("finding_recorded", {{"iteration", iteration},
+                               {"analysis", "regime"},
+                               {"statement", problem + " is " + regime + "-bound"},
+                               {"problem", problem},
+                               {"figures", {{"regime", regime}, {"plan", "hot"}}},
+                               {"events", {log.last()}},
+                               {"unseen", ""}});
+}
+
 void close_iteration(LogBuilder& log, std::int64_t iteration, const std::string& outcome,
                      const std::string& invalidity, const std::string& message) {
   log.add("iteration_closed", {{"iteration", iteration},
@@ -315,9 +328,10 @@ void run_baseline(LogBuilder& log) {
   judge(log, 0, k_start, k_prefill, 0.31);
   judge(log, 0, k_start, k_decode, 0.28);
   // A rival is built under its artifact's label and goes by its plain name afterwards.
-  build(log, 0, std::string(k_torch) + "@77aa0011", "torch 2.13.0");
-  judge(log, 0, k_torch, k_prefill, 0.22);
-  judge(log, 0, k_torch, k_decode, 0.25);
+  build(log, 0, std::string(k_torch) + "@77aa0011", "");
+  const Json versions{{"python", "3.11.7"}, {"torch", "2.13.0+cpu"}};
+  judge(log, 0, k_torch, k_prefill, 0.22, "", versions);
+  judge(log, 0, k_torch, k_decode, 0.25, "", versions);
   turns(log, 0, 12);
   for (const char* problem : {k_prefill, k_decode}) {
     log.add("noise_floor_measured", {{"problem", problem},
@@ -403,6 +417,8 @@ void run_win(LogBuilder& log, std::int64_t number) {
     torch.speedup = 0.879, torch.low = 0.866, torch.high = 0.893;
     compare(log, number, torch);
   }
+  find_regime(log, number, k_prefill, "compute");
+  find_regime(log, number, k_decode, "memory");
   find_roofline(log, number, k_prefill, 0.24, "cache misses: no counters on this machine");
   find_roofline(log, number, k_decode, 0.11, "cache misses: no counters on this machine");
   decide(log, number, "supported", "faster, and the prediction lies below the interval");

@@ -54,7 +54,8 @@ void build(LogBuilder& log, std::int64_t iteration, const std::string& subject,
 void fail_build(LogBuilder& log, std::int64_t iteration, const std::string& subject,
                 const std::string& message);
 void judge(LogBuilder& log, std::int64_t iteration, const std::string& subject,
-           const std::string& problem, double share, const std::string& failure = "");
+           const std::string& problem, double share, const std::string& failure = "",
+           const Json& versions = Json::object());
 /// `turns` turn_measured events; the view keeps their numbers only.
 std::pair<std::int64_t, std::int64_t> turns(LogBuilder& log, std::int64_t iteration, int n);
 
@@ -75,6 +76,9 @@ void change_incumbent(LogBuilder& log, std::int64_t iteration, const std::string
                       const std::string& to, double speedup, double low, double high);
 void find_roofline(LogBuilder& log, std::int64_t iteration, const std::string& problem, double frac,
                    const std::string& unseen = "");
+/// What bounds the problem: "compute", "memory", "latency".
+void find_regime(LogBuilder& log, std::int64_t iteration, const std::string& problem,
+                 const std::string& regime);
 void close_iteration(LogBuilder& log, std::int64_t iteration, const std::string& outcome,
                      const std::string& invalidity = "", const std::string& message = "");
 

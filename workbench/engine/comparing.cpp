@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// From lanes to comparisons: per problem and plan, and over the suite; every one an event.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "engine/context.hpp"
+
+namespace wb {
+namespace {
+
+constexpr std::uint64_t k_bootstrap_seed = 20'250'101;  // fixed: the same log gives the same report
+
+const NoiseFloor* find_floor(const Context& context, const Problem& problem, PlanKind plan) {
+  const auto found = context.floors.find({to_text(problem), std::string(to_string(plan))});
+  return found == context.floors.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> flags_of(const Lane& one, const Lane& other) {
+  std::set<std::string> flags;
+  for (const Lane* lane : {&one, &other}) {
+    for (const Turn& turn : lane->turns) flags.insert(turn.flags.begin(), turn.flags.end());
+  }
+  return {flags.begin(), flags.end()};
+}
+
+/// What is left to score over the suite. In a phase without held-out problems they take no part. A
+/// problem that the candidate excludes counts as unchanged beside the incumbent; beside a rival
+/// only what both sides were measured on says anything.
+std::vector<ProblemScore> that_take_part(std::vector<ProblemScore> scores, bool beside_incumbent) {
+  std::erase_if(scores, [&](const ProblemScore& item) {
+    return !item.comparison && (item.problem.held_out || !beside_incumbent);
+  });
+  return scores;
+}
+
+Result<void> log_total(Context& context, const TimingRequest& request, const TimingResult& result,
+                       const SuiteScore& suite) {
+  const ComparisonContext where{.phase = request.phase,
+                                .role = suite.subject == 1 ? "incumbent" : "rival",
+                                .plan = suite.plan,
+                                .turns = {result.events.front().first, result.events.back().second},
+                                .flags = {}};
+  WB_TRY(log_comparison(context, suite.total, std::nullopt, where, 0, 0));
+  return {};
+}
+
+}  // namespace
+
+double same_margin(const Context& context, const Problem& problem, PlanKind plan) {
+  const NoiseFloor* floor = find_floor(context, problem, plan);
+  if (floor == nullptr || !std::isfinite(floor->between_instance_frac)) return 0;
+  return floor->between_instance_frac;
+}
+
+double lane_median_us(const Lane& lane) {
+  if (lane.turns.empty()) return 0;
+  return summarize(lane.turns, k_bootstrap_seed).median_us;
+}
+
+Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,
+                         const Lane& candidate, std::string_view candidate_label, const Lane& other,
+                         std::string_view other_label) {
+  const NoiseFloor* floor = find_floor(context, problem, plan);
+  CompareOptions options;
+  if (floor != nullptr) options = compare_options(*floor, k_bootstrap_seed);
+  options.seed = k_bootstrap_seed;
+  Comparison comparison;
+  const Lane* failed = candidate.failure ? &candidate : other.failure ? &other : nullptr;
+  if (failed != nullptr || candidate.turns.empty() || other.turns.empty()) {
+    comparison.outcome = ComparisonOutcome::ambiguous;
+    comparison.speedup = std::nan("");
+    comparison.interval = {std::nan(""), std::nan(""), options.confidence};
+    comparison.reason = failed != nullptr ? failed->failure->message : "one side has no samples";
+  } else {
+    comparison = compare(candidate.turns, other.turns, options);
+  }
+  comparison.candidate = candidate_label;
+  comparison.rival = other_label;
+  return comparison;
+}
+
+Result<std::int64_t> log_comparison(Context& context, const Comparison& comparison,
+                                    const std::optional<Problem>& problem,
+                                    const ComparisonContext& where, double candidate_us,
+                                    double against_us) {
+  const auto number_or_null = [](double value) {
+    return std::isfinite(value) && value > 0 ? Json(value) : Json(nullptr);
+  };
+  Json event{{"iteration", context.iteration},
+             {"phase", where.phase},
+             {"problem", problem ? Json(to_text(*problem)) : Json(nullptr)},
+             {"plan", to_string(where.plan)},
+             {"candidate", comparison.candidate},
+             {"against", comparison.rival},
+             {"role", where.role},
+             {"speedup", number_or_null(comparison.speedup)},
+             {"interval", number_or_null(comparison.interval.low).is_null()
+                              ? Json(nullptr)
+                              : to_json(comparison.interval)},
+             {"noise_floor_frac", comparison.noise_floor_frac},
+             {"outcome", to_string(comparison.outcome)},
+             {"reason", comparison.reason},
+             {"resolution_frac", number_or_null(resolution_frac(comparison))},
+             {"instances", comparison.instances},
+             {"rounds", comparison.rounds},
+             {"flags", where.flags},
+             {"candidate_us", number_or_null(candidate_us)},
+             {"against_us", number_or_null(against_us)},
+             {"turns", {where.turns.first, where.turns.second}}};
+  return context.log("comparison_made", std::move(event));
+}
+
+Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRequest& request,
+                                                const TimingResult& result,
+                                                std::size_t first_opponent) {
+  const Suite& suite = context.settings.suite;
+  std::map<std::string, std::size_t> place;  // of a problem in the request, by its text
+  for (std::size_t p = 0; p < request.problems.size(); ++p) {
+    place.emplace(to_text(request.problems[p]), p);
+  }
+  std::vector<SuiteScore> suite_scores;
+  for (std::size_t k = 0; k < request.plans.size(); ++k) {
+    for (std::size_t s = first_opponent; s < request.subjects.size(); ++s) {
+      SuiteScore& total = suite_scores.emplace_back(SuiteScore{request.plans[k], s, {}, {}});
+      for (const SuiteProblem& member : suite.problems) {
+        ProblemScore& part =
+            total.scores.emplace_back(ProblemScore{.problem = member, .comparison = {}});
+        const auto found = place.find(to_text(member.problem));
+        if (found == place.end()) continue;
+        const std::size_t p = found->second;
+        const Problem& problem = request.problems[p];
+        const auto& lanes = result.lanes[p][k];
+        if (lanes[s].turns.empty() && !lanes[s].failure) continue;  // it does not take the problem
+        part.comparison =
+            compare_lanes(context, problem, request.plans[k], lanes[0], request.subjects[0]->label,
+                          lanes[s], request.subjects[s]->label);
+        part.candidate_us = lane_median_us(lanes[0]);
+        part.incumbent_us = lane_median_us(lanes[s]);
+        part.same_margin_frac = same_margin(context, problem, request.plans[k]);
+        WB_TRY(log_comparison(context, *part.comparison, problem,
+                              {.phase = request.phase,
+                               .role = s == 1 ? "incumbent" : "rival",
+                               .plan = request.plans[k],
+                               .turns = result.events[p],
+                               .flags = flags_of(lanes[0], lanes[s])},
+                              part.candidate_us, part.incumbent_us));
+      }
+      total.scores = that_take_part(std::move(total.scores), s == 1);
+      total.total = score(context.settings.objective, total.scores);
+      total.total.candidate = request.subjects[0]->label;
+      total.total.rival = request.subjects[s]->label;
+    }
+  }
+  // The one that decides is logged last.
+  const auto decides = [&](const SuiteScore& item) {
+    return item.subject == 1 && item.plan == context.settings.objective.plan;
+  };
+  for (const bool now : {false, true}) {
+    for (const SuiteScore& item : suite_scores) {
+      if (decides(item) == now) WB_TRY(log_total(context, request, result, item));
+    }
+  }
+  return suite_scores;
+}
+
+}  // namespace wb

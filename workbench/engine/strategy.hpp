@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Strategies: which configuration of a search space to evaluate next. Ask and tell: next() is a
+// question, tell() its answer; nothing here builds, measures or knows a budget. The tune verb and
+// the simulation drive them. What each does: docs/simulation.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/invalidity.hpp"
+#include "engine/search_space.hpp"
+#include "measure/statistics.hpp"
+
+namespace wb {
+
+enum class StrategyKind { exhaustive, random, hill_climb, racing };
+std::string_view to_string(StrategyKind value);
+std::optional<StrategyKind> parse_strategy_kind(std::string_view word);
+
+struct StrategyOptions {
+  StrategyKind kind = StrategyKind::random;
+  std::uint64_t seed = 1;
+  /// Asked first when it is valid: the manifest's defaults, or what the incumbent uses.
+  std::optional<Configuration> start = {};
+  std::int64_t rounds = 2;     ///< ABBA rounds that each question asks for
+  double confidence = 0.99;    ///< racing: of the whole race; else of each comparison
+  std::int64_t entrants = 64;  ///< racing: the start and others drawn by the seed, at most these
+  std::int64_t stages = 4;     ///< racing: fresh processes that the last survivors see
+  double worthwhile_frac = 0;  ///< racing: who cannot beat the leader by more than this is out
+};
+
+/// One question. `against` is who must be timed beside it, nothing for the first valid one.
+/// Racing asks again for survivors, one `stage` later: in a fresh process, and the answer compares
+/// all rounds that the two took together so far.
+struct Ask {
+  Configuration configuration = {};
+  std::optional<Configuration> against = {};
+  std::int64_t stage = 0, rounds = 2;
+  double confidence = 0.99;
+};
+
+/// The options with which an ask's turns are compared under a measured floor. Racing asks many
+/// questions at once: its confidence, and the floor's reach between two processes (which is given
+/// at 99 %), are widened alike.
+CompareOptions compare_options(const Ask& ask, const NoiseFloor& floor, std::uint64_t seed);
+
+/// What an evaluation gave: an invalidity, or the comparison with the best so far (`against` of the
+/// ask). For the first valid configuration the comparison says nothing and is 1.
+struct Score {
+  std::optional<Invalidity> invalidity;
+  ComparisonOutcome outcome = ComparisonOutcome::same;
+  double speedup = 1;  ///< the best's time / this one's; may be k_unknown
+  Interval interval{1, 1, 0.99};
+  std::int64_t turns = 0, samples = 0;  ///< of this configuration, used in the comparison
+  bool is_duplicate = false;  ///< of an artifact that was measured under another configuration
+};
+Score invalid_score(Invalidity invalidity);
+/// `turns`: the configuration's own.
+Score score_of(const Comparison& comparison, std::span<const Turn> turns);
+Score first_score(std::span<const Turn> turns);  ///< of what had nothing to be compared with
+Json to_json(const Score& score);
+Result<Score> score_from_json(const Json& json);
+
+/// Stop timing this configuration? After its first turns, when the interval against the best lies
+/// wholly below `rule.speedup`. An interval that is not known stops nothing.
+struct EarlyStop {
+  double speedup = 0.5;  ///< twice as slow; 0: never
+  std::int64_t min_rounds = 1;
+};
+[[nodiscard]] bool is_clearly_slow(const Comparison& against_best, const EarlyStop& rule);
+
+/// A configuration that will need an artifact. Not certain: an answer may still lead elsewhere.
+struct Guess {
+  Configuration configuration;
+  bool is_certain = false;
+};
+
+/// Where the search stands. The outcome holds for the best against all other valid configurations
+/// told: `faster` when each was found slower, else `ambiguous`; for one alone `same`.
+struct Standing {
+  std::optional<Configuration> best;
+  ComparisonOutcome outcome = ComparisonOutcome::same;
+  std::uint64_t told = 0, valid = 0;  ///< configurations
+  std::uint64_t contenders = 0;  ///< valid ones not found slower than the best, itself included
+};
+
+/// Deterministic: the same space, options and tells give the same questions, so telling a log again
+/// in order brings a strategy back to where it was. Movable, not copyable.
+class Strategy {
+ public:
+  /// Errors: usage (an option out of range; a start outside the space is no error, it is left out).
+  static Result<Strategy> make(SearchSpace space, StrategyOptions options);
+  Strategy(Strategy&&) noexcept;
+  Strategy& operator=(Strategy&&) noexcept;
+  ~Strategy();
+
+  /// The same until it is told; nothing when there is nothing left to ask.
+  [[nodiscard]] std::optional<Ask> next() const;
+
+  /// The answer, against best() as it is now. Also for a configuration that was not asked, such as
+  /// a duplicate: it will not be asked then. A failure for the machine's sake is an answer too: try
+  /// again before telling it. Errors: invalid (not in the space; told before, for
+  /// racing in this stage; a comparison without a usable interval that is not ambiguous).
+  Result<void> tell(const Configuration& configuration, const Score& score);
+
+  /// What to build ahead, soonest first, at most n, next() included: configurations never told.
+  [[nodiscard]] std::vector<Guess> lookahead(std::size_t n) const;
+
+  /// Who the next answers are compared with: the first valid one, then whoever was `faster`.
+  [[nodiscard]] std::optional<Configuration> best() const;
+  /// The lowest estimated time: what to confirm, in fresh processes, when the search ends. It may
+  /// be one that was never called faster than best().
+  [[nodiscard]] std::optional<Configuration> promising() const;
+  [[nodiscard]] Standing standing() const;
+
+  /// The score for a configuration whose artifact is the one of `measured`, against the present
+  /// best. Nothing when `measured` was not told, or failed for the machine's sake.
+  [[nodiscard]] std::optional<Score> duplicate_of(const Configuration& measured) const;
+
+  [[nodiscard]] const SearchSpace& space() const;
+  [[nodiscard]] const StrategyOptions& options() const;
+
+ private:
+  struct State;
+  explicit Strategy(std::unique_ptr<State> state);
+  std::unique_ptr<State> m_state;
+};
+
+/// One evaluation as the log keeps it.
+struct Evaluation {
+  Configuration configuration;
+  std::string artifact;  ///< hash of the code; empty when there was none
+  Score score;
+};
+
+/// Which configuration stands for each artifact, so that equal code is timed once.
+class TuneLedger {
+ public:
+  /// The configuration first told with this artifact, which may be the one in question itself (a
+  /// race asks again); nothing for a new or an empty hash.
+  [[nodiscard]] std::optional<Configuration> first_with(std::string_view artifact) const;
+  /// Failures for the machine's sake do not stand for an artifact.
+  void add(const Evaluation& evaluation);
+
+ private:
+  std::map<std::string, Configuration, std::less<>> m_first;
+};
+
+/// Resume: tells a log's evaluations in their order. Errors: those of tell(), naming which.
+Result<void> replay(Strategy& strategy, TuneLedger& ledger,
+                    std::span<const Evaluation> evaluations);
+
+}  // namespace wb

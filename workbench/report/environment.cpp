@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Where it ran: device, peaks and their source, tools, and what changed when it was resumed.
+#include <fmt/format.h>
+
+#include "report/sections.hpp"
+
+namespace wb::page {
+namespace {
+
+constexpr std::size_t k_max_resumes = 60;
+
+/// Facts of one kind on one line: "f32 236.4 GFLOP/s, f16 ... (calibrated at open)".
+class FactLine {
+ public:
+  void add(const std::string& words, const std::string& source = "") {
+    if (words.empty()) return;
+    // A source that the next fact shares is said after the last of them.
+    if (!m_out.empty()) m_out += (source == m_source ? "" : in_brackets(m_source)) + ", ";
+    m_out += words;
+    m_source = source;
+  }
+  [[nodiscard]] std::string str() const { return m_out + in_brackets(m_source); }
+
+ private:
+  static std::string in_brackets(const std::string& source) {
+    return source.empty() ? source : " (" + inline_text(source, 60) + ")";
+  }
+  std::string m_out, m_source;
+};
+
+struct DeviceFact {
+  const char *key, *name, *unit;
+};
+
+/// The facts of a device that carry their source, as the worker wrote them.
+void add_device_facts(FactLine& line, const Json& device, std::initializer_list<DeviceFact> facts) {
+  for (const DeviceFact& fact : facts) {
+    const Json& entry = field(device, fact.key);
+    const auto value = entry.is_number() ? number(device, fact.key) : number(entry, "value");
+    if (!value) continue;
+    const bool is_size = std::string_view(fact.unit) == "B";
+    line.add(
+        std::string(fact.name) + " " + (is_size ? bytes(*value) : with_prefix(*value) + fact.unit),
+        text(entry, "source"));
+  }
+}
+
+std::string labeled(const std::string& label, const std::string& value) {
+  return value.empty() ? value : label + inline_text(value, 160);
+}
+
+std::string device_line(const Json& device, const Json& worker) {
+  FactLine line;
+  line.add(labeled("", text(device, "name")));
+  line.add(labeled("", text(device, "architecture")));
+  if (const auto units = integer(device, "units")) {
+    line.add(count(*units, text(device, "backend") == "cuda" ? "SM" : "core"));
+  }
+  if (const auto threads = integer(worker, "threads")) {
+    line.add(count(*threads, "thread") + " a subject");
+  }
+  return line.str();
+}
+
+std::string resume_list(const SessionView& view) {
+  std::string out;
+  const std::size_t n = view.resumes.size();
+  for (std::size_t i = n > k_max_resumes ? n - k_max_resumes : 0; i < n; ++i) {
+    const Fact& resume = view.resumes[i];
+    std::string list;
+    for (const std::string& item : strings(resume.payload, "environment_changed")) {
+      list += (list.empty() ? "" : ", ") + inline_text(item, 80);
+    }
+    out += fmt::format("- resumed{}: {}\n", cite(resume.seq),
+                       list.empty() ? "same environment" : "changed since: " + list);
+  }
+  return out.empty() ? out : out + "\n";
+}
+
+}  // namespace
+
+std::string environment_section(const Page& page) {
+  const SessionView& view = page.facts.view;
+  std::string out = "## Environment\n\n";
+  if (!view.environment) return out + "Not recorded.\n\n" + resume_list(view);
+  const Json& payload = view.environment->payload;
+  const Json& device = field(payload, "device");
+  const Json& worker = field(payload, "worker");
+  const Json& toolchain = field(payload, "toolchain");
+  const Json& host = field(payload, "host");
+  Table table({"fact" + cite(view.environment->seq), "value"});
+  const auto row = [&](const char* name, const FactLine& line) {
+    if (const std::string words = line.str(); !words.empty()) table.row({name, words});
+  };
+  if (const std::string words = device_line(device, worker); !words.empty()) {
+    table.row({"device", words});
+  }
+  FactLine peaks, memory, tools, run, system;
+  add_device_facts(peaks, device,
+                   {{"f32_flops_per_s", "f32", "FLOP/s"},
+                    {"f16_flops_per_s", "f16", "FLOP/s"},
+                    {"bf16_flops_per_s", "bf16", "FLOP/s"},
+                    {"memory_bytes_per_s", "memory", "B/s"}});
+  row("peaks", peaks);
+  add_device_facts(
+      memory, device,
+      {{"l2_bytes", "L2 per unit", "B"}, {"l3_bytes", "L3", "B"}, {"memory_bytes", "memory", "B"}});
+  row("caches and memory", memory);
+  tools.add(labeled("", text(toolchain, "compiler")));
+  tools.add(labeled("target ", text(toolchain, "target")));
+  row("compiler", tools);
+  run.add(labeled("", text(worker, "version")));
+  run.add(labeled("transport ", text(worker, "transport")));
+  run.add(labeled("isolation ", text(worker, "isolation")));
+  run.add(labeled("python ", text(worker, "python")));
+  if (const auto overhead = number(payload, "call_overhead_us")) {
+    run.add("an empty call takes " + microseconds(*overhead) + " us");
+  }
+  row("worker", run);
+  system.add(labeled("", text(host, "os") + " " + text(host, "kernel")));
+  row("system", system);
+  system = FactLine();
+  system.add(labeled("", text(view.opened.payload, "workbench_version")));
+  row("workbench", system);
+  return out + table.str() + "\n" + resume_list(view);
+}
+
+}  // namespace wb::page
