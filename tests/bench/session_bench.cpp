@@ -15,6 +15,7 @@
 
 #include "bench/session_log.hpp"
 #include "core/hash.hpp"
+#include "report/report.hpp"
 #include "session/session.hpp"
 #include "support/in_child.hpp"
 
@@ -81,6 +82,13 @@ int read_log(const fs::path& folder) {
   const auto full = fold(*log, FoldDepth::full);
   ok &= row("fold, full", ms_since(start), "ms", 1000);
   if (!full.ok() || full->iterations.size() != k_iterations) return 1;
+  start = std::chrono::steady_clock::now();
+  const std::string status = render_status(*brief);
+  ok &= row("status, rendered from the brief fold", ms_since(start), "ms", 500);
+  start = std::chrono::steady_clock::now();
+  const std::string report = render_session(*full);
+  ok &= row("report, rendered from the full fold", ms_since(start), "ms", 1000);
+  if (status.empty() || report.empty()) return 1;
   ok &= row("memory of that process, peak", max_rss_mb(), "MB", 300);
   return ok ? 0 : 1;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The real compilers, on small sources.
+#include <sys/resource.h>
+
 #include <chrono>
 
 #include "core/process.hpp"
@@ -218,7 +220,7 @@ TEST_CASE("the identity is remembered until the compiler changes", "[variant][to
   CHECK(calls() > after_first);
 }
 
-TEST_CASE("a cache hit takes less than 5 ms and starts no compiler", "[variant][cache][bench]") {
+TEST_CASE("a cache hit starts no compiler", "[variant][cache]") {
   RealFileSystem file_system;
   const auto variant = read_variant(file_system, fs::path(WB_SOURCE_DIR) / "kernels", "cpu_tiled");
   REQUIRE(variant.ok());
@@ -226,16 +228,18 @@ TEST_CASE("a cache hit takes less than 5 ms and starts no compiler", "[variant][
   const CpuToolchain toolchain("g++");
   ArtifactCache cache(file_system, folder.path() / "cache");
   REQUIRE(cache.build(*variant, {}, {}, &toolchain).ok());
-  std::vector<double> times_ms;
-  for (int i = 0; i < 21; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+  // A child that was waited for leaves its page faults here.
+  const auto faults_of_children = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    return usage.ru_minflt;
+  };
+  const auto before = faults_of_children();
+  REQUIRE(before > 0);
+  for (int i = 0; i < 3; ++i) {
     const auto artifact = cache.build(*variant, {}, {}, &toolchain);
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     REQUIRE(artifact.ok());
     REQUIRE(artifact->record.cached);
-    times_ms.push_back(took.count());
   }
-  std::sort(times_ms.begin(), times_ms.end());
-  INFO("median " << times_ms[10] << " ms");
-  CHECK(times_ms[10] < 5.0);
+  CHECK(faults_of_children() == before);
 }
