@@ -63,9 +63,11 @@ __device__ __forceinline__ uint64_t wgmma_descriptor_mn_major(uint32_t smem, uin
 template <typename T, int N>
 __device__ __forceinline__ void wgmma_ss(float (&d)[N][4], uint64_t a, uint64_t b, int accumulate);
 
-// d += a b, m64nNk16; a from registers, b from shared memory with its lines along N.
+// d = a b (+ d when `accumulate`), m64nNk16; a from registers, b from shared memory with its lines
+// along N.
 template <typename T, int N>
-__device__ __forceinline__ void wgmma_rs(float (&d)[N][4], const uint32_t (&a)[4], uint64_t b);
+__device__ __forceinline__ void wgmma_rs(float (&d)[N][4], const uint32_t (&a)[4], uint64_t b,
+                                         int accumulate = 1);
 
 // clang-format off
 #define WB_WGMMA_OPERANDS_64 \
@@ -88,11 +90,12 @@ __device__ __forceinline__ void wgmma_ss<__half, 8>(float (&d)[8][4], uint64_t a
       : WB_WGMMA_OPERANDS_64 : "l"(a), "l"(b), "r"(accumulate));
 }
 template <>
-__device__ __forceinline__ void wgmma_rs<__half, 8>(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b) {
+__device__ __forceinline__ void wgmma_rs<__half, 8>(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b, int accumulate) {
   asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 " WB_WGMMA_REGISTERS_64 ", "
-      "{%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
-      : WB_WGMMA_OPERANDS_64 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+      "{%32, %33, %34, %35}, %36, p, 1, 1, 1;\n}"
+      : WB_WGMMA_OPERANDS_64 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));
 }
 template <>
 __device__ __forceinline__ void wgmma_ss<__nv_bfloat16, 8>(float (&d)[8][4], uint64_t a, uint64_t b, int accumulate) {
@@ -102,11 +105,12 @@ __device__ __forceinline__ void wgmma_ss<__nv_bfloat16, 8>(float (&d)[8][4], uin
       : WB_WGMMA_OPERANDS_64 : "l"(a), "l"(b), "r"(accumulate));
 }
 template <>
-__device__ __forceinline__ void wgmma_rs<__nv_bfloat16, 8>(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b) {
+__device__ __forceinline__ void wgmma_rs<__nv_bfloat16, 8>(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b, int accumulate) {
   asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " WB_WGMMA_REGISTERS_64 ", "
-      "{%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
-      : WB_WGMMA_OPERANDS_64 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+      "{%32, %33, %34, %35}, %36, p, 1, 1, 1;\n}"
+      : WB_WGMMA_OPERANDS_64 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));
 }
 #undef WB_WGMMA_OPERANDS_64
 #undef WB_WGMMA_REGISTERS_64
@@ -138,11 +142,12 @@ __device__ __forceinline__ void wgmma_ss<__half, 16>(float (&d)[16][4], uint64_t
       : WB_WGMMA_OPERANDS_128 : "l"(a), "l"(b), "r"(accumulate));
 }
 template <>
-__device__ __forceinline__ void wgmma_rs<__half, 16>(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b) {
+__device__ __forceinline__ void wgmma_rs<__half, 16>(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b, int accumulate) {
   asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " WB_WGMMA_REGISTERS_128 ", "
-      "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
-      : WB_WGMMA_OPERANDS_128 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+      "{%64, %65, %66, %67}, %68, p, 1, 1, 1;\n}"
+      : WB_WGMMA_OPERANDS_128 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));
 }
 template <>
 __device__ __forceinline__ void wgmma_ss<__nv_bfloat16, 16>(float (&d)[16][4], uint64_t a, uint64_t b, int accumulate) {
@@ -152,11 +157,12 @@ __device__ __forceinline__ void wgmma_ss<__nv_bfloat16, 16>(float (&d)[16][4], u
       : WB_WGMMA_OPERANDS_128 : "l"(a), "l"(b), "r"(accumulate));
 }
 template <>
-__device__ __forceinline__ void wgmma_rs<__nv_bfloat16, 16>(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b) {
+__device__ __forceinline__ void wgmma_rs<__nv_bfloat16, 16>(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b, int accumulate) {
   asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 " WB_WGMMA_REGISTERS_128 ", "
-      "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
-      : WB_WGMMA_OPERANDS_128 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+      "{%64, %65, %66, %67}, %68, p, 1, 1, 1;\n}"
+      : WB_WGMMA_OPERANDS_128 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));
 }
 #undef WB_WGMMA_OPERANDS_128
 #undef WB_WGMMA_REGISTERS_128

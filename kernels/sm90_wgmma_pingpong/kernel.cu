@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // sm90_wgmma_pingpong: prefill flash attention with one loading and two or three computing
-// warpgroups.
+// warpgroups, for head dims up to 256 and, up to 128, with masks.
 //
 // Idea. One block an SM; a warpgroup that gave its registers away feeds Q, K and V by the copy
 // engine, so the computing warpgroups (64 rows each) never stop to load. Named barriers give them
@@ -11,8 +11,14 @@
 //
 // Parent: sm90_wgmma_flash, whose two warpgroups have nothing that orders them and whose first
 // thread loads. Hypothesis: the parent's products wait for its own softmax and for late loads.
-// Predicted: D 128 full S 4k level with cuDNN, causal 1.05x; D 64 full 1.03x. Measured:
-// docs/kernels.md.
+// Predicted: D 128 full S 4k level with cuDNN, causal 1.05x; D 64 full 1.03x.
+// Since then, predicted -> measured over the fastest rival: code for seven widths (D 80 1.2x ->
+// 1.21, D 256 0.9x -> 1.10); masks by the copy engine (1.6x -> 1.5); warpgroups that end at their
+// own last key (1.1x at S 512 -> nothing there, 1.06 at S 2k); 160 keys a step for D 128 full
+// (1.03x
+// -> 1.03 from S 2k on); no turns above 128 columns (level -> 1.05); keys split between the
+// warpgroups of a small grid (1.8x at 64 queries -> 1.67). Exponentials on the FMA units and Q in
+// registers were tried and taken out. All of it: docs/kernels.md.
 
 #include "pingpong.cuh"
 #include "plan.cuh"
@@ -24,6 +30,9 @@
 #ifndef TILE_INDEX  // index into the tile table of a head dim; -1 chooses by the grid
 #define TILE_INDEX -1
 #endif
+#ifndef TRIM_CAUSAL  // 1: under a causal rule each warpgroup ends at its own last key
+#define TRIM_CAUSAL 1
+#endif
 #ifndef PERSISTENT  // 1: one block an SM takes tile after tile; 0: a block a tile
 #define PERSISTENT 1
 #endif
@@ -32,7 +41,7 @@ namespace {
 
 using namespace wb::gpu;
 
-using KernelPointer = void (*)(CUtensorMap, CUtensorMap, CUtensorMap, Params);
+using KernelPointer = void (*)(CUtensorMap, CUtensorMap, CUtensorMap, CUtensorMap, Params);
 
 struct Entry {
   KernelPointer kernel;
@@ -45,21 +54,55 @@ Entry entry_of() {
           S::k_smem_bytes};
 }
 
-constexpr int k_tiles = 2;
+constexpr int k_tiles = 3;
 
-// WGS, BN, STAGES.
+// The tiles of one kind of problem: the coarse one; a finer one, or one with more keys; one whose
+// warpgroups split the keys. COLS, WGS, BN, STAGES, QB, MASKS, TRIM, SPLIT.
 template <typename T>
-void fill_tiles(Entry (&table)[k_tiles], int64_t dim) {
+void fill_masked(Entry (&table)[k_tiles], int64_t dim) {
   if (dim <= 64) {
-    table[0] = entry_of<Shape<T, 64, 3, 128, 4>>();
-    table[1] = entry_of<Shape<T, 64, 2, 128, 4>>();
+    table[0] = entry_of<Shape<T, 64, 3, 128, 2, 2, 2>>();
+    table[1] = table[2] = entry_of<Shape<T, 64, 2, 128, 2, 2, 2>>();
   } else {
-    table[0] = table[1] = entry_of<Shape<T, 128, 2, 128, 2>>();
+    table[0] = table[1] = table[2] = entry_of<Shape<T, 128, 2, 128, 2, 2, 1>>();
   }
 }
 
-// The tile whose rounds over the device cost less. A row of the fine tile costs 15 % more; under a
-// causal rule 5 %, since the coarse one masks more. Measured in docs/kernels.md.
+template <typename T, bool TRIM>
+void fill_tiles(Entry (&table)[k_tiles], int64_t dim) {
+  if (dim <= 64) {
+    table[0] = entry_of<Shape<T, 64, 3, 128, 4, 2, 0, TRIM>>();
+    table[1] = entry_of<Shape<T, 64, 2, 128, 4, 2, 0, TRIM>>();
+    table[2] = entry_of<Shape<T, 64, 2, 128, 4, 2, 0, false, true>>();
+  } else if (dim <= 80) {
+    table[0] = table[1] = table[2] = entry_of<Shape<T, 80, 2, 128, 2, 2, 0, TRIM>>();
+  } else if (dim <= 96) {
+    table[0] = table[1] = table[2] = entry_of<Shape<T, 96, 2, 128, 2, 2, 0, TRIM>>();
+  } else if (dim <= 128) {
+    table[0] = table[1] = entry_of<Shape<T, 128, 2, 128, 2, 2, 0, TRIM>>();
+    if (!TRIM) table[1] = entry_of<Shape<T, 128, 2, 160, 2>>();
+    table[2] = entry_of<Shape<T, 128, 2, 128, 2, 2, 0, false, true>>();
+  } else if (dim <= 160) {
+    table[0] = table[1] = table[2] = entry_of<Shape<T, 160, 2, 112, 2, 1, 0, TRIM>>();
+  } else if (dim <= 192) {
+    table[0] = table[1] = table[2] = entry_of<Shape<T, 192, 2, 112, 2, 1, 0, TRIM>>();
+  } else {
+    table[0] = table[1] = table[2] = entry_of<Shape<T, 256, 2, 80, 2, 1, 0, TRIM>>();
+  }
+}
+
+template <typename T>
+void fill_tiles(Entry (&table)[k_tiles], const wb_sdpa_problem& p) {
+  const int64_t dim = std::max(p.dim, p.dim_v);
+  if (p.mask != WB_MASK_NONE) return fill_masked<T>(table, dim);
+  if (TRIM_CAUSAL && p.causal != WB_CAUSAL_NONE) return fill_tiles<T, true>(table, dim);
+  fill_tiles<T, false>(table, dim);
+}
+
+// The tile whose rounds over the device cost less. A row of the fine tile costs 15 % more than of
+// the coarse one, or 5 % under a causal rule, where the coarse one masks more; a row of the split
+// one 25 % more. Of tiles that differ in keys the one with more costs 3 % less a key. Measured in
+// docs/kernels.md.
 int choose_tile(const Entry (&table)[k_tiles], const wb_sdpa_problem& p, int sm_count) {
   if constexpr (TILE_INDEX >= 0) {
     return std::min(TILE_INDEX, k_tiles - 1);
@@ -68,7 +111,13 @@ int choose_tile(const Entry (&table)[k_tiles], const wb_sdpa_problem& p, int sm_
       const int64_t tiles = p.batch * p.heads_q * ((p.seq_q + table[i].rows - 1) / table[i].rows);
       return (tiles + sm_count - 1) / sm_count * table[i].rows * percent;
     };
-    return cost(0, 100) <= cost(1, p.causal == WB_CAUSAL_NONE ? 115 : 105) ? 0 : 1;
+    const auto rounded = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
+    const int64_t keys[2] = {rounded(p.seq_kv, table[0].keys), rounded(p.seq_kv, table[1].keys)};
+    const bool by_keys = table[0].keys < table[1].keys;
+    const int percent = by_keys ? 100 : p.causal == WB_CAUSAL_NONE ? 115 : 105;
+    const bool second = by_keys ? keys[1] * 97 < keys[0] * 100 : cost(1, percent) < cost(0, 100);
+    const int64_t least = second ? cost(1, percent) : cost(0, 100);
+    return cost(2, 125) < least ? 2 : int(second);
   }
 }
 
@@ -79,8 +128,9 @@ struct wb_sdpa_plan {
   Params params;
   Entry entry;
   unsigned blocks;
-  const void* mapped[3];  // what the maps below were encoded for: q, k, v
-  CUtensorMap maps[3];
+  ExpandParams expand;    // of the mask; no rows where the copy engine reads the caller's own
+  const void* mapped[4];  // what the maps below were encoded for: q, k, v, the mask
+  CUtensorMap maps[4];
 };
 
 namespace {
@@ -94,9 +144,10 @@ int check_reach(const wb_sdpa_problem& p) {
   if (p.dtype != WB_F16 && p.dtype != WB_BF16) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_pingpong: f16 and bf16 only");
   }
-  if (p.mask != WB_MASK_NONE) return fail(WB_UNSUPPORTED, "sm90_wgmma_pingpong: no masks");
-  if (p.dim % 8 != 0 || p.dim_v % 8 != 0 || p.dim > 128 || p.dim_v > 128) {
-    return fail(WB_UNSUPPORTED, "sm90_wgmma_pingpong: head dims are multiples of 8 up to 128");
+  const int64_t most = p.mask == WB_MASK_NONE ? 256 : 128;
+  if (p.dim % 8 != 0 || p.dim_v % 8 != 0 || p.dim > most || p.dim_v > most) {
+    return fail(WB_UNSUPPORTED,
+                "sm90_wgmma_pingpong: head dims are multiples of 8 up to 256, 128 with a mask");
   }
   if (!aligned_for_copy_engine(p.k, p.batch, p.heads_kv, p.seq_kv) ||
       !aligned_for_copy_engine(p.v, p.batch, p.heads_kv, p.seq_kv) ||
@@ -121,6 +172,32 @@ int64_t heads_of_a_section(const wb_sdpa_problem& p) {
   return std::clamp((int64_t(32) << 20) / bytes * group, group, p.batch * p.heads_q);
 }
 
+constexpr size_t k_mask_at = 256;  // in the workspace, behind the counter
+
+// How often the mask has each dimension, and whether it has to be made anew (mask.cuh).
+void prepare_mask(wb_sdpa_plan& plan) {
+  const wb_sdpa_problem& p = plan.problem;
+  const wb_strides& s = p.mask_strides;
+  Params& k = plan.params;
+  k.mask_batch = p.batch > 1 && s.batch != 0;
+  k.mask_head = p.heads_q > 1 && s.head != 0;
+  k.mask_row = p.seq_q > 1 && s.row != 0;
+  const bool readable = p.mask == WB_MASK_ADDITIVE &&
+                        (k.mask_row != 0 || (p.seq_q == 1 && p.seq_kv % 8 == 0)) && s.row >= 0 &&
+                        s.head >= 0 && s.batch >= 0 && strides_divide_by(s, 8);
+  if (readable) return;
+  ExpandParams& e = plan.expand;
+  e.strides = s;
+  e.batches = k.mask_batch ? int(p.batch) : 1;
+  e.heads = k.mask_head ? int(p.heads_q) : 1;
+  e.rows = k.mask_row ? int(p.seq_q) : 64;  // one row for all: every warpgroup reads these 64
+  if (!k.mask_row) e.strides.row = 0;
+  e.keys = int(p.seq_kv);
+  e.pitch = int((p.seq_kv + 7) / 8 * 8);
+  e.boolean = p.mask == WB_MASK_BOOL;
+  e.vector_loads = p.seq_kv % 8 == 0 && strides_divide_by(s, 8);
+}
+
 int prepare(wb_sdpa_plan& plan) {
   const wb_sdpa_problem& p = plan.problem;
   int device = 0, sm_count = 0;
@@ -131,9 +208,9 @@ int prepare(wb_sdpa_plan& plan) {
 
   Entry table[k_tiles];
   if (p.dtype == WB_F16) {
-    fill_tiles<__half>(table, std::max(p.dim, p.dim_v));
+    fill_tiles<__half>(table, p);
   } else {
-    fill_tiles<__nv_bfloat16>(table, std::max(p.dim, p.dim_v));
+    fill_tiles<__nv_bfloat16>(table, p);
   }
   plan.entry = table[choose_tile(table, p, sm_count)];
   const Entry& entry = plan.entry;
@@ -158,14 +235,31 @@ int prepare(wb_sdpa_plan& plan) {
   k.negate = p.scale < 0.0;
   // A zero scale becomes 2^-100: exp2 of any score is then 1, and -inf stays -inf.
   k.scale_log2 = std::max(float(std::fabs(p.scale) * 1.4426950408889634), 0x1p-100f);
+  k.scale = std::max(float(std::fabs(p.scale)), 0x1p-100f);
+  if (p.mask != WB_MASK_NONE) prepare_mask(plan);
   plan.blocks = unsigned(PERSISTENT ? std::min(k.tiles, sm_count) : k.tiles);
   return WB_OK;
 }
 
-int map_inputs(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
+// The mask that the kernel reads: the caller's own or the one made from it.
+const char* map_mask(wb_sdpa_plan& plan, const void* mask) {
   const wb_sdpa_problem& p = plan.problem;
-  const void* bases[3] = {args.q, args.k, args.v};
-  if (std::equal(bases, bases + 3, plan.mapped)) return WB_OK;
+  const ExpandParams& e = plan.expand;
+  if (e.rows > 0) {
+    const wb_strides made = {int64_t(e.heads) * e.rows * e.pitch, int64_t(e.rows) * e.pitch,
+                             e.pitch};
+    return encode_bhsd_map(&plan.maps[3], mask, p.dtype, e.batches, e.heads, e.rows, e.pitch, made,
+                           64);
+  }
+  const Params& k = plan.params;
+  return encode_bhsd_map(&plan.maps[3], mask, p.dtype, k.mask_batch ? p.batch : 1,
+                         k.mask_head ? p.heads_q : 1, p.seq_q, p.seq_kv, p.mask_strides, 64);
+}
+
+int map_inputs(wb_sdpa_plan& plan, const wb_sdpa_args& args, const void* mask) {
+  const wb_sdpa_problem& p = plan.problem;
+  const void* bases[4] = {args.q, args.k, args.v, mask};
+  if (std::equal(bases, bases + 4, plan.mapped)) return WB_OK;
   const char* why =
       encode_bhsd_map(&plan.maps[0], args.q, p.dtype, p.batch, p.heads_q, p.seq_q, p.dim, p.q, 64);
   const uint32_t keys = uint32_t(plan.entry.keys);
@@ -177,9 +271,26 @@ int map_inputs(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
     why = encode_bhsd_map(&plan.maps[2], args.v, p.dtype, p.batch, p.heads_kv, p.seq_kv, p.dim_v,
                           p.v, keys);
   }
+  if (why == nullptr && mask != nullptr) why = map_mask(plan, mask);
   if (why != nullptr) return fail(WB_FAILED, "sm90_wgmma_pingpong: mapping the inputs: %s", why);
-  std::copy(bases, bases + 3, plan.mapped);
+  std::copy(bases, bases + 4, plan.mapped);
   return WB_OK;
+}
+
+// Launches the making of the mask, where one has to be made.
+cudaError_t make_mask(const wb_sdpa_plan& plan, const void* from, void* to, cudaStream_t stream) {
+  ExpandParams params = plan.expand;
+  params.from = from;
+  params.to = to;
+  const int64_t pieces = int64_t(params.batches) * params.heads * params.rows * (params.pitch / 8);
+  const int64_t blocks = (pieces + k_expand_threads - 1) / k_expand_threads;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(unsigned(std::min<int64_t>(blocks, 1 << 20)));
+  config.blockDim = dim3(k_expand_threads);
+  config.stream = stream;
+  return cudaLaunchKernelEx(
+      &config, plan.problem.dtype == WB_F16 ? &expand_mask<__half> : &expand_mask<__nv_bfloat16>,
+      params);
 }
 
 }  // namespace
@@ -201,16 +312,27 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
 }
 
 extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {
+  const ExpandParams& e = plan->expand;
+  if (e.rows > 0) return k_mask_at + size_t(e.batches) * e.heads * e.rows * e.pitch * 2;
   return plan->blocks < unsigned(plan->params.tiles) ? sizeof(int) : 0;
 }
 
 extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
-  const int status = map_inputs(*plan, *args);
+  if (wb_sdpa_workspace_bytes(plan) > 0 && args->workspace == nullptr) {
+    return fail(WB_FAILED, "forward: the workspace is missing");
+  }
+  const void* mask = plan->problem.mask == WB_MASK_NONE ? nullptr : args->mask;
+  if (plan->expand.rows > 0) {
+    void* made = static_cast<unsigned char*>(args->workspace) + k_mask_at;
+    const cudaError_t error = make_mask(*plan, mask, made, static_cast<cudaStream_t>(args->stream));
+    if (error != cudaSuccess) return fail_cuda("launching expand_mask", error);
+    mask = made;
+  }
+  const int status = map_inputs(*plan, *args, mask);
   if (status != WB_OK) return status;
   Params params = plan->params;
   params.out = args->out;
-  if (wb_sdpa_workspace_bytes(plan) > 0) {
-    if (args->workspace == nullptr) return fail(WB_FAILED, "forward: the workspace is missing");
+  if (plan->blocks < unsigned(plan->params.tiles)) {
     params.counter = static_cast<int*>(args->workspace);
   }
   params.lse = plan->problem.want_lse ? args->lse : nullptr;
@@ -220,7 +342,7 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   config.dynamicSmemBytes = size_t(plan->entry.smem_bytes);
   config.stream = static_cast<cudaStream_t>(args->stream);
   const cudaError_t error = cudaLaunchKernelEx(&config, plan->entry.kernel, plan->maps[0],
-                                               plan->maps[1], plan->maps[2], params);
+                                               plan->maps[1], plan->maps[2], plan->maps[3], params);
   return error == cudaSuccess ? WB_OK : fail_cuda("launching wgmma_pingpong", error);
 }
 

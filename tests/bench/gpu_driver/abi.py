@@ -71,13 +71,16 @@ class Variant:
 class Plan:
     """One problem on one set of tensors; call it to enqueue on torch's current stream."""
 
-    def __init__(self, variant, q, k, v, out, lse, causal, scale):
+    def __init__(self, variant, q, k, v, out, lse, causal, scale, mask=None):
+        kind = 0 if mask is None else 1 if mask.dtype == torch.bool else 2
+        if mask is not None:  # strides of 0 where it repeats
+            mask = mask.expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
         p = Problem(
             struct_size=c.sizeof(Problem),
             abi_version=1,
             dtype=DTYPES[q.dtype],
             causal=CAUSAL[causal],
-            mask=0,
+            mask=kind,
             batch=q.shape[0],
             heads_q=q.shape[1],
             heads_kv=k.shape[1],
@@ -89,6 +92,7 @@ class Plan:
             k=strides_of(k),
             v=strides_of(v),
             out=strides_of(out),
+            mask_strides=strides_of(mask) if kind else Strides(0, 0, 0),
             scale=scale,
             want_lse=int(lse is not None),
             device=0,
@@ -101,13 +105,13 @@ class Plan:
             raise RuntimeError(f"{variant.name}: plan_create: {variant.error()}")
         size = variant.lib.wb_sdpa_workspace_bytes(self.handle)
         self.workspace = torch.zeros(size, dtype=torch.uint8, device="cuda") if size else None
-        self.keep = (q, k, v, out, lse)
+        self.keep = (q, k, v, out, lse, mask)
         self.args = Args(
             struct_size=c.sizeof(Args),
             q=q.data_ptr(),
             k=k.data_ptr(),
             v=v.data_ptr(),
-            mask=None,
+            mask=mask.data_ptr() if kind else None,
             out=out.data_ptr(),
             lse=lse.data_ptr() if lse is not None else None,
             workspace=self.workspace.data_ptr() if size else None,

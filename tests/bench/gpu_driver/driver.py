@@ -10,7 +10,7 @@ placements of the median over its turns.
 
 What it does not do (the workbench does): fresh processes per subject, A/A noise floor and
 bootstrap intervals, cold and eager plans, burst and sustained regimes, a second witness on the
-clock, isolation of the candidate, masks, the design's Philox inputs (torch's generator is used), a
+clock, isolation of the candidate, the design's Philox inputs (torch's generator is used), a
 verdict on timed outputs. Repeats between processes differ by up to 3 % near 5 us: quote nothing
 finer.
 """
@@ -61,6 +61,26 @@ def inputs(p, seed, magnitude=1.0):
     return q, k, v
 
 
+def mask_of(p, seed):
+    """The problem's mask as its shape says, or None. `empty`: every fifth row keeps nothing."""
+    spec = p.get("mask")
+    if spec is None:
+        return None
+    g = torch.Generator(device="cuda").manual_seed(1000 + seed)
+    names = spec["shape"].strip("[]").split(",")
+    shape = [1 if n == "1" else p[n] for n in names]
+    if spec["kind"] == "bool":
+        mask = torch.rand(shape, device="cuda", generator=g) < spec.get("keep_frac", 0.7)
+        if spec.get("empty"):
+            mask[:, :, ::5] = False
+        return mask
+    mask = torch.randn(shape, device="cuda", generator=g).to(TORCH_DTYPES[p["dtype"]])
+    if spec.get("empty"):
+        mask[:, :, ::5] = -torch.inf
+        mask[:, :, 1::5] = torch.finfo(mask.dtype).min
+    return mask
+
+
 class Output:
     """An output tensor poisoned with random bits between two guards."""
 
@@ -94,13 +114,16 @@ def check(variant, p):
     worst, layout = 0.0, p.get("layout", "BHSD")
     for seed, magnitude in ((1, 1.0), (2, 1.0), (3, 1.0), (4, 4.0)):
         q, k, v = inputs(p, seed, magnitude)
+        mask = mask_of(p, seed)
         first = None
         for lse_wanted in (True, False, True):
             place = Output(q, v.shape[3], layout)
             lse = torch.full(q.shape[:3], float("nan"), device="cuda") if lse_wanted else None
             if first is None:
                 try:
-                    plan = abi.Plan(variant, q, k, v, place.out, lse, p["causal"], scale_of(p))
+                    plan = abi.Plan(
+                        variant, q, k, v, place.out, lse, p["causal"], scale_of(p), mask
+                    )
                 except abi.Unsupported as why:
                     return "unsupported", None, str(why)
             else:
@@ -115,7 +138,9 @@ def check(variant, p):
                 return "wrong", worst, "wrote outside the output"
             if first is None:
                 first = place.out.clone()
-                ok, use, text = oracle.judge(place.out, lse, q, k, v, p["causal"], scale_of(p))
+                ok, use, text = oracle.judge(
+                    place.out, lse, q, k, v, p["causal"], scale_of(p), mask
+                )
                 worst = max(worst, use)
                 if not ok:
                     return "wrong", worst, f"seed {seed} x{magnitude}: {text}"
@@ -125,9 +150,11 @@ def check(variant, p):
     return "ok", worst, ""
 
 
-def rival_call(p, backend, q, k, v):
+def rival_call(p, backend, q, k, v, mask):
     gqa = p["Hq"] != p["Hkv"]
-    mask, causal = None, p["causal"] == "top_left"
+    causal = p["causal"] == "top_left"
+    if mask is not None and p["causal"] != "none":
+        raise ValueError("a mask under a causal rule is checked, not timed")
     if p["causal"] == "bottom_right":
         if backend == "flash":
             mask = causal_lower_right(p["Sq"], p["Skv"])
@@ -172,18 +199,19 @@ def replay_us(graph, calls, replays):
 def time_placement(p, variants, seed, rounds):
     """us per subject: {name: [turn medians]} for one set of buffers."""
     q, k, v = inputs(p, seed)
+    mask = mask_of(p, seed)
     layout = p.get("layout", "BHSD")
     calls = {}
     for variant in variants:
         try:
             place = Output(q, v.shape[3], layout)
             calls[variant.name] = abi.Plan(
-                variant, q, k, v, place.out, None, p["causal"], scale_of(p)
+                variant, q, k, v, place.out, None, p["causal"], scale_of(p), mask
             )
         except abi.Unsupported:
             pass
     for backend in RIVALS:
-        calls[backend] = rival_call(p, backend, q, k, v)
+        calls[backend] = rival_call(p, backend, q, k, v, mask)
     graphs, counts, guess = {}, {}, {}
     for name, call in calls.items():
         try:
@@ -269,6 +297,7 @@ def main():
     ap.add_argument("--suites", default="")
     ap.add_argument("--select", default=".")
     ap.add_argument("--check-edges", action="store_true")
+    ap.add_argument("--edge-select", default=".", help="REGEX over the edge problems' text")
     ap.add_argument("--no-check", action="store_true")
     ap.add_argument("--no-time", action="store_true")
     ap.add_argument("--placements", type=int, default=3)
@@ -283,6 +312,8 @@ def main():
     print(record["environment"], flush=True)
     if opt.check_edges:
         for p in edges.problems():
+            if not re.search(opt.edge_select, edges.text(p)):
+                continue
             for v in variants:
                 state, use, text = check(v, p)
                 record["edges"].setdefault(v.name, {}).setdefault(state, []).append(edges.text(p))
@@ -294,7 +325,7 @@ def main():
     done = set()
     for suite in filter(None, opt.suites.split(",")):
         for p in suites[suite]["problems"]:
-            if p["name"] in done or not re.search(opt.select, p["name"]) or "mask" in p:
+            if p["name"] in done or not re.search(opt.select, p["name"]):
                 continue
             done.add(p["name"])
             verdicts = {}

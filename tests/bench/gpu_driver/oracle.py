@@ -16,15 +16,27 @@ def keep_mask(causal, seq_q, seq_kv, device):
     return k <= q + (seq_kv - seq_q if causal == "bottom_right" else 0)
 
 
-def reference(q, k, v, causal, scale):
-    """float64 attention of one batch entry: q [Hq, Sq, D]; returns out, lse."""
+def masked(s, causal_keep, mask, heads):
+    """Scores [heads, Sq, Skv] under the causal rule and the mask's part for these heads."""
+    if causal_keep is not None:
+        s = s.masked_fill(~causal_keep, -torch.inf)
+    if mask is None:
+        return s
+    part = mask[heads] if mask.shape[0] > 1 else mask
+    if mask.dtype == torch.bool:
+        return s.masked_fill(~part, -torch.inf)
+    return s + part.to(s.dtype)
+
+
+def reference(q, k, v, causal, scale, mask=None):
+    """float64 attention of one batch entry: q [Hq, Sq, D], mask [Hq or 1, Sq or 1, Skv]; returns
+    out, lse."""
     group = q.shape[0] // k.shape[0]
     keep = keep_mask(causal, q.shape[1], k.shape[1], q.device)
     outs, lses = [], []
     for h in range(k.shape[0]):
-        s = q[h * group : (h + 1) * group].double() @ k[h].double().T * scale
-        if keep is not None:
-            s = s.masked_fill(~keep, -torch.inf)
+        heads = slice(h * group, (h + 1) * group)
+        s = masked(q[heads].double() @ k[h].double().T * scale, keep, mask, heads)
         lse = torch.logsumexp(s, -1)
         p = torch.exp(s - torch.where(lse == -torch.inf, 0.0, lse)[..., None])
         outs.append(p @ v[h].double())
@@ -32,9 +44,9 @@ def reference(q, k, v, causal, scale):
     return torch.cat(outs), torch.cat(lses)
 
 
-def pinned(q, k, v, causal, scale):
+def pinned(q, k, v, causal, scale, mask=None):
     """Blocks of 64 keys, f32 accumulation, P rounded to the storage dtype."""
-    group, dtype = q.shape[0] // k.shape[0], q.dtype
+    dtype = q.dtype
     keep = keep_mask(causal, q.shape[1], k.shape[1], q.device)
     qf = q.float().reshape(k.shape[0], -1, q.shape[2])
     rows = qf.shape[1]
@@ -43,8 +55,12 @@ def pinned(q, k, v, causal, scale):
     for first in range(0, k.shape[1], BLOCK):
         last = min(first + BLOCK, k.shape[1])
         s = qf @ k[:, first:last].float().transpose(1, 2) * scale
-        if keep is not None:
-            s = s.masked_fill(~keep[:, first:last].repeat(group, 1), -torch.inf)
+        s = masked(
+            s.view(q.shape[0], q.shape[1], last - first),
+            None if keep is None else keep[:, first:last],
+            None if mask is None else mask[..., first:last],
+            slice(None),
+        ).view(s.shape)
         top = torch.maximum(m, s.amax(-1, keepdim=True))
         shift = torch.where(top == -torch.inf, 0.0, top)
         alpha, p = torch.exp(m - shift), torch.exp(s - shift)
@@ -65,7 +81,7 @@ def batches_to_judge(total, cost_bytes):
     return range(total) if cost_bytes * total < 2e9 else sorted({0, total // 2, total - 1})
 
 
-def judge(out, lse, q, k, v, causal, scale):
+def judge(out, lse, q, k, v, causal, scale, mask=None):
     """Returns (passed, worst use of the budget, text)."""
     a, worst, text = RELATIVE[q.dtype], 0.0, ""
     if not bool(torch.isfinite(out.float()).all()):
@@ -73,8 +89,9 @@ def judge(out, lse, q, k, v, causal, scale):
     keys = k.shape[2]
     cost = 16 * k.shape[1] * keys * k.shape[3] + 24 * q.shape[1] * q.shape[2] * keys
     for b in batches_to_judge(q.shape[0], cost):
-        ref, ref_lse = reference(q[b], k[b], v[b], causal, scale)
-        std = pinned(q[b], k[b], v[b], causal, scale).double()
+        part = None if mask is None else mask[b if mask.shape[0] > 1 else 0]
+        ref, ref_lse = reference(q[b], k[b], v[b], causal, scale, part)
+        std = pinned(q[b], k[b], v[b], causal, scale, part).double()
         err, err_std, size = (out[b].double() - ref).abs(), (std - ref).abs(), ref.abs()
         largest, mean = lambda x: x.amax(1), lambda x: x.mean(1)
         for factor, reduce, rule in ((2.0, largest, "max"), (1.5, mean, "mean")):

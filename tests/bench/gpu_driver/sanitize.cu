@@ -22,14 +22,17 @@ namespace {
 
 struct Case {
   int batch, heads_q, heads_kv, seq_q, seq_kv, dim, causal;
+  int mask = WB_MASK_NONE;  // one [seq_q, seq_kv] for all heads
 };
 
 // Tile borders, empty rows, splits, packed groups; small enough for racecheck.
 const Case k_cases[] = {
-    {1, 2, 1, 1, 300, 64, 0},   {1, 4, 1, 1, 700, 128, 0}, {1, 4, 2, 5, 333, 128, 2},
-    {1, 2, 2, 33, 70, 64, 1},   {1, 2, 1, 90, 20, 64, 2},  {1, 1, 1, 65, 65, 40, 1},
-    {1, 4, 1, 16, 260, 128, 2}, {1, 2, 2, 20, 40, 512, 1}, {1, 1, 1, 17, 70, 1024, 0},
-    {1, 1, 1, 150, 150, 64, 0},
+    {1, 2, 1, 1, 300, 64, 0},       {1, 4, 1, 1, 700, 128, 0},   {1, 4, 2, 5, 333, 128, 2},
+    {1, 2, 2, 33, 70, 64, 1},       {1, 2, 1, 90, 20, 64, 2},    {1, 1, 1, 65, 65, 40, 1},
+    {1, 4, 1, 16, 260, 128, 2},     {1, 2, 2, 20, 40, 512, 1},   {1, 1, 1, 17, 70, 1024, 0},
+    {1, 1, 1, 150, 150, 64, 0},     {1, 2, 2, 300, 300, 64, 1},  {2, 2, 1, 150, 280, 64, 2, 1},
+    {1, 2, 1, 130, 200, 128, 0, 2}, {1, 3, 1, 140, 200, 512, 1}, {1, 150, 150, 70, 130, 64, 1},
+    {1, 70, 10, 300, 260, 96, 1},   {1, 2, 1, 150, 190, 256, 1},
 };
 
 float to_float(float x) {
@@ -84,6 +87,8 @@ int run(void* library, int dtype) {
     p.dim = p.dim_v = c.dim;
     p.q = p.out = {int64_t(c.heads_q) * c.seq_q * c.dim, int64_t(c.seq_q) * c.dim, c.dim};
     p.k = p.v = {int64_t(c.heads_kv) * c.seq_kv * c.dim, int64_t(c.seq_kv) * c.dim, c.dim};
+    p.mask = c.mask;
+    p.mask_strides = {0, 0, c.seq_kv};
     p.scale = 1.0 / std::sqrt(double(c.dim));
     p.want_lse = 1;
     wb_sdpa_plan* plan = nullptr;
@@ -96,6 +101,11 @@ int run(void* library, int dtype) {
     const size_t n_q = size_t(c.batch) * c.heads_q * c.seq_q * c.dim;
     const size_t n_k = size_t(c.batch) * c.heads_kv * c.seq_kv * c.dim;
     const std::vector<T> q = pattern<T>(n_q, 1), k = pattern<T>(n_k, 2), v = pattern<T>(n_k, 3);
+    const size_t n_mask = size_t(c.seq_q) * c.seq_kv;  // bools: 0 and 1; numbers: the pattern
+    const std::vector<T> numbers = pattern<T>(n_mask, 4);
+    std::vector<unsigned char> bools(n_mask);
+    for (size_t i = 0; i < n_mask; ++i) bools[i] = i % 3 != 0;
+    void* mask = nullptr;
     T *dq, *dk, *dv, *out;
     float* lse;
     void* workspace = nullptr;
@@ -103,7 +113,8 @@ int run(void* library, int dtype) {
         failed(cudaMalloc(&dk, n_k * sizeof(T)), "k") ||
         failed(cudaMalloc(&dv, n_k * sizeof(T)), "v") ||
         failed(cudaMalloc(&out, n_q * sizeof(T)), "out") ||
-        failed(cudaMalloc(&lse, n_q / c.dim * 4), "lse")) {
+        failed(cudaMalloc(&lse, n_q / c.dim * 4), "lse") ||
+        failed(cudaMalloc(&mask, n_mask * sizeof(T)), "mask")) {
       return 1;
     }
     if (bytes(plan) > 0 && (failed(cudaMalloc(&workspace, bytes(plan)), "workspace") ||
@@ -113,11 +124,17 @@ int run(void* library, int dtype) {
     cudaMemcpy(dq, q.data(), n_q * sizeof(T), cudaMemcpyHostToDevice);
     cudaMemcpy(dk, k.data(), n_k * sizeof(T), cudaMemcpyHostToDevice);
     cudaMemcpy(dv, v.data(), n_k * sizeof(T), cudaMemcpyHostToDevice);
+    if (c.mask == WB_MASK_BOOL) {
+      cudaMemcpy(mask, bools.data(), n_mask, cudaMemcpyHostToDevice);
+    } else {
+      cudaMemcpy(mask, numbers.data(), n_mask * sizeof(T), cudaMemcpyHostToDevice);
+    }
     wb_sdpa_args args = {};
     args.struct_size = sizeof(args);
     args.q = dq;
     args.k = dk;
     args.v = dv;
+    args.mask = c.mask == WB_MASK_NONE ? nullptr : mask;
     args.out = out;
     args.lse = lse;
     args.workspace = workspace;
@@ -133,7 +150,7 @@ int run(void* library, int dtype) {
       if (!std::isfinite(to_float(value))) return std::fprintf(stderr, "not finite\n"), 1;
     }
     for (void* p : {static_cast<void*>(dq), static_cast<void*>(dk), static_cast<void*>(dv),
-                    static_cast<void*>(out), static_cast<void*>(lse), workspace}) {
+                    static_cast<void*>(out), static_cast<void*>(lse), mask, workspace}) {
       cudaFree(p);
     }
     destroy(plan);
