@@ -5,15 +5,8 @@
 -- turns against each rival, notes what came out and closes the session:
 --   sdpa-wb run baseline --suite n6
 
+local words = require "lib.words"
 local effort = "quick"
-
-local function per_problem(rows, figure)
-  local parts = {}
-  for _, row in ipairs(rows) do
-    parts[#parts + 1] = string.format("%s %s", row.problem, figure(row))
-  end
-  return table.concat(parts, ", ")
-end
 
 local function microseconds(row)
   return row.median_us and string.format("%.1f us", row.median_us) or row.outcome
@@ -30,7 +23,7 @@ local function compared(wb, start, rival)
     return string.format("%s was not compared: %s", rival, answer.message or tostring(answer))
   end
   return string.format("%s is %s against %s: %s", start, ratio(answer), rival,
-                       per_problem(answer.problems, ratio))
+                       words.per_problem(answer.problems, ratio))
 end
 
 return {
@@ -50,13 +43,10 @@ return {
   run = function(wb, args)
     local start = wb.status {}.incumbent
     local measured = wb.measure { variant = start, effort = effort }
-    wb.note { text = start .. ": " .. per_problem(measured.problems, microseconds) }
-    local rivals = {}
-    for rival in args.rivals:gmatch("[^+%s]+") do
-      if rival ~= "none" then
-        wb.note { text = compared(wb, start, rival) }
-        rivals[#rivals + 1] = rival
-      end
+    wb.note { text = start .. ": " .. words.per_problem(measured.problems, microseconds) }
+    local rivals = words.list(args.rivals)
+    for _, rival in ipairs(rivals) do
+      wb.note { text = compared(wb, start, rival) }
     end
     wb.close { reason = "the baseline was measured" }
     return { start = start, problems = #measured.problems, rivals = rivals }

@@ -6,6 +6,8 @@
 -- configuration so far. It ends with the session's budget or when no step is left:
 --   sdpa-wb run optimize --evaluations 10
 
+local words = require "lib.words"
+
 -- How a step is argued for. Parameters without an entry get a plain sentence.
 local reasons = {
   TILE_M = {
@@ -79,12 +81,6 @@ local function reason_of(step)
                        known or "one step along this parameter")
 end
 
--- What happened in one iteration, for the note at the end.
-local function line_of(what, answer)
-  local figure = answer.speedup and string.format(" %.2fx", answer.speedup) or ""
-  return string.format("%s: %s%s", what, answer.invalidity or answer.outcome, figure)
-end
-
 local function optimize(wb, kernel)
   local found = wb.kernels { name = kernel }.kernels[1]
   local lines, wins, stop, incumbent = {}, 0, nil, nil
@@ -96,7 +92,7 @@ local function optimize(wb, kernel)
     if answer.outcome == "stopped" then
       return nil
     end
-    lines[#lines + 1] = line_of(what, answer)
+    lines[#lines + 1] = what .. ": " .. words.outcome(answer)
     if answer.outcome == "win" then
       wins = wins + 1
     end

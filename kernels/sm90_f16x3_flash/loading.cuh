@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the second launch of sm90_f16x3_flash walks and loads: parameters, shapes, barriers, tiles, and
-// the loading warpgroup's stage. Used by f16x3.cuh.
+// What the second launch of sm90_f16x3_flash walks and loads: parameters, shapes, barriers, tiles,
+// and the loading warpgroup's stage. Used by f16x3.cuh.
 #pragma once
 
 #include "griddepcontrol.cuh"

@@ -1,0 +1,67 @@
+-- SPDX-License-Identifier: MIT
+-- ladder: from the slowest kernel to the fastest, each step with its prediction, each confirmed.
+--
+-- What every technique was worth, told as a chain of measured ratios. A step that wins is the next
+-- one's incumbent, so a figure is the gain over the step before:
+--   sdpa-wb run ladder --suite n6 --arguments rungs=cpu_online+cpu_tiled
+local words = require "lib.words"
+
+-- Why a rung should be faster than the one below it, and by how much. A kernel without an entry gets
+-- a plain sentence and asks for little.
+local rungs = {
+  cpu_online = {
+    predicted = 4.0,
+    reason = "an online softmax needs no score matrix: scores stay in the first-level cache, and dot "
+      .. "products run in vector lanes",
+  },
+  cpu_tiled = {
+    predicted = 2.0,
+    reason = "a tile of rows shares each tile of keys and values, read and converted once a tile",
+  },
+}
+
+return {
+  name = "ladder",
+  about = "from the slowest kernel to the fastest, step by step",
+  arguments = {
+    rungs = {
+      default = "cpu_online+cpu_tiled",
+      doc = "kernels from slow to fast, joined by '+'; the session's start is the ground",
+    },
+  },
+  open = {
+    start = "cpu_unfused",
+    suite = "n6",
+    effort = "quick",
+  },
+  run = function(wb, args)
+    local climbed, lines, product, stop = 0, {}, 1.0, nil
+    for _, kernel in ipairs(words.list(args.rungs)) do
+      local rung = rungs[kernel] or {
+        predicted = 1.1,
+        reason = wb.kernels { name = kernel }.kernels[1].about,
+      }
+      local answer = wb.iterate {
+        variant = kernel,
+        hypothesis = rung.reason,
+        predicted_speedup = rung.predicted,
+        confirm = "always",
+      }
+      stop = answer.stop_reason
+      if answer.outcome == "stopped" then
+        break
+      end
+      lines[#lines + 1] = kernel .. ": " .. words.outcome(answer)
+      if answer.outcome == "win" then
+        climbed = climbed + 1
+        product = product * (answer.speedup or 1.0)
+      end
+      if stop then
+        break
+      end
+    end
+    wb.note { text = string.format("%d of %d steps won. %s", climbed, #lines,
+                                   table.concat(lines, "; ")) }
+    return { steps = #lines, won = climbed, speedup = product, stop = stop }
+  end,
+}
