@@ -114,6 +114,28 @@ def test_sigterm_pauses_in_order(wb, tmp_path):
     assert status["status"] == "paused"
 
 
+def test_resume_or_start_may_be_called_again_and_again(wb, tmp_path):
+    session = tmp_path / "s"
+    words = ["run", PLAYBOOK, "--session", session, "--resume-or-start"]
+    process = wb.start(*words)
+    wait_for_log(process, session)
+    time.sleep(1.0)
+    process.kill()
+    process.wait()
+    kept = acknowledged(session)[0]
+    wb.run(*words, check=0)
+    assert acknowledged(session)[0].items() >= kept.items()
+    log = events(session)
+    assert log[-1]["type"] == "session_closed"
+    again = wb.json(*words)
+    assert again["summary"].startswith("already closed")
+    assert events(session) == log
+    other = wb.run("run", "baseline", "--session", session, "--resume-or-start", check=2)
+    assert "the session runs" in other.stderr
+    nameless = wb.run("run", PLAYBOOK, "--resume-or-start", check=2)
+    assert "--session" in nameless.stderr
+
+
 def test_two_owners_are_refused(wb, tmp_path):
     session = tmp_path / "s"
     process = wb.start("run", PLAYBOOK, "--session", session)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table itself: to add a verb, add an entry here, its body (engine.cpp lists bodies) and a
 // test.
+#include "engine/memory_verbs.hpp"
 #include "engine/verb.hpp"
 
 namespace wb {
@@ -162,7 +163,10 @@ std::vector<VerbSpec> make_session_verbs() {
                       .max = 4294967295.0},
                      {.name = "arguments",
                       .kind = K::file_map,
-                      .doc = "the playbook's own arguments, NAME=VALUE"}},
+                      .doc = "the playbook's own arguments, NAME=VALUE"},
+                     {.name = "resume_or_start",
+                      .kind = K::boolean,
+                      .doc = "go on with --session DIR when it is there, else start it"}},
        .result = {{"session", "string: the session's folder"},
                   {"result", "any: what the playbook returned"}},
        .is_long = true,
@@ -218,6 +222,77 @@ std::vector<VerbSpec> make_session_verbs() {
                   {"incumbent", "string: label of the incumbent afterwards"},
                   {"problems", "list: per problem outcome, speedup and medians (us)"},
                   {"stop_reason", "string or null: why the session should end now"}},
+       .is_long = true},
+      {.name = "tune",
+       .doc =
+           "one iteration that searches a variant's tunable parameters and confirms the best in "
+           "fresh processes",
+       .session = SessionNeed::writes,
+       .arguments = {{.name = "variant",
+                      .kind = K::id,
+                      .doc = "the kernel, or the label of a variant (default: the incumbent)"},
+                     {.name = "hypothesis",
+                      .kind = K::text,
+                      .doc = "why tuning should help, one sentence",
+                      .required = true},
+                     {.name = "predicted_speedup",
+                      .kind = K::real,
+                      .unit = "ratio",
+                      .doc = "predicted gain over the incumbent on the objective",
+                      .required = true,
+                      .min = 0.001,
+                      .max = 1000.0},
+                     {.name = "strategy",
+                      .kind = K::enumeration,
+                      .doc = "what to ask for next (default random; docs/simulation.md)",
+                      .choices = {"exhaustive", "random", "hill_climb", "racing"}},
+                     {.name = "seed",
+                      .kind = K::integer,
+                      .doc = "of the strategy's order (default 1)",
+                      .min = 0,
+                      .max = 4294967295.0},
+                     {.name = "evaluations",
+                      .kind = K::integer,
+                      .unit = "evaluations",
+                      .doc = "budget of the search: answers, failed ones and duplicates included",
+                      .min = 1,
+                      .max = 1e6},
+                     {.name = "seconds",
+                      .kind = K::real,
+                      .unit = "s",
+                      .doc = "budget of the search: wall time; the confirmation comes on top",
+                      .min = 0.001,
+                      .max = 1e8},
+                     {.name = "usd",
+                      .kind = K::real,
+                      .unit = "USD",
+                      .doc = "budget of the search: money",
+                      .min = 1e-6,
+                      .max = 1e9},
+                     {.name = "ahead",
+                      .kind = K::integer,
+                      .unit = "builds",
+                      .doc =
+                          "builds kept ahead of the one that is needed (default: two for each "
+                          "builder, or 4 where builds and turns overlap)",
+                      .min = 0,
+                      .max = 1000}},
+       .result = {{"iteration", "int: its number"},
+                  {"outcome", "string: win, no_gain, invalid or stopped"},
+                  {"invalidity", "string or null: why no configuration is valid"},
+                  {"message", "string: what happened, one sentence"},
+                  {"speedup", "real or null: confirmed, over the incumbent (ratio)"},
+                  {"interval", "map or null: low, high, confidence of the speedup"},
+                  {"decision", "string: supported, refuted or undecided"},
+                  {"variant", "string: label of the best configuration"},
+                  {"incumbent", "string: label of the incumbent afterwards"},
+                  {"problems", "list: per problem outcome, speedup and medians (us)"},
+                  {"stop_reason", "string or null: why the session should end now"},
+                  {"configuration", "map or null: what looks best"},
+                  {"evaluations",
+                   "list: the 40 best: configuration, outcome and speedup against the best, which "
+                   "choose but report nothing"},
+                  {"tune", "map: counts, seconds built, measured and waited, why it ended"}},
        .is_long = true},
       {.name = "note",
        .doc = "write a note into the session's log",
@@ -369,7 +444,7 @@ std::vector<VerbSpec> make_reading_verbs() {
 
 std::vector<VerbSpec> make_table() {
   std::vector<VerbSpec> table = make_session_verbs();
-  for (auto&& part : {make_measuring_verbs(), make_reading_verbs()}) {
+  for (auto&& part : {make_measuring_verbs(), make_reading_verbs(), memory_verb_specs()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   return table;

@@ -28,7 +28,9 @@ Json open_arguments(const PlaybookMeta& meta, const Json& run_args) {
     args.erase("problem");
   }
   for (const auto& [key, value] : run_args.items()) {
-    if (key != "playbook" && key != "arguments" && key != "seed") args[key] = value;
+    if (key == "playbook" || key == "arguments" || key == "seed" || key == "resume_or_start")
+      continue;
+    args[key] = value;
   }
   if (!args.contains("title")) args["title"] = meta.about;
   return args;
@@ -165,6 +167,39 @@ Result<Json> resume_body(Engine& engine, const PlaybookOptions& options, const J
   return result;
 }
 
+/// The playbook that the session's log names must be the one that is asked for.
+Result<void> check_same_playbook(const SessionView& view, const std::string& asked) {
+  const std::string recorded = view.playbook ? view.playbook->payload.value("path", "") : "";
+  if (recorded == asked || fs::path(recorded).stem() == fs::path(asked).stem()) return {};
+  return Error{ErrorCode::usage, "go on with", asked,
+               recorded.empty() ? "the session was not opened by a playbook"
+                                : fmt::format("the session runs {}", recorded),
+               "name that playbook, or another session"};
+}
+
+/// `run --resume-or-start`: may be called again and again, as a scheduler does. Starts, goes on, or
+/// finds that nothing is left to do.
+Result<Json> resume_or_start(Engine& engine, const PlaybookOptions& options, const Json& args,
+                             const fs::path& session) {
+  if (session.empty()) {
+    return Error{ErrorCode::usage, "resume or start", "a playbook", "no session was named",
+                 "give --session DIR, the same each time"};
+  }
+  const auto reader = Session::open_reader(engine.services().file_system, session);
+  if (!reader && reader.error().code == ErrorCode::not_found) {
+    return run_body(engine, options, args, session);
+  }
+  if (!reader) return reader.error();
+  WB_TRY_ASSIGN(const SessionView view, reader->view(FoldDepth::brief));
+  WB_TRY(check_same_playbook(view, args["playbook"].get<std::string>()));
+  if (view.status != SessionStatus::closed) {
+    return resume_body(engine, options, Json::object(), session);
+  }
+  return Json{{"session", session.string()},
+              {"result", nullptr},
+              {"summary", "already closed; " + summary_of(engine, session)}};
+}
+
 /// What `open` would refuse is refused by a dry run too, before anything is built.
 Result<void> check_open(Engine& engine, const Json& open) {
   WB_TRY(check_arguments(*find_verb("open"), open));
@@ -248,7 +283,8 @@ Result<Json> check_body(Engine& engine, PlaybookOptions options, const Json& arg
 
 void register_playbook_verbs(Engine& engine, PlaybookOptions options) {
   engine.register_body("run", [options](Engine& e, const Json& args, const fs::path& session) {
-    return run_body(e, options, args, session);
+    return args.value("resume_or_start", false) ? resume_or_start(e, options, args, session)
+                                                : run_body(e, options, args, session);
   });
   engine.register_body("resume", [options](Engine& e, const Json& args, const fs::path& session) {
     return resume_body(e, options, args, session);
