@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- confirm: one claim, tested as well as this machine can.
 --
--- A gain that somebody reports, or that a tune found, is measured in fresh processes beside the start
--- and the rivals. The incumbent changes only if the interval clears the noise floor:
+-- A gain that somebody reports, or that a tune found, is measured in fresh processes beside the
+-- start and the rivals. The incumbent changes only if the interval clears the noise floor:
 --   sdpa-wb run confirm --effort standard --arguments variant=cpu_tiled \
 --     --arguments configuration='TILE_M=64 TILE_N=64' --arguments predicted=1.05
 local words = require "lib.words"

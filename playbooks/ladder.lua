@@ -6,13 +6,13 @@
 --   sdpa-wb run ladder --suite n6 --arguments rungs=cpu_online+cpu_tiled
 local words = require "lib.words"
 
--- Why a rung should be faster than the one below it, and by how much. A kernel without an entry gets
--- a plain sentence and asks for little.
+-- Why a rung should be faster than the one below it, and by how much. A kernel without an entry
+-- gets a plain sentence and asks for little.
 local rungs = {
   cpu_online = {
     predicted = 4.0,
-    reason = "an online softmax needs no score matrix: scores stay in the first-level cache, and dot "
-      .. "products run in vector lanes",
+    reason = "an online softmax needs no score matrix: scores stay in the first-level cache, and "
+      .. "dot products run in vector lanes",
   },
   cpu_tiled = {
     predicted = 2.0,

@@ -115,9 +115,9 @@ def test_a_wrong_variant_is_never_timed(wb, tmp_path):
     kernel = next(
         (session / "kernels").glob("*/cpu_unfused/kernel.cpp")
     ).read_text()  # what the session stored
-    assert "scale" in kernel
-    source.write_text(kernel.replace("problem->scale", "1.01 * problem->scale").replace(
-        "problem.scale", "1.01 * problem.scale"))  # fmt: skip
+    wrong = kernel.replace("(p.scale)", "(1.01 * p.scale)")
+    assert wrong != kernel
+    source.write_text(wrong)
     answer = wb.json(
         "iterate", "--parent", "cpu_unfused", "--files", f"kernel.cpp=@{source}",
         "--hypothesis", "scale does not matter", "--predicted-speedup", "1.1",
@@ -144,3 +144,25 @@ def test_a_repeated_request_gives_the_first_answer(wb, tmp_path):
     first, second = wb.json(*words), wb.json(*words)
     assert first == second
     assert sum(e["type"] == "note" for e in events(session)) == 1
+
+
+def test_milestones_are_told(wb, tmp_path):
+    told = tmp_path / "told"
+    session = tmp_path / "s"
+    hook = f"printf '%s %s\\n' \"$WB_EVENT\" \"$1\" >>{told}; exit 3"
+    wb.open_small(session, evaluations=2)
+    for _ in range(2):
+        done = wb.run(
+            "iterate", "--variant", "cpu_online", "--hypothesis", "dot products in vector lanes",
+            "--predicted-speedup", "1.5", "--confirm", "never", "--session", session,
+            "--on-event", hook, check=0,
+        )  # fmt: skip
+        assert "--on-event: exit code 3" in done.stderr
+    wb.run("close", "--session", session, "--on-event", hook, check=0)
+    lines = [line.split(" ", 1) for line in told.read_text().splitlines()]
+    words = [word for word, _ in lines if word != "failure"]
+    assert words == ["budget", "budget", "end"]
+    details = [json.loads(text) for _, text in lines]
+    assert [d["percent"] for d in details if d["event"] == "budget"] == [50, 80]
+    assert details[-1]["how"] == "closed"
+    assert all(d["session"].endswith("s") for d in details)

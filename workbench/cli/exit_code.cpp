@@ -73,7 +73,17 @@ ExitCode exit_code_of(ErrorCode code) {
 ExitCode exit_code_of(std::string_view verb, const Json& result) {
   if (verb == "check" && !result.value("pass", false)) return of_problem_rows(result["problems"]);
   if (verb == "doctor" && !result.value("healthy", false)) return ExitCode::variant_failed;
-  if (verb == "iterate") {
+  if (verb == "diff") {
+    if (result.value("outcome", "") == "not_comparable") return ExitCode::data;
+    const bool worse = result.value("outcome", "") == "worse";
+    if (worse || result.value("regressions", 0) > 0) return ExitCode::variant_failed;
+  }
+  if (verb == "reproduce") {
+    const std::string outcome = result.value("outcome", "");
+    if (outcome == "not_reproduced") return ExitCode::variant_failed;
+    if (outcome == "environment_differs") return ExitCode::environment;
+  }
+  if (verb == "iterate" || verb == "tune") {
     const std::string outcome = result.value("outcome", "");
     if (outcome == "stopped") return ExitCode::limit;
     if (outcome == "invalid") return of_invalidity(result.value("invalidity", ""));

@@ -10,13 +10,14 @@ namespace wb {
 /// Frozen values: scripts depend on them.
 enum class ExitCode {
   ok = 0,
-  variant_failed = 1,  ///< runtime or constraints invalidity; `doctor` found something missing
+  variant_failed = 1,  ///< runtime or constraints invalidity; `doctor` found something missing;
+                       ///< `diff` found a regression; `reproduce` did not reproduce
   usage = 2,           ///< unknown verb, option, kernel, suite, session or id
   compile = 3,
   wrong_result = 4,
   limit = 5,  ///< a budget, deadline or size cap
   security = 6,
-  data = 65,  ///< malformed, damaged or too new a file
+  data = 65,  ///< malformed, damaged or too new a file; `diff` found nothing to compare
   internal = 70,
   cannot_create = 73,  ///< read-only folder
   io = 74,             ///< read or write refused, disk full

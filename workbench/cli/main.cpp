@@ -8,6 +8,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -23,10 +24,14 @@ namespace {
 /// How long running requests get after a stop before the children that hold them up are ended.
 constexpr auto k_stop_grace = std::chrono::seconds(3);
 
-/// Ends our direct children (worker, playbook host): their closing wires wake the main thread.
+/// Ends our direct children (worker, playbook host, compilers of builder threads): their closing
+/// wires wake whoever waits for them.
 void end_children() {
-  std::ifstream children(fmt::format("/proc/self/task/{}/children", getpid()));
-  for (pid_t pid = 0; children >> pid;) kill(pid, SIGTERM);
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t pid = 0; children >> pid;) kill(pid, SIGTERM);
+  }
 }
 
 /// Waits for SIGTERM, SIGHUP and SIGINT on a thread of its own. The signals must be blocked.

@@ -71,6 +71,28 @@ std::string render_iterate(const Json& result) {
   return text;
 }
 
+std::string render_tune(const Json& result) {
+  std::string text = render_iterate(result);
+  const Json rows = result.value("evaluations", Json::array());
+  if (rows.empty()) return text;
+  Json named = Json::array();
+  for (const Json& row : rows) {
+    Json item = row;
+    std::string words;
+    for (const auto& [name, value] : row["configuration"].items()) {
+      words += (words.empty() ? "" : " ") + name + "=" + value.dump();
+    }
+    item["configuration"] = words;
+    named.push_back(std::move(item));
+  }
+  text += "against the best of the search (these figures chose, they report nothing):\n" +
+          rows_of(named, {"configuration", "outcome", "speedup", "duplicate", "message"});
+  const Json tune = result.value("tune", Json::object());
+  return text + fmt::format("built {} s, measured {} s, waited for builds {} s, of {} s\n",
+                            cell(tune["build_s"]), cell(tune["measure_s"]), cell(tune["wait_s"]),
+                            cell(tune["search_s"]));
+}
+
 std::string render_compare(const Json& result) {
   std::string text = fmt::format("{}: {}", cell(result["outcome"]), cell(result["speedup"]));
   text += "x" + interval_text(result["interval"]) + "\n";
@@ -90,6 +112,34 @@ std::string render_suites(const Json& result) {
   return rows_of(result["suites"], {"name", "count", "about"});
 }
 
+/// "key: value, key: value", without the nulls.
+std::string fields_of(const Json& item) {
+  if (!item.is_object()) return cell(item);
+  std::string text;
+  for (const auto& [key, value] : item.items()) {
+    if (value.is_null()) continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, cell(value));
+  }
+  return text;
+}
+
+std::string render_brief(const Json& result) {
+  std::string text;
+  for (const char* key :
+       {"session", "title", "status", "objective", "incumbent", "budget", "in_flight"}) {
+    if (!result[key].is_null()) text += fmt::format("{}: {}\n", key, fields_of(result[key]));
+  }
+  for (const char* key : {"last", "refuted", "techniques", "rivals", "next", "notes"}) {
+    if (result[key].empty()) continue;
+    text += fmt::format("{}:\n", key);
+    for (const Json& item : result[key]) text += fmt::format("- {}\n", fields_of(item));
+  }
+  for (const char* key : {"untried", "left_out"}) {
+    if (!result[key].empty()) text += fmt::format("{}: {}\n", key, result[key].dump());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string render_result(std::string_view verb, const Json& result) {
@@ -98,7 +148,9 @@ std::string render_result(std::string_view verb, const Json& result) {
     if (text.empty() || text.back() != '\n') text += '\n';
     return text;
   }
+  if (verb == "brief") return render_brief(result);
   if (verb == "iterate") return render_iterate(result);
+  if (verb == "tune") return render_tune(result);
   if (verb == "compare") return render_compare(result);
   if (verb == "check") {
     return fmt::format("{}: {}\n", cell(result["variant"]), result["pass"] ? "pass" : "FAIL") +

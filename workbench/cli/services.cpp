@@ -4,7 +4,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
+
+#include "core/process.hpp"
 
 namespace wb {
 namespace {
@@ -33,6 +37,28 @@ std::string choose_python(const GlobalOptions& options, const Environment& envir
     if (fs::exists(python, error)) return python.string();
   }
   return "python3";
+}
+
+/// Runs the command: $WB_EVENT is the milestone's word, $1 all of it as JSON. It may fail or hang:
+/// that is told and never holds a session up for long.
+std::function<void(const Json&)> milestone_sink(const std::string& command) {
+  if (command.empty()) return {};
+  return [command](const Json& milestone) {
+    ProcessSpec spec;
+    spec.argv = {"sh", "-c", command, "sdpa-wb", milestone.dump()};
+    spec.env = {{"WB_EVENT", milestone.value("event", "")}};
+    spec.deadline = std::chrono::seconds(10);
+    const auto done = run_process(spec);
+    std::string why;
+    if (!done) {
+      why = done.error().message();
+    } else if (done->timed_out) {
+      why = "it ran longer than 10 s and was ended";
+    } else if (!done->success()) {
+      why = "exit code " + std::to_string(done->exit_code.value_or(-1));
+    }
+    if (!why.empty()) std::fputs(("sdpa-wb: --on-event: " + why + "\n").c_str(), stderr);
+  };
 }
 
 }  // namespace
@@ -100,6 +126,7 @@ Services make_services(const GlobalOptions& options, const Environment& environm
                   .open_transport = [transport] { return open_command_transport(transport); },
                   .hello = hello,
                   .progress = std::move(progress),
+                  .on_milestone = milestone_sink(options.on_event),
                   .stop_requested = stop_requested,
                   .workbench_version = WB_VERSION};
 }

@@ -18,6 +18,7 @@ struct GlobalOptions {
   std::vector<fs::path> paths;
   std::vector<fs::path> allowed_includes;
   std::string compiler, worker, python, cpu_set, request_id;
+  std::string on_event;                ///< shell command, told of milestones
   std::vector<std::string> transport;  ///< command prefix, one word each
   std::int64_t threads = 0;
 };

@@ -16,24 +16,6 @@ namespace {
 constexpr int k_turn_attempts = 6;
 constexpr auto k_first_pause = std::chrono::milliseconds(10);  // doubles with each attempt
 
-/// The subjects' processes of one instance. Unloaded when it goes out of scope.
-class Instance {
- public:
-  explicit Instance(Context& context) : m_context(context) {}
-  Instance(const Instance&) = delete;
-  Instance& operator=(const Instance&) = delete;
-  ~Instance() {
-    if (!m_context.worker || !m_context.worker->alive()) return;
-    for (const auto& handle : handles) {
-      if (handle) (void)m_context.worker->unload(*handle);
-    }
-  }
-  std::vector<std::optional<std::int64_t>> handles;
-
- private:
-  Context& m_context;
-};
-
 void fail_all(TimingResult& result, std::size_t subject, const Failure& failure) {
   for (auto& problem : result.lanes) {
     for (auto& plan : problem) {
@@ -42,7 +24,7 @@ void fail_all(TimingResult& result, std::size_t subject, const Failure& failure)
   }
 }
 
-void load_instance(Context& context, const TimingRequest& request, Instance& instance,
+void load_instance(Context& context, const TimingRequest& request, SubjectProcesses& instance,
                    TimingResult& result) {
   instance.handles.assign(request.subjects.size(), std::nullopt);
   auto worker = context.need_worker();
@@ -83,7 +65,7 @@ bool is_loaded(const std::vector<std::string>& flags) {
 
 /// One request and its event. The turn, or nothing when the lane ended here.
 Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& request,
-                                         const Place& place, Instance& instance,
+                                         const Place& place, SubjectProcesses& instance,
                                          TimingResult& result) {
   Lane& lane = result.lanes[place.problem][place.plan][place.subject];
   auto& handle = instance.handles[place.subject];
@@ -129,7 +111,7 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
 /// One place in the order. A turn beside foreign load is logged and taken again, a few times; what
 /// stays loaded counts for nothing.
 Result<void> take_turn(Context& context, const TimingRequest& request, const Place& place,
-                       Instance& instance, TimingResult& result) {
+                       SubjectProcesses& instance, TimingResult& result) {
   Lane& lane = result.lanes[place.problem][place.plan][place.subject];
   // Only the objective's plan decides anything: the others get one try.
   const bool decides = request.plans[place.plan] == context.settings.objective.plan;
@@ -181,6 +163,13 @@ void refuse_impossible(const Context& context, const TimingRequest& request, Tim
 
 }  // namespace
 
+SubjectProcesses::~SubjectProcesses() {
+  if (!m_context.worker || !m_context.worker->alive()) return;
+  for (const auto& handle : handles) {
+    if (handle) (void)m_context.worker->unload(*handle);
+  }
+}
+
 Result<TimingResult> time_subjects(Context& context, const TimingRequest& request) {
   TimingResult result;
   result.lanes.assign(request.problems.size(),
@@ -190,8 +179,10 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
   const auto total = static_cast<std::int64_t>(request.problems.size()) * request.effort.instances;
   std::int64_t done = 0;
   for (std::int64_t i = 0; i < request.effort.instances; ++i) {
-    Instance instance(context);
-    load_instance(context, request, instance, result);
+    SubjectProcesses own(context);
+    SubjectProcesses& instance = request.kept != nullptr ? *request.kept : own;
+    if (instance.handles.empty()) load_instance(context, request, instance, result);
+    const std::int64_t number = request.first_instance + i;
     for (std::size_t p = 0; p < request.problems.size(); ++p) {
       context.report_progress({.stage = request.phase,
                                .what = label(request.problems[p]),
@@ -205,11 +196,12 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
         const bool decides = request.plans[k] == context.settings.objective.plan;
         if (!decides && request.other_instances > 0 && i >= request.other_instances) continue;
         for (std::int64_t placement = 0; placement < request.effort.placements; ++placement) {
-          for (std::int64_t round = 0; round < request.effort.rounds; ++round) {
+          for (std::int64_t r = 0; r < request.effort.rounds; ++r) {
+            const std::int64_t round = request.first_round + r;
             std::int64_t position = 0;
-            for (const std::size_t index : abba_order(takers.size(), round + i)) {
+            for (const std::size_t index : abba_order(takers.size(), round + number)) {
               WB_TRY(context.check_stop());
-              const Place place{p, k, takers[index], i, placement, round, position++};
+              const Place place{p, k, takers[index], number, placement, round, position++};
               WB_TRY(take_turn(context, request, place, instance, result));
             }
           }

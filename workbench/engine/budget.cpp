@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace wb {
 namespace {
 
@@ -99,6 +101,24 @@ StopDecision stop_decision(const SessionView& view, const Budget& budget, const 
     }
   }
   return decision;
+}
+
+double budget_share(const SessionView& view, const Budget& budget, double elapsed_s) {
+  double share = 0;
+  const auto take = [&](double used, double limit) {
+    if (limit > 0) share = std::max(share, used / limit);
+  };
+  if (budget.evaluations) {
+    const auto tried =
+        std::count_if(view.iterations.begin(), view.iterations.end(), [](const auto& iteration) {
+          const std::string outcome = closed_word(iteration, "outcome");
+          return !outcome.empty() && outcome != "baseline" && outcome != "abandoned";
+        });
+    take(static_cast<double>(tried), static_cast<double>(*budget.evaluations));
+  }
+  if (budget.wall_s) take(elapsed_s, *budget.wall_s);
+  if (budget.usd) take(view.ledger.total().usd, *budget.usd);
+  return share;
 }
 
 }  // namespace wb

@@ -36,4 +36,7 @@ struct StopDecision {
 StopDecision stop_decision(const SessionView& view, const Budget& budget, const StopRules& rules,
                            double elapsed_s);
 
+/// The largest share of any limit that is used up, 0 without limits.
+double budget_share(const SessionView& view, const Budget& budget, double elapsed_s);
+
 }  // namespace wb

@@ -5,6 +5,7 @@
 #include "analyze/analysis.hpp"
 #include "core/hash.hpp"
 #include "engine/context.hpp"
+#include "engine/milestones.hpp"
 #include "report/report.hpp"
 
 namespace wb {
@@ -91,6 +92,7 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
       {"Log-Head", context.session->log().head()}};
   WB_TRY_ASSIGN(std::string oid, context.session->close_iteration(closing));
   WB_TRY(write_session_report(context));
+  WB_TRY(tell_iteration(context, end.closed, end.variant_label));
   return oid;
 }
 

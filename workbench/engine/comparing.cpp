@@ -61,10 +61,14 @@ double lane_median_us(const Lane& lane) {
 
 Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,
                          const Lane& candidate, std::string_view candidate_label, const Lane& other,
-                         std::string_view other_label) {
+                         std::string_view other_label, const Ask* ask) {
   const NoiseFloor* floor = find_floor(context, problem, plan);
   CompareOptions options;
-  if (floor != nullptr) options = compare_options(*floor, k_bootstrap_seed);
+  if (ask != nullptr) options.confidence = ask->confidence;
+  if (floor != nullptr) {
+    options = ask != nullptr ? compare_options(*ask, *floor, k_bootstrap_seed)
+                             : compare_options(*floor, k_bootstrap_seed);
+  }
   options.seed = k_bootstrap_seed;
   Comparison comparison;
   const Lane* failed = candidate.failure ? &candidate : other.failure ? &other : nullptr;

@@ -13,6 +13,7 @@
 #include "engine/budget.hpp"
 #include "engine/engine.hpp"
 #include "engine/objective.hpp"
+#include "engine/strategy.hpp"
 #include "measure/finding.hpp"
 #include "problem/suite.hpp"
 #include "variant/restriction.hpp"
@@ -71,6 +72,7 @@ struct Context {
   std::map<std::string, double> undebited_s;  ///< worker wall time by verb, not in the ledger yet
   Ledger spent;                               ///< of this process; for progress only
   std::optional<double> best_speedup;         ///< confirmed, over the start; for progress only
+  double told_budget_share = 0;               ///< see milestones.hpp
   std::chrono::steady_clock::time_point started;
   std::function<Result<void>()> on_opened;  ///< taken by the next open
 
@@ -95,13 +97,17 @@ struct Context {
 /// A kernel by name, or the label of a variant of the held session. Errors: not_found, …
 Result<std::pair<Variant, Configuration>> resolve_variant(Context& context, std::string_view id);
 
-/// Completes the configuration, checks restrictions, builds or finds in the cache.
+/// Completes the configuration, checks restrictions, builds or finds in the cache. Of the context
+/// it only uses services and cache, so builders may call it from threads of their own.
 Outcome<Subject> build_subject(Context& context, const Variant& variant,
                                const Configuration& configuration);
 /// The same inside a session: stores the sources, logs variant_built and the compile cost. An error
 /// is the session's (its disk is full, say), never the variant's.
 Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,
                                        const Configuration& configuration);
+/// The second half of it, for what build_subject() gave elsewhere, on a builder's thread say.
+Result<void> log_built(Context& context, const Variant& variant, const Configuration& configuration,
+                       const Outcome<Subject>& subject);
 
 /// Why this subject does not take the problem (manifest or restriction), or nothing.
 std::optional<std::string> not_supported(const Subject& subject, const Problem& problem);
@@ -136,6 +142,19 @@ struct Lane {
   bool was_loaded = false;         ///< at least one place had no turn without foreign load
   std::optional<Failure> failure;  ///< the subject failed here; it has no figure
 };
+/// The subjects' processes of one instance: unloaded when this goes out of scope.
+class SubjectProcesses {
+ public:
+  explicit SubjectProcesses(Context& context) : m_context(context) {}
+  SubjectProcesses(const SubjectProcesses&) = delete;
+  SubjectProcesses& operator=(const SubjectProcesses&) = delete;
+  ~SubjectProcesses();
+  std::vector<std::optional<std::int64_t>> handles;  ///< by subject of the request
+
+ private:
+  Context& m_context;
+};
+
 struct TimingRequest {
   std::vector<const Subject*> subjects;  ///< interleaved; the same subject may stand twice (A/A)
   std::vector<Problem> problems;
@@ -143,7 +162,11 @@ struct TimingRequest {
   Effort effort;
   std::int64_t other_instances = 0;  ///< of plans that decide nothing; 0: as many as the others
   Plan plan;
-  std::string phase;  ///< "baseline", "selection", "confirmation"
+  std::string phase;  ///< "baseline", "selection", "confirmation", "tune"
+  std::int64_t first_instance = 0, first_round = 0;  ///< where their numbers start
+  /// Of one instance: loaded when it is empty, and left running for a later request with the same
+  /// subjects.
+  SubjectProcesses* kept = nullptr;
 };
 struct TimingResult {
   /// [problem][plan][subject]
@@ -156,10 +179,10 @@ struct TimingResult {
 Result<TimingResult> time_subjects(Context& context, const TimingRequest& request);
 
 /// Compares two lanes by the session's floors; ambiguous with the reason when one failed, is empty
-/// or lies below the roofline.
+/// or lies below the roofline. With an ask: at the confidence that its strategy wants.
 Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,
                          const Lane& candidate, std::string_view candidate_label, const Lane& other,
-                         std::string_view other_label);
+                         std::string_view other_label, const Ask* ask = nullptr);
 
 /// NoiseFloor::between_instance_frac of the problem and plan; 0 when it was not measured.
 double same_margin(const Context& context, const Problem& problem, PlanKind plan);
@@ -191,11 +214,51 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
                                                 const TimingResult& result,
                                                 std::size_t first_opponent);
 
-// baseline.cpp, iteration.cpp, open.cpp, standalone.cpp, views.cpp, doctor.cpp: verb bodies
+// iteration.cpp: the stages that iterate and tune share
+// -----------------------------------------------------
+
+/// What the stages have found out so far about the iteration that runs.
+struct Run {
+  std::int64_t number = 0;
+  Hypothesis hypothesis;
+  std::string confirm = "if_faster";
+  std::optional<Subject> candidate;
+  std::vector<Problem> problems;    ///< that the candidate takes, without the held-out ones
+  std::optional<Comparison> total;  ///< of the objective, from the last phase that measured
+  bool confirmed = false;
+  Json problem_rows = Json::array();
+  std::optional<Failure> failure;
+  std::string refusal;  ///< why a faster candidate did not become incumbent
+  std::string preface;  ///< opens the message of iteration_closed; alone when nothing was compared
+};
+
+/// Which variant the arguments variant, parent, files, name and configuration mean.
+Result<std::pair<Variant, Configuration>> read_proposal(Context& context, const Json& args,
+                                                        std::string_view verb);
+/// The answer of a verb that may not start an iteration any more; nothing when it may.
+Result<std::optional<Json>> refuse_to_start(Context& context);
+Result<std::int64_t> next_iteration(const Context& context);
+/// Logs iteration_opened, with the members of `more`.
+Result<void> open_iteration(Context& context, const Run& run, const Variant& variant,
+                            const Configuration& configuration, const Json& args,
+                            const Json& more = Json::object());
+/// Judges the suite's problems that the candidate takes, then the edge shapes; fills problems and
+/// failure.
+Result<void> judge_candidate(Context& context, Run& run);
+/// "selection" or "confirmation": times the candidate beside the incumbent (and the rivals), fills
+/// total or failure.
+Result<void> time_candidate(Context& context, Run& run, const std::string& phase);
+/// Hypothesis, incumbent, debit, iteration_closed (with the members of `more`), commit. Returns the
+/// verb's answer.
+Result<Json> conclude_iteration(Context& context, Run& run, const Variant& variant,
+                                const Json& more = Json::object());
+
+// baseline.cpp, iteration.cpp, tune.cpp, open.cpp, standalone.cpp, views.cpp, doctor.cpp: bodies
 // -----------
 
 Result<Json> verb_open(Context& context, const Json& args, const fs::path& folder);
 Result<Json> verb_iterate(Context& context, const Json& args);
+Result<Json> verb_tune(Context& context, const Json& args);
 Result<Json> verb_check(Context& context, const Json& args);
 Result<Json> verb_measure(Context& context, const Json& args);
 Result<Json> verb_compare(Context& context, const Json& args);
@@ -205,6 +268,10 @@ Result<Json> verb_show(const Session& session, const Json& args);
 Result<Json> verb_doctor(Context& context);
 Result<Json> verb_suites(Context& context, const Json& args);
 Result<Json> verb_kernels(Context& context, const Json& args);
+
+/// The payload of environment_recorded, as things are now; starts the worker.
+/// Errors: environment.
+Result<Json> environment_json(Context& context);
 
 /// Iteration 0 (or a repeat after an abandoned one): floors, start, rivals. Fills the context's
 /// incumbent, rivals and floors.

@@ -5,6 +5,8 @@
 
 #include "core/hash.hpp"
 #include "engine/context.hpp"
+#include "engine/memory_verbs.hpp"
+#include "engine/milestones.hpp"
 #include "engine/replay.hpp"
 
 namespace wb {
@@ -90,6 +92,7 @@ Result<void> Engine::State::hold_session(const fs::path& folder, bool restore) {
   context.started = context.services.clock.steady_now() -
                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                         std::max(since_open, std::chrono::system_clock::duration::zero()));
+  context.told_budget_share = budget_share(view, context.settings.budget, context.elapsed_s());
   if (view.status == SessionStatus::closed) {
     context.session.reset();
     return Error{ErrorCode::invalid, "write to", folder.string(), "the session is closed",
@@ -116,6 +119,8 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
   const Session& session = reader ? *reader : *context.session;
   if (verb.name == "status") return verb_status(session, context.services.clock);
   if (verb.name == "report") return verb_report(session);
+  if (verb.name == "brief") return verb_brief(session);
+  if (verb.name == "history") return verb_history(session, args);
   return verb_show(session, args);
 }
 
@@ -130,6 +135,7 @@ Result<Json> Engine::State::close_session(const Json& args) {
                                         {"recommendation", args.value("recommendation", "")}}));
   // The report now knows how the session ended; the log and this page agree.
   WB_TRY(write_session_report(context));
+  tell_end(context, "closed", args.value("reason", "finished"));
   const fs::path folder = context.session->folder();
   return Json{{"session", folder.string()},
               {"report", (folder / "reports" / "session.md").string()},
@@ -145,16 +151,22 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "doctor") return verb_doctor(context);
   if (verb.name == "suites") return verb_suites(context, args);
   if (verb.name == "kernels") return verb_kernels(context, args);
+  if (verb.name == "new") return verb_new(context, args, folder);
+  if (verb.name == "diff") return verb_diff(context.services, args);
+  if (verb.name == "gc") return verb_gc(context, args);
+  if (verb.name == "best") return verb_best(context, args);
+  if (verb.name == "reproduce") return verb_reproduce(context, args);
   if (verb.name == "check") return verb_check(context, args);
   if (verb.name == "measure") return verb_measure(context, args);
   if (verb.name == "compare") return verb_compare(context, args);
   if (verb.session == SessionNeed::reads) return run_reading(verb, args, folder);
-  if (verb.name == "iterate") {
+  if (verb.name == "iterate" || verb.name == "tune") {
     if (!context.incumbent) {
-      return Error{ErrorCode::invalid, "iterate in", context.session->folder().string(),
-                   "its baseline never closed", "run `sdpa-wb resume` first"};
+      return Error{ErrorCode::invalid, std::string(verb.name) + " in",
+                   context.session->folder().string(), "its baseline never closed",
+                   "run `sdpa-wb resume` first"};
     }
-    return verb_iterate(context, args);
+    return verb.name == "tune" ? verb_tune(context, args) : verb_iterate(context, args);
   }
   if (verb.name == "note") {
     WB_TRY_ASSIGN(const std::int64_t seq,
@@ -175,7 +187,8 @@ Result<std::optional<Json>> Engine::State::answered_before(const std::string& re
       return Error{ErrorCode::usage, "repeat the request", request_id,
                    fmt::format("it was {}, not {}", record.verb, verb), "use a new request_id"};
     }
-    return std::optional<Json>(*record.answer);
+    WB_TRY_ASSIGN(Json answer, with_blob(*context.session, *record.answer, "result"));
+    return std::optional<Json>(std::move(answer));
   }
   return std::optional<Json>{};
 }
@@ -188,13 +201,15 @@ Result<Json> Engine::State::run_recorded(Engine& engine, const VerbSpec& verb, c
     if (before) return replay_answer(*before);
   }
   const std::int64_t n = next_call++;
-  WB_TRY(context.log("verb_called", {{"n", n},
-                                     {"verb", verb.name},
-                                     {"args_sha256", arguments_hash(args)},
-                                     {"args", args},
-                                     {"request_id", request_id ? Json(*request_id) : Json(nullptr)},
-                                     {"caller", in_playbook ? "playbook" : "client"},
-                                     {"dropped_from", replay.take_dropped_from()}}));
+  Json called{{"n", n},
+              {"verb", verb.name},
+              {"args_sha256", arguments_hash(args)},
+              {"args", args},
+              {"request_id", request_id ? Json(*request_id) : Json(nullptr)},
+              {"caller", in_playbook ? "playbook" : "client"},
+              {"dropped_from", replay.take_dropped_from()}};
+  WB_TRY(move_to_blob(*context.session, called, "args"));
+  WB_TRY(context.log("verb_called", std::move(called)));
   Result<Json> result = run_body(engine, verb, args, folder);
   // What stopped the session, not the call, leaves the call without an answer: it runs again.
   if (!result && ends_session(result.error().code)) return result;
@@ -205,6 +220,7 @@ Result<Json> Engine::State::run_recorded(Engine& engine, const VerbSpec& verb, c
   } else {
     answer["error"] = error_json(result.error());
   }
+  WB_TRY(move_to_blob(*context.session, answer, "result"));
   WB_TRY(context.log("verb_answered", std::move(answer)));
   return result;
 }
@@ -274,7 +290,10 @@ Result<Json> Engine::playbook_call(std::string_view name, const Json& args) {
   WB_TRY_ASSIGN(const Json checked, check_arguments(*verb, args));
   WB_TRY(state.context.check_stop());
   WB_TRY_ASSIGN(const auto recorded, state.replay.next(name, checked));
-  if (recorded) return replay_answer(*recorded);
+  if (recorded) {
+    WB_TRY_ASSIGN(const Json answer, with_blob(*state.context.session, *recorded, "result"));
+    return replay_answer(answer);
+  }
   state.in_playbook = true;
   Result<Json> result = state.run_recorded(*this, *verb, checked, {}, std::nullopt);
   state.in_playbook = false;
@@ -299,6 +318,7 @@ Result<void> Engine::pause(std::string_view reason) {
   if (view.status == SessionStatus::closed) return {};
   WB_TRY(abandon_in_flight(context, view, reason));
   WB_TRY(context.log("session_paused", {{"reason", reason}}));
+  tell_end(context, "paused", reason);
   context.session.reset();
   return {};
 }

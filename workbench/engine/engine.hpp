@@ -33,7 +33,9 @@ struct Services {
   /// Starts a worker and opens its wire. Called when a verb first needs one.
   std::function<Result<std::unique_ptr<Transport>>()> open_transport;
   protocol::HelloArgs hello;
-  ProgressSink progress;                              ///< may be empty
+  ProgressSink progress;  ///< may be empty
+  /// Told of wins, failures, shares of the budget and the end, between measurements; may be empty.
+  std::function<void(const Json&)> on_milestone;
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by SIGTERM, SIGHUP, SIGINT
   std::string workbench_version;
 };

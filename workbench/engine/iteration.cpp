@@ -9,20 +9,6 @@
 namespace wb {
 namespace {
 
-/// What the stages have found out so far about the iteration that runs.
-struct Run {
-  std::int64_t number = 0;
-  Hypothesis hypothesis;
-  std::string confirm = "if_faster";
-  std::optional<Subject> candidate;
-  std::vector<Problem> problems;    ///< that the candidate takes, without the held-out ones
-  std::optional<Comparison> total;  ///< of the objective, from the last phase that measured
-  bool confirmed = false;
-  Json problem_rows = Json::array();
-  std::optional<Failure> failure;
-  std::string refusal;  ///< why a faster candidate did not become incumbent
-};
-
 Json interval_or_null(const std::optional<Comparison>& total) {
   if (!total || !(total->interval.low > 0)) return nullptr;
   return to_json(total->interval);
@@ -31,52 +17,6 @@ Json interval_or_null(const std::optional<Comparison>& total) {
 Json speedup_or_null(const std::optional<Comparison>& total) {
   if (!total || !std::isfinite(total->speedup) || !(total->speedup > 0)) return nullptr;
   return total->speedup;
-}
-
-/// Stage 2: which variant the proposal means.
-Result<std::pair<Variant, Configuration>> read_proposal(Context& context, const Json& args) {
-  const std::string parent = args.value("parent", context.incumbent->label);
-  const std::string id = args.value("variant", "");
-  const bool has_files = args.contains("files") && !args["files"].empty();
-  if (!id.empty() && has_files) {
-    return Error{ErrorCode::usage, "read the proposal of", "iterate",
-                 "both a variant and files are given", "give a variant, or files for a parent"};
-  }
-  WB_TRY_ASSIGN(auto resolved, resolve_variant(context, id.empty() ? parent : id));
-  if (has_files) {
-    const auto files = args["files"].get<std::map<std::string, std::string>>();
-    const std::string name = args.value("name", resolved.first.manifest.name);
-    WB_TRY_ASSIGN(resolved.first,
-                  derive_variant(context.services.file_system, resolved.first, files, name));
-  }
-  const Json given = args.value("configuration", Json::object());
-  for (const auto& [name, value] : given.items()) {
-    resolved.second[name] = value.get<std::int64_t>();
-  }
-  return resolved;
-}
-
-/// Stage 4: the suite's problems and the edge shapes; wrong stops here and is never timed.
-Result<void> judge(Context& context, Run& run) {
-  std::vector<Problem> problems;
-  for (const SuiteProblem& member : context.settings.suite.problems) {
-    if (member.held_out || not_supported(*run.candidate, member.problem)) continue;
-    problems.push_back(member.problem);
-    run.problems.push_back(member.problem);
-  }
-  if (problems.empty()) {
-    run.failure = Failure{Invalidity::constraints, "it takes no problem of the suite", ""};
-    return {};
-  }
-  for (Problem& edge : edge_problems(run.candidate->variant.manifest, context.settings.suite)) {
-    problems.push_back(std::move(edge));
-  }
-  WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *run.candidate, problems));
-  if (auto failed = first_failure(judgements)) {
-    run.failure = Failure{*failed->invalidity,
-                          fmt::format("{}: {}", label(failed->problem), failed->message), ""};
-  }
-  return {};
 }
 
 std::vector<Problem> held_out_problems(const Context& context, const Run& run) {
@@ -127,8 +67,147 @@ std::optional<Failure> timing_failure(const TimingRequest& request, const Timing
   return std::nullopt;
 }
 
-/// Stages 5 and 6 for one phase.
-Result<void> time_phase(Context& context, Run& run, const std::string& phase) {
+Result<HypothesisDecision> decide_hypothesis(Context& context, const Run& run) {
+  const HypothesisDecision decision =
+      decide(run.hypothesis, run.failure ? std::nullopt : run.total);
+  WB_TRY(
+      context.log("hypothesis_decided",
+                  {{"iteration", run.number},
+                   {"state", to_string(decision.state)},
+                   {"reason", run.failure ? run.failure->message : decision.reason},
+                   {"predicted_speedup", run.hypothesis.predicted_speedup},
+                   {"measured_speedup", run.failure ? Json(nullptr) : speedup_or_null(run.total)},
+                   {"interval", run.failure ? Json(nullptr) : interval_or_null(run.total)}}));
+  return decision;
+}
+
+/// The rule of design 4.12; only a confirmed comparison can change the incumbent.
+Result<bool> change_incumbent(Context& context, const Run& run) {
+  if (run.failure || !run.confirmed || !run.refusal.empty()) return false;
+  WB_TRY(context.log("incumbent_changed", {{"iteration", run.number},
+                                           {"from", context.incumbent->label},
+                                           {"to", run.candidate->label},
+                                           {"variant_id", run.candidate->variant.id},
+                                           {"artifact_id", run.candidate->artifact.id},
+                                           {"configuration", to_json(run.candidate->configuration)},
+                                           {"speedup", run.total->speedup},
+                                           {"interval", to_json(run.total->interval)}}));
+  return true;
+}
+
+std::string outcome_message(const Run& run, bool win) {
+  if (run.failure) return run.preface + run.failure->message;
+  if (!run.total || (!run.confirmed && !run.preface.empty())) return run.preface;
+  const std::string figure =
+      fmt::format("{:.3f}x [{:.3f}, {:.3f}] against {}", run.total->speedup,
+                  run.total->interval.low, run.total->interval.high, run.total->rival);
+  if (win) return run.preface + "confirmed in fresh processes: " + figure;
+  if (run.confirmed) {
+    return fmt::format("{}not confirmed ({}): {}", run.preface, run.refusal, figure);
+  }
+  return fmt::format("selection says {}: {}", to_string(run.total->outcome), figure);
+}
+
+Result<void> measure_candidate(Context& context, Run& run) {
+  WB_TRY(time_candidate(context, run, "selection"));
+  if (run.failure) return {};
+  const bool looks_faster = run.total->outcome == ComparisonOutcome::faster;
+  if (run.confirm == "always" || (run.confirm == "if_faster" && looks_faster)) {
+    WB_TRY(time_candidate(context, run, "confirmation"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::pair<Variant, Configuration>> read_proposal(Context& context, const Json& args,
+                                                        std::string_view verb) {
+  const std::string parent = args.value("parent", context.incumbent->label);
+  const std::string id = args.value("variant", "");
+  const bool has_files = args.contains("files") && !args["files"].empty();
+  if (!id.empty() && has_files) {
+    return Error{ErrorCode::usage, "read the proposal of", std::string(verb),
+                 "both a variant and files are given", "give a variant, or files for a parent"};
+  }
+  WB_TRY_ASSIGN(auto resolved, resolve_variant(context, id.empty() ? parent : id));
+  if (has_files) {
+    const auto files = args["files"].get<std::map<std::string, std::string>>();
+    const std::string name = args.value("name", resolved.first.manifest.name);
+    WB_TRY_ASSIGN(resolved.first,
+                  derive_variant(context.services.file_system, resolved.first, files, name));
+  }
+  const Json given = args.value("configuration", Json::object());
+  for (const auto& [name, value] : given.items()) {
+    resolved.second[name] = value.get<std::int64_t>();
+  }
+  return resolved;
+}
+
+Result<std::optional<Json>> refuse_to_start(Context& context) {
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  const StopDecision stop =
+      stop_decision(*view, context.settings.budget, context.settings.stop, context.elapsed_s());
+  if (!stop.reason) return std::optional<Json>{};
+  return std::optional<Json>(Json{{"iteration", nullptr},
+                                  {"outcome", "stopped"},
+                                  {"invalidity", nullptr},
+                                  {"message", "no further iteration: " + *stop.reason},
+                                  {"speedup", nullptr},
+                                  {"interval", nullptr},
+                                  {"decision", "undecided"},
+                                  {"variant", ""},
+                                  {"incumbent", context.incumbent->label},
+                                  {"problems", Json::array()},
+                                  {"stop_reason", *stop.reason}});
+}
+
+Result<std::int64_t> next_iteration(const Context& context) {
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  return view->iterations.empty() ? 1 : view->iterations.back().number + 1;
+}
+
+Result<void> open_iteration(Context& context, const Run& run, const Variant& variant,
+                            const Configuration& configuration, const Json& args,
+                            const Json& more) {
+  Json opened{{"iteration", run.number},
+              {"parent", args.value("parent", context.incumbent->label)},
+              {"variant", label(variant)},
+              {"variant_id", variant.id},
+              {"configuration", to_json(configuration)},
+              {"hypothesis",
+               {{"theory", run.hypothesis.theory},
+                {"predicted_speedup", run.hypothesis.predicted_speedup}}},
+              {"techniques", variant.manifest.techniques}};
+  opened.update(more);
+  WB_TRY(context.log("iteration_opened", std::move(opened)));
+  return {};
+}
+
+// Stage 4: wrong stops here and is never timed.
+Result<void> judge_candidate(Context& context, Run& run) {
+  std::vector<Problem> problems;
+  for (const SuiteProblem& member : context.settings.suite.problems) {
+    if (member.held_out || not_supported(*run.candidate, member.problem)) continue;
+    problems.push_back(member.problem);
+    run.problems.push_back(member.problem);
+  }
+  if (problems.empty()) {
+    run.failure = Failure{Invalidity::constraints, "it takes no problem of the suite", ""};
+    return {};
+  }
+  for (Problem& edge : edge_problems(run.candidate->variant.manifest, context.settings.suite)) {
+    problems.push_back(std::move(edge));
+  }
+  WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *run.candidate, problems));
+  if (auto failed = first_failure(judgements)) {
+    run.failure = Failure{*failed->invalidity,
+                          fmt::format("{}: {}", label(failed->problem), failed->message), ""};
+  }
+  return {};
+}
+
+// Stages 5 and 6 for one phase.
+Result<void> time_candidate(Context& context, Run& run, const std::string& phase) {
   const bool confirmation = phase == "confirmation";
   const EffortPlan effort = effort_plan(context.settings.effort);
   TimingRequest request;
@@ -166,120 +245,25 @@ Result<void> time_phase(Context& context, Run& run, const std::string& phase) {
   return {};
 }
 
-Result<void> measure_candidate(Context& context, Run& run) {
-  WB_TRY(time_phase(context, run, "selection"));
-  if (run.failure) return {};
-  const bool looks_faster = run.total->outcome == ComparisonOutcome::faster;
-  if (run.confirm == "always" || (run.confirm == "if_faster" && looks_faster)) {
-    WB_TRY(time_phase(context, run, "confirmation"));
-  }
-  return {};
-}
-
-Result<HypothesisDecision> decide_hypothesis(Context& context, const Run& run) {
-  const HypothesisDecision decision =
-      decide(run.hypothesis, run.failure ? std::nullopt : run.total);
-  WB_TRY(
-      context.log("hypothesis_decided",
-                  {{"iteration", run.number},
-                   {"state", to_string(decision.state)},
-                   {"reason", run.failure ? run.failure->message : decision.reason},
-                   {"predicted_speedup", run.hypothesis.predicted_speedup},
-                   {"measured_speedup", run.failure ? Json(nullptr) : speedup_or_null(run.total)},
-                   {"interval", run.failure ? Json(nullptr) : interval_or_null(run.total)}}));
-  return decision;
-}
-
-/// The rule of design 4.12; only a confirmed comparison can change the incumbent.
-Result<bool> change_incumbent(Context& context, const Run& run) {
-  if (run.failure || !run.confirmed || !run.refusal.empty()) return false;
-  WB_TRY(context.log("incumbent_changed", {{"iteration", run.number},
-                                           {"from", context.incumbent->label},
-                                           {"to", run.candidate->label},
-                                           {"variant_id", run.candidate->variant.id},
-                                           {"artifact_id", run.candidate->artifact.id},
-                                           {"configuration", to_json(run.candidate->configuration)},
-                                           {"speedup", run.total->speedup},
-                                           {"interval", to_json(run.total->interval)}}));
-  return true;
-}
-
-std::string outcome_message(const Run& run, bool win) {
-  if (run.failure) return run.failure->message;
-  const std::string figure =
-      fmt::format("{:.3f}x [{:.3f}, {:.3f}] against {}", run.total->speedup,
-                  run.total->interval.low, run.total->interval.high, run.total->rival);
-  if (win) return "confirmed in fresh processes: " + figure;
-  if (run.confirmed) return fmt::format("not confirmed ({}): {}", run.refusal, figure);
-  return fmt::format("selection says {}: {}", to_string(run.total->outcome), figure);
-}
-
-Result<void> open_iteration(Context& context, const Run& run, const Variant& variant,
-                            const Configuration& configuration, const Json& args) {
-  WB_TRY(
-      context.log("iteration_opened", {{"iteration", run.number},
-                                       {"parent", args.value("parent", context.incumbent->label)},
-                                       {"variant", label(variant)},
-                                       {"variant_id", variant.id},
-                                       {"configuration", to_json(configuration)},
-                                       {"hypothesis",
-                                        {{"theory", run.hypothesis.theory},
-                                         {"predicted_speedup", run.hypothesis.predicted_speedup}}},
-                                       {"techniques", variant.manifest.techniques}}));
-  return {};
-}
-
-}  // namespace
-
-Result<Json> verb_iterate(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
-  const StopDecision stop =
-      stop_decision(view, context.settings.budget, context.settings.stop, context.elapsed_s());
-  if (stop.reason) {
-    return Json{{"iteration", nullptr},
-                {"outcome", "stopped"},
-                {"invalidity", nullptr},
-                {"message", "no further iteration: " + *stop.reason},
-                {"speedup", nullptr},
-                {"interval", nullptr},
-                {"decision", "undecided"},
-                {"variant", ""},
-                {"incumbent", context.incumbent->label},
-                {"problems", Json::array()},
-                {"stop_reason", *stop.reason}};
-  }
-  WB_TRY_ASSIGN(const auto proposal, read_proposal(context, args));
-  Run run;
-  run.number = view.iterations.empty() ? 1 : view.iterations.back().number + 1;
-  run.hypothesis = {args["hypothesis"].get<std::string>(), args["predicted_speedup"].get<double>()};
-  run.confirm = args.value("confirm", "if_faster");
-  context.iteration = run.number;
-  WB_TRY(open_iteration(context, run, proposal.first, proposal.second, args));
-  context.report_progress({.stage = "build", .what = label(proposal.first)});
-  WB_TRY_ASSIGN(Outcome<Subject> built, build_and_log(context, proposal.first, proposal.second));
-  if (built) {
-    run.candidate = *std::move(built);
-    WB_TRY(judge(context, run));
-    if (!run.failure) WB_TRY(measure_candidate(context, run));
-  } else {
-    run.failure = std::move(built).error();
-  }
+Result<Json> conclude_iteration(Context& context, Run& run, const Variant& variant,
+                                const Json& more) {
   // A stop kills the worker too; what it looked like from here is not the variant's doing.
   WB_TRY(context.check_stop());
   WB_TRY_ASSIGN(const HypothesisDecision decision, decide_hypothesis(context, run));
   WB_TRY_ASSIGN(const bool win, change_incumbent(context, run));
-  WB_TRY(context.debit_device(label(proposal.first)));
+  WB_TRY(context.debit_device(label(variant)));
   const std::string outcome = run.failure ? "invalid" : win ? "win" : "no_gain";
   const Json invalidity = run.failure ? Json(to_string(run.failure->invalidity)) : Json(nullptr);
-  const Json closed{{"iteration", run.number},
-                    {"outcome", outcome},
-                    {"invalidity", invalidity},
-                    {"message", outcome_message(run, win)},
-                    {"speedup", run.failure ? Json(nullptr) : speedup_or_null(run.total)},
-                    {"interval", run.failure ? Json(nullptr) : interval_or_null(run.total)}};
-  const std::string variant_label = run.candidate ? run.candidate->label : label(proposal.first);
+  Json closed{{"iteration", run.number},
+              {"outcome", outcome},
+              {"invalidity", invalidity},
+              {"message", outcome_message(run, win)},
+              {"speedup", run.failure ? Json(nullptr) : speedup_or_null(run.total)},
+              {"interval", run.failure ? Json(nullptr) : interval_or_null(run.total)}};
+  closed.update(more);
+  const std::string variant_label = run.candidate ? run.candidate->label : label(variant);
   WB_TRY(close_iteration(context, {.closed = closed,
-                                   .variant_id = proposal.first.id,
+                                   .variant_id = variant.id,
                                    .variant_label = variant_label,
                                    .artifact_id = run.candidate ? run.candidate->artifact.id : "",
                                    .predicted_speedup = run.hypothesis.predicted_speedup}));
@@ -288,16 +272,38 @@ Result<Json> verb_iterate(Context& context, const Json& args) {
     context.incumbent = std::move(run.candidate);
   }
   context.iteration = -1;
-  WB_TRY_ASSIGN(const SessionView after, context.session->view(FoldDepth::brief));
+  WB_TRY_ASSIGN(const SessionView* after, context.session->current(FoldDepth::brief));
   const StopDecision next =
-      stop_decision(after, context.settings.budget, context.settings.stop, context.elapsed_s());
-  Json answer = closed;
+      stop_decision(*after, context.settings.budget, context.settings.stop, context.elapsed_s());
+  Json answer = std::move(closed);
   answer["decision"] = to_string(decision.state);
   answer["variant"] = variant_label;
   answer["incumbent"] = context.incumbent->label;
   answer["problems"] = run.problem_rows;
   answer["stop_reason"] = next.reason ? Json(*next.reason) : Json(nullptr);
   return answer;
+}
+
+Result<Json> verb_iterate(Context& context, const Json& args) {
+  WB_TRY_ASSIGN(const auto refused, refuse_to_start(context));
+  if (refused) return *refused;
+  WB_TRY_ASSIGN(const auto proposal, read_proposal(context, args, "iterate"));
+  Run run;
+  WB_TRY_ASSIGN(run.number, next_iteration(context));
+  run.hypothesis = {args["hypothesis"].get<std::string>(), args["predicted_speedup"].get<double>()};
+  run.confirm = args.value("confirm", "if_faster");
+  context.iteration = run.number;
+  WB_TRY(open_iteration(context, run, proposal.first, proposal.second, args));
+  context.report_progress({.stage = "build", .what = label(proposal.first)});
+  WB_TRY_ASSIGN(Outcome<Subject> built, build_and_log(context, proposal.first, proposal.second));
+  if (built) {
+    run.candidate = *std::move(built);
+    WB_TRY(judge_candidate(context, run));
+    if (!run.failure) WB_TRY(measure_candidate(context, run));
+  } else {
+    run.failure = std::move(built).error();
+  }
+  return conclude_iteration(context, run, proposal.first);
 }
 
 }  // namespace wb

@@ -102,6 +102,8 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
       {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
 }
 
+}  // namespace
+
 Result<Json> environment_json(Context& context) {
   auto worker = context.need_worker();
   if (!worker) {
@@ -126,8 +128,6 @@ Result<Json> environment_json(Context& context) {
               {"call_overhead_us", hello.empty_call_us},
               {"host", {{"os", std::string(host.sysname)}, {"kernel", std::string(host.release)}}}};
 }
-
-}  // namespace
 
 Result<Json> verb_open(Context& context, const Json& args, const fs::path& given) {
   if (context.session) {

@@ -6,6 +6,32 @@
 #include "core/hash.hpp"
 
 namespace wb {
+namespace {
+
+constexpr std::size_t k_inline_max_bytes = 32u << 10;
+
+}  // namespace
+
+Result<void> move_to_blob(Session& session, Json& payload, const std::string& member) {
+  const auto found = payload.find(member);
+  if (found == payload.end()) return {};
+  const std::string text = found->dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= k_inline_max_bytes) return {};
+  WB_TRY_ASSIGN(const std::string sha256, session.put_blob(text));
+  *found = nullptr;
+  payload[member + "_blob"] = sha256;
+  return {};
+}
+
+Result<Json> with_blob(const Session& session, Json payload, const std::string& member) {
+  const auto found = payload.find(member + "_blob");
+  if (found == payload.end() || !found->is_string()) return payload;
+  WB_TRY_ASSIGN(const std::string text, session.read_blob(found->get<std::string>()));
+  JsonLimits limits;
+  limits.max_bytes = text.size();
+  WB_TRY_ASSIGN(payload[member], parse_json(text, "the blob of \"" + member + "\"", limits));
+  return payload;
+}
 
 std::string arguments_hash(const Json& args) {
   return sha256_hex(args.dump());

@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "session/log.hpp"
-#include "session/view.hpp"
+#include "session/session.hpp"
 
 namespace wb {
 
@@ -18,6 +17,13 @@ std::string arguments_hash(const Json& args);
 
 /// A recorded answer as the caller sees it: the result, or the error it was.
 Result<Json> replay_answer(const Json& answer);
+
+/// A line of the log has room for 64 KiB: a member that is larger than a part of that becomes
+/// `<member>_blob`, the hash of a blob that is synced first, and is null itself. The source files
+/// of a call and the pages among the answers may be so large.
+Result<void> move_to_blob(Session& session, Json& payload, const std::string& member);
+/// The payload with that member whole again. Errors: those of the blob.
+Result<Json> with_blob(const Session& session, Json payload, const std::string& member);
 
 class Replay {
  public:

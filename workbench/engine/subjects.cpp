@@ -4,34 +4,10 @@
 
 #include "core/hash.hpp"
 #include "engine/context.hpp"
+#include "engine/recorded.hpp"
 
 namespace wb {
 namespace {
-
-Configuration configuration_of(const Json& json) {
-  Configuration configuration;
-  if (!json.is_object()) return configuration;
-  for (const auto& [name, value] : json.items()) {
-    if (value.is_number_integer()) configuration[name] = value.get<std::int64_t>();
-  }
-  return configuration;
-}
-
-/// variant_built of this session whose subject label or variant label is `id`.
-const Json* find_built(const SessionView& view, std::string_view id) {
-  const Json* found = nullptr;
-  for (const IterationView& iteration : view.iterations) {
-    for (const Fact& built : iteration.built) {
-      if (built.payload.value("outcome", "") != "built") continue;
-      const std::string subject = built.payload.value("subject", "");
-      const std::string name = subject.substr(0, subject.find('@'));
-      const std::string variant_label =
-          name + "@" + short_hash(built.payload.value("variant_id", ""));
-      if (subject == id || variant_label == id) found = &built.payload;
-    }
-  }
-  return found;
-}
 
 Failure from_error(Invalidity invalidity, const Error& error) {
   return Failure{invalidity, error.message(), ""};
@@ -50,16 +26,7 @@ Result<std::pair<Variant, Configuration>> resolve_variant(Context& context, std:
                  "name a kernel (see `sdpa-wb kernels`) or give --session DIR"};
   }
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
-  const Json* built = find_built(view, id);
-  if (built == nullptr) {
-    return Error{ErrorCode::not_found, "find the variant", std::string(id),
-                 "no iteration of this session built it", "`sdpa-wb report` lists the variants"};
-  }
-  const std::string subject = built->value("subject", "");
-  WB_TRY_ASSIGN(auto files, context.session->load_variant_files(built->value("variant_id", "")));
-  WB_TRY_ASSIGN(Variant variant,
-                variant_from_files(subject.substr(0, subject.find('@')), std::move(files)));
-  return std::pair{std::move(variant), configuration_of(built->value("configuration", Json()))};
+  return stored_variant(*context.session, view, id);
 }
 
 Outcome<Subject> build_subject(Context& context, const Variant& variant,
@@ -93,6 +60,12 @@ Outcome<Subject> build_subject(Context& context, const Variant& variant,
 Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,
                                        const Configuration& configuration) {
   Outcome<Subject> subject = build_subject(context, variant, configuration);
+  WB_TRY(log_built(context, variant, configuration, subject));
+  return subject;
+}
+
+Result<void> log_built(Context& context, const Variant& variant, const Configuration& configuration,
+                       const Outcome<Subject>& subject) {
   Json event{{"iteration", context.iteration},
              {"variant_id", variant.id},
              {"message", ""},
@@ -123,8 +96,7 @@ Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,
   event["cpu_s"] = record.cpu_s;
   if (context.session) WB_TRY(context.session->store_variant(variant.id, variant.files));
   WB_TRY(context.log("variant_built", event));
-  WB_TRY(context.debit_compile(record, event["subject"].get<std::string>()));
-  return subject;
+  return context.debit_compile(record, event["subject"].get<std::string>());
 }
 
 std::optional<std::string> not_supported(const Subject& subject, const Problem& problem) {

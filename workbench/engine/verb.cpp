@@ -26,7 +26,10 @@ constexpr std::array<std::pair<ArgumentKind, std::string_view>, 10> k_kind_words
 }};
 
 constexpr std::size_t k_max_string_bytes = 4096;
-constexpr std::size_t k_max_text_bytes = 1u << 20;
+/// As the log writes it, which is longer where characters are escaped: the events of one call hold
+/// a text or two beside much else, and a line has room for 64 KiB.
+constexpr std::size_t k_max_text_bytes = 20'000;
+constexpr std::size_t k_max_file_bytes = 1u << 20;
 
 /// Why the value does not fit the argument, or empty.
 std::string misfit_of_number(const ArgumentSpec& spec, double value) {
@@ -39,14 +42,27 @@ std::string misfit_of_number(const ArgumentSpec& spec, double value) {
   return {};
 }
 
+std::size_t logged_bytes(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace).size() - 2;
+}
+
+/// What replaces a broken sequence has bytes, what leaves it out has none.
+bool is_utf8(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore).size() - 2 ==
+         logged_bytes(text);
+}
+
 std::string misfit_of_string(const ArgumentSpec& spec, const Json& value) {
   if (!value.is_string()) return fmt::format("must be a string, not {}", value.type_name());
   const auto& text = value.get_ref<const std::string&>();
   if (text.find('\0') != std::string::npos) return "holds a NUL byte";
+  if (!is_utf8(text)) return fmt::format("is not UTF-8: {}", printable(text, 40));
   const bool is_text = spec.kind == ArgumentKind::text;
-  if (text.size() > (is_text ? k_max_text_bytes : k_max_string_bytes)) {
-    return fmt::format("is {} bytes long; at most {} are taken", text.size(),
-                       is_text ? k_max_text_bytes : k_max_string_bytes);
+  const std::size_t most = is_text ? k_max_text_bytes : k_max_string_bytes;
+  const std::size_t size = is_text ? logged_bytes(text) : text.size();
+  if (size > most) {
+    return fmt::format("is {} bytes long{}; at most {} are taken", size,
+                       size > text.size() ? ", its escapes counted" : "", most);
   }
   if (!is_text && text.find('\n') != std::string::npos) return "holds a line break";
   return {};
@@ -57,12 +73,16 @@ std::string misfit_of_map(const ArgumentSpec& spec, const Json& value) {
   if (value.is_array() && value.empty()) return {};
   if (!value.is_object()) return fmt::format("must be a map, not {}", value.type_name());
   for (const auto& [key, item] : value.items()) {
+    if (!is_utf8(key)) return fmt::format("has a name that is not UTF-8: {}", printable(key, 40));
     if (spec.kind == ArgumentKind::configuration && !item.is_number_integer()) {
       return fmt::format("gives \"{}\" a value that is not an integer", key);
     }
     if (spec.kind == ArgumentKind::file_map &&
-        (!item.is_string() || item.get_ref<const std::string&>().size() > k_max_text_bytes)) {
+        (!item.is_string() || item.get_ref<const std::string&>().size() > k_max_file_bytes)) {
       return fmt::format("gives file \"{}\" a value that is not text of at most 1 MiB", key);
+    }
+    if (spec.kind == ArgumentKind::file_map && !is_utf8(item.get_ref<const std::string&>())) {
+      return fmt::format("gives file \"{}\" text that is not UTF-8; save it as such", key);
     }
   }
   return {};

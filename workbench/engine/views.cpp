@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "engine/context.hpp"
+#include "engine/recorded.hpp"
 #include "report/report.hpp"
 
 namespace wb {
@@ -23,17 +24,6 @@ Error unknown_id(const std::string& id, const std::string& what) {
                "ids are e12 (event), i3 (iteration) or a label such as name@1f0c44aa"};
 }
 
-/// The last confirmed gain over the start: the product of the incumbents' confirmed steps.
-std::optional<double> best_speedup(const SessionView& view) {
-  std::optional<double> best;
-  for (const IterationView& iteration : view.iterations) {
-    if (!iteration.incumbent_changed) continue;
-    const Json speedup = iteration.incumbent_changed->payload.value("speedup", Json());
-    if (speedup.is_number()) best = best.value_or(1.0) * speedup.get<double>();
-  }
-  return best;
-}
-
 }  // namespace
 
 Result<Json> verb_status(const Session& session, const Clock& clock) {
@@ -43,7 +33,7 @@ Result<Json> verb_status(const Session& session, const Clock& clock) {
   const double elapsed_s =
       opened ? std::chrono::duration<double>(clock.now() - *opened).count() : 0.0;
   const StopDecision stop = stop_decision(view, settings.budget, settings.stop, elapsed_s);
-  const auto best = best_speedup(view);
+  const auto best = confirmed_gain(view);
   std::int64_t closed = 0;
   for (const IterationView& iteration : view.iterations) closed += iteration.is_closed() ? 1 : 0;
   return Json{{"status", to_string(view.status)},

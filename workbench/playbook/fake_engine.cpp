@@ -125,6 +125,27 @@ Result<Json> FakeEngine::iterate(const Json& args) {
   return answer;
 }
 
+Result<Json> FakeEngine::tune(const Json& args) {
+  WB_TRY_ASSIGN(Json answer, iterate(args));
+  const bool has_rows = answer["outcome"] != "stopped";
+  answer.update({{"configuration", nullptr},
+                 {"evaluations", Json::array()},
+                 {"tune", has_rows ? Json{{"told", 1}, {"valid", 1}} : Json(nullptr)}});
+  if (!has_rows || answer["outcome"] == "invalid") return answer;
+  const std::string variant = args.value("variant", m_incumbent);
+  const std::string name = variant.substr(0, variant.find('@'));
+  auto row = m_engine.call("kernels", {{"name", name}});
+  answer["configuration"] =
+      row ? (*row)["kernels"].at(0).value("defaults", Json::object()) : Json::object();
+  answer["evaluations"].push_back({{"configuration", answer["configuration"]},
+                                   {"outcome", "same"},
+                                   {"speedup", 1.0},
+                                   {"interval", nullptr},
+                                   {"duplicate", false},
+                                   {"message", ""}});
+  return answer;
+}
+
 Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   const VerbSpec* verb = find_verb(name);
   if (verb == nullptr || !verb->in_playbook) {
@@ -137,6 +158,7 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
     return Error{ErrorCode::invalid, "call", name, "the session is closed", "call close last"};
   }
   if (name == "iterate") return iterate(checked);
+  if (name == "tune") return tune(checked);
   if (name == "note") return Json{{"event", m_calls.size()}};
   if (name == "check" || name == "measure") {
     const std::string variant = checked["variant"].get<std::string>();

@@ -117,9 +117,14 @@ std::string failure_message(const IterationView& iteration) {
 
 const Fact* candidate_build(const IterationView& iteration) {
   const std::string own = text(iteration.opened.payload, "variant");
+  // A tune builds many: the one that was compared in the end is its candidate.
+  const std::string compared =
+      iteration.comparisons.empty() ? "" : text(iteration.comparisons.back().payload, "candidate");
   const Fact* last = nullptr;
   for (const Fact& built : iteration.built) {
-    if (base_name(text(built.payload, "subject")) == base_name(own)) last = &built;
+    const std::string subject = text(built.payload, "subject");
+    if (!compared.empty() && subject == compared) return &built;
+    if (base_name(subject) == base_name(own)) last = &built;
   }
   return last;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "report/report.hpp"
 #include "report/sections.hpp"
 
 namespace wb::page {
@@ -196,9 +197,7 @@ void add_refuted(const Page& page, Advice& steps) {
   steps.push_back("Do not try again here without new evidence:" + list + ": refuted.");
 }
 
-}  // namespace
-
-std::string next_steps_section(const Page& page) {
+Advice all_steps(const Page& page) {
   Advice steps;
   add_unfinished(page, steps);
   add_lost(page, steps);
@@ -209,6 +208,13 @@ std::string next_steps_section(const Page& page) {
   add_unmeasured(page, steps);
   add_floor(page, steps);
   add_refuted(page, steps);
+  return steps;
+}
+
+}  // namespace
+
+std::string next_steps_section(const Page& page) {
+  const Advice steps = all_steps(page);
   std::string out = "## Next steps\n\n";
   if (steps.empty()) return out + "The facts of this session suggest none.\n\n";
   for (std::size_t i = 0; i < steps.size(); ++i) out += fmt::format("{}. {}\n", i + 1, steps[i]);
@@ -216,3 +222,11 @@ std::string next_steps_section(const Page& page) {
 }
 
 }  // namespace wb::page
+
+namespace wb {
+
+std::vector<std::string> next_steps(const SessionView& view) {
+  return page::all_steps(page::Page(view));
+}
+
+}  // namespace wb

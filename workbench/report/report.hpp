@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "session/view.hpp"
 
@@ -21,6 +22,9 @@ std::string render_iteration(const SessionView& view, const IterationView& itera
 
 /// iterations/NNNN.json: the facts of that page for programs.
 Json iteration_json(const SessionView& view, const IterationView& iteration);
+
+/// The next steps of session.md, in their order: one Markdown sentence each.
+std::vector<std::string> next_steps(const SessionView& view);
 
 /// One screen for `sdpa-wb status`.
 std::string render_status(const SessionView& view);

@@ -173,7 +173,9 @@ Outcome<protocol::LoadResult> WorkerClient::load(const Variant& variant, const A
                                                  milliseconds deadline) {
   protocol::LoadArgs args;
   args.deadline_ms = deadline.count();
-  args.subject = label(variant);
+  // The log's name for it: configurations of one variant differ in their artifacts only.
+  args.subject =
+      artifact.id.empty() ? label(variant) : variant.manifest.name + "@" + short_hash(artifact.id);
   args.backend = std::string(to_string(variant.manifest.backend));
   std::vector<Staged> files;
   if (variant.manifest.backend == Backend::python) {

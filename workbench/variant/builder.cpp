@@ -3,8 +3,6 @@
 // rename and is never changed afterwards; only a repair, under a lock, may replace it.
 #include "variant/builder.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include <cstdio>
 
 #include "core/hash.hpp"
+#include "variant/cache_lock.hpp"
 #include "variant/grants.hpp"
 #include "variant/restriction.hpp"
 
@@ -25,8 +24,9 @@ constexpr std::string_view k_record_file = "build.json";
 constexpr std::string_view k_python_folder = "files";
 constexpr std::uint64_t k_library_max_bytes = 256ull << 20;
 constexpr std::uint64_t k_record_max_bytes = 1u << 20;
-/// Left by a killed builder; no build lasts this long.
-constexpr std::chrono::hours k_stale_after{24};
+/// Leases of one cache object, so that descriptors are left for the rest of the process.
+constexpr int k_max_leases = 200;
+constexpr int k_lease_attempts = 3;
 
 Failure failure(Invalidity invalidity, const Error& error) {
   return Failure{invalidity, error.message(), {}};
@@ -168,22 +168,50 @@ Result<bool> publish(const fs::path& from, const Entry& entry) {
   return errno_error("publish the built artifact as", entry.folder, errno);
 }
 
+using LeaseCount = std::shared_ptr<std::atomic<int>>;
+
+/// A lease on what lies at `folder` now; null when there is nothing to lock or too many are out.
+std::shared_ptr<const UniqueFd> take_lease(const fs::path& folder, const LeaseCount& count) {
+  UniqueFd held = hold_entry(folder);
+  if (!held.valid()) return nullptr;
+  if (count->fetch_add(1) >= k_max_leases) {
+    count->fetch_sub(1);
+    return nullptr;  // it was marked as used: the grace of gc protects it
+  }
+  return {new UniqueFd(std::move(held)), [count](const UniqueFd* fd) {
+            delete fd;
+            count->fetch_sub(1);
+          }};
+}
+
+/// load_entry() of an entry that gc can no longer take away.
+std::optional<Artifact> load_held(const FileSystem& file_system, const Entry& entry,
+                                  const LeaseCount& count) {
+  for (int attempt = 0; attempt < k_lease_attempts; ++attempt) {
+    // Locked before it is read: an entry that gc removes between the two is a miss.
+    auto lease = take_lease(entry.folder, count);
+    auto artifact = load_entry(file_system, entry);
+    if (!artifact) return artifact;
+    if (lease && !is_held(*lease, entry.folder)) continue;  // replaced meanwhile
+    artifact->lease = std::move(lease);
+    return artifact;
+  }
+  return {};
+}
+
 /// Replaces a damaged entry. One repairer at a time, and it looks again under the lock: another one
 /// may have put a sound entry there meanwhile, which others may already use.
 Result<std::optional<Artifact>> repair(FileSystem& file_system, const fs::path& root,
-                                       const fs::path& from, const Entry& entry) {
-  const fs::path lock_path = root / "repair.lock";
-  const UniqueFd lock(::open(lock_path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666));
-  if (!lock.valid() || ::flock(lock.get(), LOCK_EX) != 0) {
-    return errno_error("lock the artifact cache", lock_path, errno);
-  }
-  if (auto adopted = load_entry(file_system, entry)) return adopted;
+                                       const fs::path& from, const Entry& entry,
+                                       const LeaseCount& leases) {
+  WB_TRY_ASSIGN(const UniqueFd lock, lock_cache(root));
+  if (auto adopted = load_held(file_system, entry, leases)) return adopted;
   WB_TRY_ASSIGN(const PrivateFolder grave, PrivateFolder::create(root / "tmp"));
   if (::rename(entry.folder.c_str(), (grave.path() / "damaged").c_str()) != 0 && errno != ENOENT) {
     return errno_error("set aside the damaged entry", entry.folder, errno);
   }
   WB_TRY_ASSIGN(const bool published, publish(from, entry));
-  return published ? std::optional<Artifact>() : load_entry(file_system, entry);
+  return published ? std::optional<Artifact>() : load_held(file_system, entry, leases);
 }
 
 /// Fills `folder` with the artifact and its record.
@@ -269,7 +297,7 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
   const auto id_of_build = id(variant, *complete, options, toolchain);
   if (!id_of_build.ok()) return failure_of(id_of_build.error());
   const Entry entry{m_root / id_of_build->substr(0, 2) / *id_of_build, *id_of_build, variant};
-  if (auto hit = load_entry(m_file_system, entry)) return *std::move(hit);
+  if (auto hit = load_held(m_file_system, entry, m_leases)) return *std::move(hit);
 
   const fs::path temporary = m_root / "tmp";
   for (const fs::path& folder : {temporary, entry.folder.parent_path()}) {
@@ -283,14 +311,20 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
   if (!built.ok()) return built;
   const auto published = publish(folder->path(), entry);
   if (!published.ok()) return failure(Invalidity::environment, published.error());
-  if (*published) return built;
+  if (*published) {
+    built->lease = take_lease(entry.folder, m_leases);
+    return built;
+  }
   // Someone else was first. Theirs is used, so that all processes load the same bytes; the cost of
   // our own compile stays in the record.
-  auto adopted = load_entry(m_file_system, entry);
+  auto adopted = load_held(m_file_system, entry, m_leases);
   if (!adopted) {
-    auto repaired = repair(m_file_system, m_root, folder->path(), entry);
+    auto repaired = repair(m_file_system, m_root, folder->path(), entry, m_leases);
     if (!repaired.ok()) return failure(Invalidity::environment, repaired.error());
-    if (!repaired->has_value()) return built;
+    if (!repaired->has_value()) {
+      built->lease = take_lease(entry.folder, m_leases);
+      return built;
+    }
     adopted = **std::move(repaired);
   }
   adopted->record = built->record;

@@ -3,6 +3,7 @@
 // artifact cache (published atomically; safe with concurrent builders). Who calls: engine, worker.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -41,6 +42,9 @@ struct Artifact {
   std::string content_sha256;  ///< of the file; empty for python
   fs::path path;               ///< the shared library; for python the folder with its files
   BuildRecord record;
+  /// While one copy of it lives, gc leaves the files at `path` alone. Null where the file system
+  /// has no locks, or one process holds very many.
+  std::shared_ptr<const UniqueFd> lease;
 };
 
 /// The toolchain seam. compile() turns a materialised folder into one shared library.
@@ -110,6 +114,8 @@ class ArtifactCache {
  private:
   FileSystem& m_file_system;
   fs::path m_root;
+  /// How many leases live: each is an open descriptor.
+  std::shared_ptr<std::atomic<int>> m_leases = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace wb

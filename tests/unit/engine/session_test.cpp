@@ -1,82 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Whole sessions against a fake worker: who wins, who is timed, what reaches the log.
-#include <atomic>
-
-#include "engine/engine.hpp"
-#include "support/catch.hpp"
-#include "support/fake_toolchain.hpp"
-#include "support/fake_transport.hpp"
+#include "engine_world.hpp"
 
 using namespace wb;
+using testing::Bench;
 using testing::FakeSubject;
 using testing::FakeWorker;
 
 namespace {
-
-struct Bench {
-  RealFileSystem file_system;
-  RealClock clock;
-  TempDirectory folder = *TempDirectory::create("wb-engine");
-  FakeWorker worker;
-  std::atomic<bool> stop{false};
-  int workers_started = 0;
-  fs::path session = folder.path() / "s";
-  std::unique_ptr<Engine> engine = make();
-
-  std::unique_ptr<Engine> make() {
-    return std::make_unique<Engine>(
-        Services{.file_system = file_system,
-                 .clock = clock,
-                 .search_path = {{fs::path(WB_SOURCE_DIR)}},
-                 .cache_root = folder.path() / "cache",
-                 .sessions_root = folder.path() / "sessions",
-                 .toolchain = std::make_shared<testing::FakeToolchain>(),
-                 .build_options = {},
-                 .open_transport = [this]() -> Result<std::unique_ptr<Transport>> {
-                   ++workers_started;
-                   return worker.transport();
-                 },
-                 .hello = {},
-                 .progress = {},
-                 .stop_requested = &stop,
-                 .workbench_version = "test"});
-  }
-
-  static FakeSubject with_time(double us) {
-    FakeSubject subject;
-    subject.time_us = [us](const Problem&, PlanKind) { return us; };
-    subject.noise_frac = 0.001;
-    return subject;
-  }
-
-  Json open(Json args = Json::object()) {
-    args.merge_patch({{"start", "cpu_unfused"}, {"effort", "quick"}});
-    if (!args.contains("rivals")) args["rivals"] = {"none"};
-    if (!args.contains("problem")) args["problem"] = "B=1 Hq=1 Sq=32 D=16 f32";
-    auto opened = engine->call("open", args, session);
-    if (!opened.ok()) FAIL(opened.error().message());
-    return *opened;
-  }
-
-  Json iterate(Json args = Json::object()) {
-    if (!args.contains("variant") && !args.contains("files")) args["variant"] = "cpu_tiled";
-    args.merge_patch({{"hypothesis", "a reason"}});
-    if (!args.contains("predicted_speedup")) args["predicted_speedup"] = 1.5;
-    auto answer = engine->call("iterate", args, session);
-    if (!answer.ok()) FAIL(answer.error().message());
-    UNSCOPED_INFO(answer->dump());
-    return *answer;
-  }
-
-  std::vector<Event> events(std::string_view type) const {
-    std::vector<Event> found;
-    const EventLog& log = engine->session()->log();
-    for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
-      if (log.envelope(seq).type == type) found.push_back(*log.event(seq));
-    }
-    return found;
-  }
-};
 
 std::string subject_name(const Event& event) {
   const std::string label = event.payload.value("subject", "");

@@ -24,6 +24,7 @@ struct Bench {
                          .open_transport = {},
                          .hello = {},
                          .progress = {},
+                         .on_milestone = {},
                          .workbench_version = {}}};
   TempDirectory temp = *TempDirectory::create("wb-check-");
 

@@ -66,7 +66,7 @@ TEST_CASE("an artifact is sent once, in chunks", "[runner][client]") {
   CHECK(second->handle != first->handle);
   CHECK(worker.count(Verb::put) == 2);
   CHECK(worker.requests.back().args["build_id"] == artifact.id);
-  CHECK(worker.requests.back().args["subject"] == "cpu_tiled@cccccccc");
+  CHECK(worker.requests.back().args["subject"] == "cpu_tiled@dddddddd");
 }
 
 TEST_CASE("a python subject's folder is staged without the kernel's name", "[runner][client]") {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// A whole engine beside a fake worker and a fake compiler, in a folder of its own: for tests of
+// verbs that need a session.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "support/catch.hpp"
+#include "support/fake_toolchain.hpp"
+#include "support/fake_transport.hpp"
+
+namespace wb::testing {
+
+struct Bench {
+  RealFileSystem file_system;
+  RealClock clock;
+  TempDirectory folder = *TempDirectory::create("wb-engine");
+  FakeWorker worker;
+  std::atomic<bool> stop{false};
+  int workers_started = 0;
+  fs::path session = folder.path() / "s";
+  std::vector<fs::path> roots{fs::path(WB_SOURCE_DIR)};  ///< of the search path
+  std::unique_ptr<Engine> engine = make();
+
+  std::unique_ptr<Engine> make() {
+    return std::make_unique<Engine>(
+        Services{.file_system = file_system,
+                 .clock = clock,
+                 .search_path = {roots},
+                 .cache_root = folder.path() / "cache",
+                 .sessions_root = folder.path() / "sessions",
+                 .toolchain = std::make_shared<testing::FakeToolchain>(),
+                 .build_options = {},
+                 .open_transport = [this]() -> Result<std::unique_ptr<Transport>> {
+                   ++workers_started;
+                   return worker.transport();
+                 },
+                 .hello = {},
+                 .progress = {},
+                 .on_milestone = {},
+                 .stop_requested = &stop,
+                 .workbench_version = "test"});
+  }
+
+  static FakeSubject with_time(double us) {
+    FakeSubject subject;
+    subject.time_us = [us](const Problem&, PlanKind) { return us; };
+    subject.noise_frac = 0.001;
+    return subject;
+  }
+
+  Json open(Json args = Json::object()) {
+    args.merge_patch({{"start", "cpu_unfused"}, {"effort", "quick"}});
+    if (!args.contains("rivals")) args["rivals"] = {"none"};
+    if (!args.contains("problem")) args["problem"] = "B=1 Hq=1 Sq=32 D=16 f32";
+    auto opened = engine->call("open", args, session);
+    if (!opened.ok()) FAIL(opened.error().message());
+    return *opened;
+  }
+
+  Json iterate(Json args = Json::object()) {
+    if (!args.contains("variant") && !args.contains("files")) args["variant"] = "cpu_tiled";
+    if (!args.contains("hypothesis")) args["hypothesis"] = "a reason";
+    if (!args.contains("predicted_speedup")) args["predicted_speedup"] = 1.5;
+    auto answer = engine->call("iterate", args, session);
+    if (!answer.ok()) FAIL(answer.error().message());
+    UNSCOPED_INFO(answer->dump());
+    return *answer;
+  }
+
+  /// A fresh process, so to speak: the session is let go.
+  void restart() {
+    engine.reset();
+    engine = make();
+  }
+
+  Json call(std::string_view verb, const Json& args, const fs::path& at = {}) {
+    auto answer = engine->call(verb, args, at);
+    if (!answer.ok()) FAIL(answer.error().message());
+    return *answer;
+  }
+
+  /// path below the folder -> content of every file, to see that nothing was touched.
+  static std::map<std::string, std::string> snapshot(const fs::path& root) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(root)) {
+      if (!entry.is_regular_file()) continue;
+      files[entry.path().lexically_relative(root).string()] =
+          RealFileSystem().read(entry.path(), 1u << 26).value();
+    }
+    return files;
+  }
+
+  std::vector<Event> events(std::string_view type) const {
+    std::vector<Event> found;
+    const EventLog& log = engine->session()->log();
+    for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
+      if (log.envelope(seq).type == type) found.push_back(*log.event(seq));
+    }
+    return found;
+  }
+};
+
+}  // namespace wb::testing

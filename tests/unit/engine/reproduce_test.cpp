@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// `reproduce`: what is on record is built, judged and measured again; the record stays untouched.
+#include "engine_world.hpp"
+
+using namespace wb;
+using testing::Bench;
+using testing::FakeSubject;
+
+namespace {
+
+/// A session in which cpu_tiled won with twice the speed.
+struct Won : Bench {
+  Won() {
+    worker.subjects["cpu_unfused"] = with_time(200);
+    worker.subjects["cpu_tiled"] = with_time(100);
+    open();
+    REQUIRE(iterate()["outcome"] == "win");
+    restart();
+    before = snapshot(session);
+  }
+  Json reproduce(Json args = Json::object()) {
+    args["recorded"] = session.string();
+    const Json answer = call("reproduce", args);
+    UNSCOPED_INFO(answer["text"].get<std::string>());
+    CHECK(snapshot(session) == before);
+    return answer;
+  }
+  std::map<std::string, std::string> before;
+};
+
+}  // namespace
+
+TEST_CASE("the same machine gives the same gain", "[engine][reproduce]") {
+  Won won;
+  const Json answer = won.reproduce();
+  CHECK(answer["outcome"] == "reproduced");
+  CHECK(answer["iteration"] == 1);
+  CHECK(answer["same_artifact"] == true);
+  CHECK(answer["changes"].empty());
+  CHECK(answer["measured"]["speedup"].get<double>() == Approx(2.0).epsilon(0.02));
+  CHECK(answer["against"].get<std::string>().rfind("cpu_unfused@", 0) == 0);
+  REQUIRE(answer["problems"].size() == 1);
+  CHECK(answer["problems"][0]["recorded"].get<double>() == Approx(2.0).epsilon(0.02));
+}
+
+TEST_CASE("the stored sources are measured, not those that lie in kernels/ now",
+          "[engine][reproduce]") {
+  Won won;
+  won.roots = {won.folder.path() / "empty"};  // no kernel is there any more
+  won.restart();
+  CHECK(won.reproduce()["outcome"] == "reproduced");
+}
+
+TEST_CASE("a gain that is gone is not reproduced", "[engine][reproduce]") {
+  Won won;
+  won.worker.subjects["cpu_tiled"] = Bench::with_time(190);
+  CHECK(won.reproduce()["outcome"] == "not_reproduced");
+  // The other way round is not a gain either.
+  won.worker.subjects["cpu_tiled"] = Bench::with_time(400);
+  CHECK(won.reproduce()["outcome"] == "not_reproduced");
+}
+
+TEST_CASE("elsewhere a gain that is gone is held against nobody", "[engine][reproduce]") {
+  Won won;
+  won.worker.hello_result.device.name = "Another CPU";
+  won.worker.subjects["cpu_tiled"] = Bench::with_time(190);
+  const Json answer = won.reproduce();
+  CHECK(answer["outcome"] == "environment_differs");
+  REQUIRE(answer["changes"].size() == 1);
+  CHECK(answer["changes"][0]["what"] == "device");
+  CHECK(answer["changes"][0]["after"] == "Another CPU");
+  // A gain that stands elsewhere too is reproduced, with the difference named.
+  won.worker.subjects["cpu_tiled"] = Bench::with_time(100);
+  const Json again = won.reproduce();
+  CHECK(again["outcome"] == "reproduced");
+  CHECK(again["changes"].size() == 1);
+}
+
+TEST_CASE("a variant that is wrong here is not timed", "[engine][reproduce]") {
+  Won won;
+  FakeSubject wrong = Bench::with_time(100);
+  wrong.passes = [](const Problem&) { return false; };
+  won.worker.subjects["cpu_tiled"] = wrong;
+  const auto turns = won.worker.count(protocol::Verb::turn);
+  const Json answer = won.reproduce();
+  CHECK(answer["outcome"] == "not_reproduced");
+  CHECK(answer["measured"].is_null());
+  CHECK(answer["message"].get<std::string>().find("correctness") != std::string::npos);
+  CHECK(won.worker.count(protocol::Verb::turn) == turns);
+}
+
+TEST_CASE("a busy or broken machine is an error of the machine", "[engine][reproduce]") {
+  Won won;
+  FakeSubject loaded = Bench::with_time(100);
+  loaded.turn_flags = {"foreign_load"};
+  won.worker.subjects["cpu_tiled"] = loaded;
+  const auto answer = won.engine->call("reproduce", {{"recorded", won.session.string()}});
+  REQUIRE_FALSE(answer.ok());
+  CHECK(answer.error().code == ErrorCode::environment);
+}
+
+TEST_CASE("what has no figure cannot be reproduced", "[engine][reproduce]") {
+  Won won;
+  const auto refused = [&](const Json& args) {
+    const auto answer = won.engine->call("reproduce", args);
+    REQUIRE_FALSE(answer.ok());
+    return answer.error().code;
+  };
+  const std::string session = won.session.string();
+  CHECK(refused({{"recorded", session}, {"iteration", 0}}) == ErrorCode::invalid);
+  CHECK(refused({{"recorded", session}, {"iteration", 9}}) == ErrorCode::not_found);
+  CHECK(refused({{"recorded", "nope"}}) == ErrorCode::not_found);
+  // A process that holds a session would log what it measures there.
+  won.call("note", {{"text", "hold"}}, won.session);
+  CHECK(refused({{"recorded", session}}) == ErrorCode::usage);
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// A kernel with a small space of its own, a toolchain whose code depends on the configuration, and
+// a fake worker that knows the true time of each: sessions in which the best is planted.
+#pragma once
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "core/hash.hpp"
+#include "engine/engine.hpp"
+#include "engine/search_space.hpp"
+#include "support/catch.hpp"
+#include "support/fake_toolchain.hpp"
+#include "support/fake_transport.hpp"
+
+namespace wb::testing {
+
+/// The "code" is what `code` says of the configuration, so that some may share theirs; kernels
+/// without parameters, the start for one, always compile.
+class TuneToolchain final : public Toolchain {
+ public:
+  std::function<std::string(const Configuration&)> code = [](const Configuration& c) {
+    return to_text(c);
+  };
+  std::function<bool(const Configuration&)> compiles = [](const Configuration&) { return true; };
+  mutable std::atomic<int> active{0}, builds{0};
+
+  Result<CompilerIdentity> identity() const override {
+    return CompilerIdentity{"fake-cc", "fake-cc 1.0", "fake-signature"};
+  }
+  Outcome<BuildRecord> compile(const Variant&, const Configuration& configuration,
+                               const BuildOptions&, std::string_view build_id,
+                               const fs::path& output) const override {
+    ++active;
+    ++builds;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // long enough to meet a turn
+    --active;
+    if (!configuration.empty() && !compiles(configuration)) {
+      return Failure{Invalidity::compile, "the compiler refused it", "does not compile"};
+    }
+    std::ofstream(output) << build_id << (configuration.empty() ? "" : code(configuration));
+    BuildRecord record;
+    record.compiler = "fake-cc 1.0";
+    record.wall_s = 0.005;
+    record.cpu_s = 0.005;
+    return record;
+  }
+};
+
+struct TuneBench {
+  using TrueTime = std::function<double(const Configuration&)>;
+
+  RealFileSystem file_system;
+  RealClock clock;
+  TempDirectory folder = *TempDirectory::create("wb-tune");
+  FakeWorker worker;
+  std::shared_ptr<TuneToolchain> toolchain = std::make_shared<TuneToolchain>();
+  std::atomic<bool> stop{false};
+  int workers_started = 0;
+  std::int64_t stop_before = 0;  ///< sets `stop` when the tune starts this evaluation, from 1
+  fs::path session = folder.path() / "s";
+  Manifest manifest;
+  std::unique_ptr<Engine> engine = make();
+
+  std::unique_ptr<Engine> make() {
+    const auto watch = [this](const Progress& progress) {
+      if (progress.stage == "tune" && stop_before > 0 && progress.total > 0 &&
+          progress.what.find('=') != std::string::npos && progress.done + 1 == stop_before) {
+        stop = true;
+      }
+    };
+    return std::make_unique<Engine>(
+        Services{.file_system = file_system,
+                 .clock = clock,
+                 .search_path = {{folder.path() / "own", fs::path(WB_SOURCE_DIR)}},
+                 .cache_root = folder.path() / "cache",
+                 .sessions_root = folder.path() / "sessions",
+                 .toolchain = toolchain,
+                 .build_options = {},
+                 .open_transport = [this]() -> Result<std::unique_ptr<Transport>> {
+                   ++workers_started;
+                   if (workers_started > 1) worker.dies_at_request = 0;
+                   return worker.transport();
+                 },
+                 .hello = {},
+                 .progress = watch,
+                 .on_milestone = {},
+                 .stop_requested = &stop,
+                 .workbench_version = "test"});
+  }
+
+  /// Writes kernels/cpu_space with this space.
+  void plant(const std::map<std::string, std::vector<std::int64_t>>& lists,
+             const std::vector<std::string>& restrictions = {}) {
+    const fs::path kernel = folder.path() / "own" / "kernels" / "cpu_space";
+    fs::create_directories(kernel);
+    Json defaults = Json::object();
+    for (const auto& [name, values] : lists) defaults[name] = values.front();
+    const Json json{{"name", "cpu_space"},        {"about", "a space for tests"},
+                    {"backend", "cpu"},           {"supports", Json::object()},
+                    {"sources", {"kernel.cpp"}},  {"tune_params", lists},
+                    {"defaults", defaults},       {"restrictions", restrictions},
+                    {"techniques", Json::array()}};
+    std::ofstream(kernel / "kernel.json") << json.dump();
+    std::ofstream(kernel / "kernel.cpp") << "int nothing;\n";
+    auto parsed = parse_manifest(json.dump(), "the planted kernel");
+    if (!parsed.ok()) FAIL(parsed.error().message());
+    manifest = *std::move(parsed);
+  }
+
+  std::string label_of(const Configuration& configuration) {
+    const Variant variant =
+        *read_variant(file_system, folder.path() / "own" / "kernels", "cpu_space");
+    return "cpu_space@" +
+           short_hash(*artifact_id(variant, configuration, BuildOptions{}, toolchain.get()));
+  }
+
+  FakeSubject& subject(const Configuration& configuration) {
+    return worker.subjects[label_of(configuration)];
+  }
+
+  /// Every configuration of the space gets its true time; the start, cpu_unfused, 400 us.
+  void set_times(const TrueTime& us) {
+    worker.subjects["cpu_unfused"] = with_time(400);
+    const SearchSpace space = *SearchSpace::make(manifest, suite_of(*parse_problem(k_problem)));
+    for (SearchSpace::Index i = 0; i < space.size(); ++i) {
+      subject(space.at(i)) = with_time(us(space.at(i)));
+    }
+  }
+
+  static FakeSubject with_time(double us) {
+    FakeSubject made;
+    made.time_us = [us](const Problem&, PlanKind) { return us; };
+    made.noise_frac = 0.001;
+    return made;
+  }
+
+  static Suite suite_of(const Problem& problem) {
+    Suite suite;
+    suite.name = "one";
+    suite.problems.push_back({problem, 1.0, false});
+    return suite;
+  }
+
+  void open(Json args = Json::object()) {
+    if (!args.contains("problem") && !args.contains("suite")) args["problem"] = k_problem;
+    if (!args.contains("effort")) args["effort"] = "quick";
+    args.merge_patch({{"start", "cpu_unfused"}, {"rivals", {"none"}}});
+    const auto opened = engine->call("open", args, session);
+    if (!opened.ok()) FAIL(opened.error().message());
+  }
+
+  Result<Json> try_tune(Json args = Json::object()) {
+    if (!args.contains("variant")) args["variant"] = "cpu_space";
+    args.merge_patch({{"hypothesis", "a better shape of the tiles"}});
+    if (!args.contains("predicted_speedup")) args["predicted_speedup"] = 1.5;
+    return engine->call("tune", args, session);
+  }
+
+  Json tune(Json args = Json::object()) {
+    auto answer = try_tune(std::move(args));
+    if (!answer.ok()) FAIL(answer.error().message());
+    UNSCOPED_INFO(answer->dump());
+    return *answer;
+  }
+
+  std::vector<Event> events(std::string_view type) const {
+    std::vector<Event> found;
+    const EventLog& log = engine->session()->log();
+    for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
+      if (log.envelope(seq).type == type) found.push_back(*log.event(seq));
+    }
+    return found;
+  }
+
+  /// "stage configuration" of each evaluation, in order.
+  std::vector<std::string> asked() const {
+    std::vector<std::string> asked;
+    for (const Event& event : events("evaluation")) {
+      asked.push_back(event.payload["stage"].dump() + " " + event.payload["configuration"].dump());
+    }
+    return asked;
+  }
+
+  std::int64_t tune_turns(const std::string& label) const {
+    std::int64_t n = 0;
+    for (const Event& event : events("turn_measured")) {
+      n += event.payload["phase"] == "tune" && event.payload["subject"] == label ? 1 : 0;
+    }
+    return n;
+  }
+
+  static constexpr const char* k_problem = "B=1 Hq=1 Sq=32 D=16 f32";
+};
+
+}  // namespace wb::testing

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// The queue of builds ahead of a tune, and where its builders may run.
+#include "engine/tune_builds.hpp"
+
+#include <atomic>
+#include <set>
+
+#include "support/catch.hpp"
+
+using namespace wb;
+
+namespace {
+
+Device cpu_device(const std::string& set) {
+  Device device;
+  device.backend = "cpu";
+  device.id = "cpu:Some CPU: with a colon:" + set;
+  return device;
+}
+
+std::vector<BuildQueue::Built> take_all(BuildQueue& queue) {
+  std::vector<BuildQueue::Built> all;
+  while (!queue.is_idle()) {
+    for (auto& built : queue.take(std::chrono::milliseconds(20))) all.push_back(std::move(built));
+  }
+  return all;
+}
+
+Outcome<Subject> nothing(const Configuration&) {
+  return Subject{};
+}
+
+}  // namespace
+
+TEST_CASE("lists of CPUs", "[engine][tune]") {
+  CHECK(cpus_of("0-3,8") == std::vector<int>{0, 1, 2, 3, 8});
+  CHECK(cpus_of("5") == std::vector<int>{5});
+  for (const char* bad : {"", "a", "3-1", "1,", "-1", "0-", "1;2", "0-99999", "1-2-3"}) {
+    INFO(bad);
+    CHECK_FALSE(cpus_of(bad).has_value());
+  }
+}
+
+TEST_CASE("builders keep off the device's CPUs, or take turns with it", "[engine][tune]") {
+  const std::vector<int> four{0, 1, 2, 3};
+  const BuildPlace beside = place_of_builds(cpu_device("0-1"), "local", four);
+  CHECK(beside.overlaps);
+  CHECK(beside.cpus == std::vector<int>{2, 3});
+  CHECK(beside.builders == 2);
+  const BuildPlace turns = place_of_builds(cpu_device("0-3"), "local", four);
+  CHECK_FALSE(turns.overlaps);
+  CHECK(turns.builders == 4);
+  CHECK(turns.cpus.empty());
+  // Not known: as if they were the same.
+  CHECK_FALSE(place_of_builds(cpu_device("?"), "local", four).overlaps);
+  // A container shares this machine's CPUs, another node does not.
+  CHECK_FALSE(place_of_builds(cpu_device("0-3"), "docker exec -i box", four).overlaps);
+  CHECK(place_of_builds(cpu_device("0-3"), "ssh node7", four).overlaps);
+  Device gpu;
+  gpu.backend = "cuda";
+  gpu.id = "GPU-1";
+  CHECK(place_of_builds(gpu, "local", four).overlaps);
+}
+
+TEST_CASE("each wish is built once, however often it is wished", "[engine][tune]") {
+  std::atomic<int> calls{0};
+  BuildQueue queue(
+      [&](const Configuration&) -> Outcome<Subject> {
+        ++calls;
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        return Subject{};
+      },
+      {.overlaps = true, .builders = 3, .cpus = {}});
+  std::vector<Configuration> wishes;
+  for (std::int64_t i = 0; i < 12; ++i) wishes.push_back({{"M0", i}});
+  std::set<Configuration> seen;
+  for (std::size_t from = 0; seen.size() < wishes.size(); from = (from + 1) % 4) {
+    std::vector<Configuration> missing;
+    for (const auto& wish : wishes) {
+      if (!seen.contains(wish)) missing.push_back(wish);
+    }
+    queue.want(missing);
+    for (auto& built : queue.take(std::chrono::milliseconds(5))) {
+      CHECK(seen.insert(built.configuration).second);
+    }
+  }
+  CHECK(calls == 12);
+}
+
+TEST_CASE("wishes that are dropped are not built", "[engine][tune]") {
+  std::atomic<bool> go{false};
+  std::atomic<int> calls{0};
+  BuildQueue queue(
+      [&](const Configuration&) -> Outcome<Subject> {
+        ++calls;
+        while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return Subject{};
+      },
+      {.overlaps = true, .builders = 1, .cpus = {}});
+  queue.want({{{"M0", 1}}, {{"M0", 2}}, {{"M0", 3}}});
+  while (calls == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  queue.want({{{"M0", 3}}, {{"M0", 1}}});  // 1 runs already
+  go = true;
+  const auto built = take_all(queue);
+  REQUIRE(built.size() == 2);
+  CHECK(built[0].configuration == Configuration{{"M0", 1}});
+  CHECK(built[1].configuration == Configuration{{"M0", 3}});
+}
+
+TEST_CASE("a builder that throws fails its build, not the process", "[engine][tune]") {
+  BuildQueue queue(
+      [](const Configuration&) -> Outcome<Subject> { throw std::runtime_error("out of memory"); },
+      {.overlaps = false, .builders = 2, .cpus = {}});
+  queue.want({{{"M0", 1}}});
+  const auto built = take_all(queue);
+  REQUIRE(built.size() == 1);
+  REQUIRE_FALSE(built[0].subject.ok());
+  CHECK(built[0].subject.error().invalidity == Invalidity::environment);
+  CHECK(built[0].subject.error().message.find("out of memory") != std::string::npos);
+}
+
+TEST_CASE("a queue that goes away finishes what runs and drops the rest", "[engine][tune]") {
+  std::atomic<int> started{0}, ended{0};
+  {
+    BuildQueue queue(
+        [&](const Configuration&) -> Outcome<Subject> {
+          ++started;
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          ++ended;
+          return Subject{};
+        },
+        {.overlaps = false, .builders = 1, .cpus = {}});
+    queue.want({{{"M0", 1}}, {{"M0", 2}}, {{"M0", 3}}});
+    while (started == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(started == 1);
+  CHECK(ended == 1);
+  BuildQueue idle(nothing, {});
+  CHECK(idle.is_idle());
+  CHECK(idle.take(std::chrono::milliseconds(0)).empty());
+}

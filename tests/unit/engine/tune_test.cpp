@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT
+// Tunes against a fake worker with planted times: what is found, built, timed, logged and repeated.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tune_bench.hpp"
+
+using namespace wb;
+using testing::FakeSubject;
+using testing::TuneBench;
+
+namespace {
+
+/// 12 configurations; the best is M0=4 N0=2 at 50 us, the others are 20 % apart and more.
+double bowl(const Configuration& c) {
+  const double a = std::log2(static_cast<double>(c.at("M0"))) - 2;
+  const double b = std::log2(static_cast<double>(c.at("N0"))) - 1;
+  return 50 * (1 + 0.3 * a * a + 0.4 * b * b);
+}
+
+void plant_bowl(TuneBench& bench) {
+  bench.plant({{"M0", {1, 2, 4, 8}}, {"N0", {1, 2, 4}}});
+  bench.set_times(bowl);
+}
+
+/// Four configurations, for the tests that go through many sessions.
+void plant_four(TuneBench& bench) {
+  bench.plant({{"M0", {1, 2}}, {"N0", {1, 2}}});
+  bench.set_times([](const Configuration& c) {
+    return 100.0 - 20.0 * static_cast<double>(c.at("M0")) - 10.0 * static_cast<double>(c.at("N0"));
+  });
+}
+
+const Json k_best{{"M0", 4}, {"N0", 2}};
+
+}  // namespace
+
+TEST_CASE("every strategy finds the planted best, confirms it and makes one commit",
+          "[engine][tune]") {
+  for (const char* strategy : {"exhaustive", "random", "hill_climb", "racing"}) {
+    INFO(strategy);
+    TuneBench bench;
+    plant_bowl(bench);
+    bench.open();
+    const Json answer = bench.tune({{"strategy", strategy}});
+    CHECK(answer["outcome"] == "win");
+    CHECK(answer["configuration"] == k_best);
+    CHECK(answer["variant"] == bench.label_of({{"M0", 4}, {"N0", 2}}));
+    CHECK(answer["incumbent"] == answer["variant"]);
+    CHECK(answer["decision"] == "supported");
+    // The figure is the confirmation's, against the incumbent: 400 us to 50 us.
+    CHECK(answer["speedup"].get<double>() == Approx(8.0).epsilon(0.02));
+    CHECK(answer["evaluations"].front()["configuration"] == k_best);
+    CHECK(bench.events("iteration_committed").size() == 2);
+    const auto changes = bench.events("incumbent_changed");
+    REQUIRE(changes.size() == 2);
+    CHECK(changes.back().payload["configuration"] == k_best);
+    const Json& tune = answer["tune"];
+    CHECK(tune["told"].get<int>() <= 12);
+    CHECK(tune["tries"] == tune["told"]);
+    CHECK(tune["confirmed"] == true);
+    const auto opened = bench.events("iteration_opened").back().payload;
+    CHECK(opened["tune"]["strategy"] == strategy);
+    CHECK(opened["tune"]["space_size"] == 12);
+  }
+}
+
+TEST_CASE("the same seed asks the same, another seed otherwise", "[engine][tune]") {
+  std::vector<std::vector<std::string>> asked;
+  for (const int seed : {1, 1, 2}) {
+    TuneBench bench;
+    plant_bowl(bench);
+    bench.open();
+    bench.tune({{"seed", seed}, {"evaluations", 6}});
+    asked.push_back(bench.asked());
+  }
+  CHECK(asked[0].size() == 6);
+  CHECK(asked[0] == asked[1]);
+  CHECK(asked[0] != asked[2]);
+}
+
+TEST_CASE("equal code is measured once, whatever it is called", "[engine][tune]") {
+  TuneBench bench;
+  bench.plant({{"M0", {1, 2, 4}}, {"N0", {1, 2, 4}}});
+  bench.toolchain->code = [](const Configuration& c) { return std::to_string(c.at("M0")); };
+  bench.set_times([](const Configuration& c) { return 100.0 / static_cast<double>(c.at("M0")); });
+  bench.open();
+  const Json answer = bench.tune({{"strategy", "random"}});
+  CHECK(answer["tune"]["told"] == 9);
+  CHECK(answer["tune"]["duplicates"] == 6);
+  CHECK(answer["configuration"]["M0"] == 4);
+  std::set<std::string> timed;
+  for (const Event& event : bench.events("evaluation")) {
+    if (event.payload["duplicate"] == true) {
+      CHECK(event.payload["duplicate_of"].is_object());
+      CHECK(event.payload["events"].is_null());
+    } else {
+      CHECK(timed.insert(event.payload["code_hash"].get<std::string>()).second);
+    }
+  }
+  CHECK(timed.size() == 3);
+}
+
+TEST_CASE("a budget of evaluations is kept, failed ones included", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  bench.toolchain->compiles = [](const Configuration& c) { return c.at("M0") != 2; };
+  bench.open();
+  const Json answer = bench.tune({{"strategy", "exhaustive"}, {"evaluations", 6}});
+  CHECK(bench.events("evaluation").size() == 6);
+  // M0=1 N0=1, 2, 4, then M0=2, which never compiles.
+  CHECK(answer["tune"]["valid"] == 3);
+  CHECK(answer["configuration"] == Json({{"M0", 1}, {"N0", 2}}));
+  CHECK(answer["message"].get<std::string>().find("6 of 6 evaluations") != std::string::npos);
+  // No more is built than the budget may still ask for.
+  CHECK(answer["tune"]["builds"] == 6);
+}
+
+TEST_CASE("seconds and money end a search", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  bench.open({{"device_usd_per_hour", 3600.0}});
+  const Json timed = bench.tune({{"seconds", 0.001}});
+  CHECK(timed["tune"]["ended"].get<std::string>().find("budget") == 0);
+  CHECK(timed["tune"]["told"].get<int>() <= 1);
+  const Json paid = bench.tune({{"usd", 0.000001}});
+  CHECK(paid["tune"]["ended"].get<std::string>().find("budget: $") == 0);
+  CHECK(paid["tune"]["told"].get<int>() == 1);
+}
+
+TEST_CASE("a wrong configuration gets the correctness word and never a time", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  const Configuration best{{"M0", 4}, {"N0", 2}};
+  bench.subject(best).passes = [](const Problem& problem) { return problem.Sq != 67; };  // an edge
+  bench.open();
+  const Json answer = bench.tune({{"strategy", "exhaustive"}});
+  CHECK(answer["outcome"] == "win");
+  CHECK(answer["configuration"] != k_best);
+  CHECK(answer["tune"]["valid"] == 11);
+  CHECK(bench.tune_turns(bench.label_of(best)) == 0);
+  int wrong = 0;
+  for (const Event& event : bench.events("evaluation")) {
+    if (event.payload["configuration"] != k_best) continue;
+    ++wrong;
+    CHECK(event.payload["outcome"] == "correctness");
+    CHECK(event.payload["speedup"].is_null());
+    CHECK(event.payload["message"].get<std::string>().find("max error") != std::string::npos);
+  }
+  CHECK(wrong == 1);
+}
+
+TEST_CASE("a cheat that is wrong while it is timed never leads", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  FakeSubject& cheat = bench.subject({{"M0", 8}, {"N0", 4}});
+  cheat = TuneBench::with_time(1);
+  cheat.spot_passes = false;
+  bench.open();
+  const Json answer = bench.tune({{"strategy", "exhaustive"}});
+  CHECK(answer["configuration"] == k_best);
+  for (const Event& event : bench.events("evaluation")) {
+    if (event.payload["configuration"] != Json({{"M0", 8}, {"N0", 4}})) continue;
+    CHECK(event.payload["outcome"] == "correctness");
+  }
+}
+
+TEST_CASE("nothing valid is an invalid iteration that says why", "[engine][tune]") {
+  TuneBench bench;
+  plant_four(bench);
+  bench.toolchain->compiles = [](const Configuration& c) { return c.size() != 2; };
+  bench.open();
+  const Json answer = bench.tune();
+  CHECK(answer["outcome"] == "invalid");
+  CHECK(answer["invalidity"] == "compile");
+  CHECK(answer["decision"] == "undecided");
+  CHECK(answer["message"].get<std::string>().find("none of 4 configurations") != std::string::npos);
+  CHECK(bench.events("incumbent_changed").size() == 1);
+}
+
+TEST_CASE("the incumbent's own configuration as the best changes nothing", "[engine][tune]") {
+  TuneBench bench;
+  plant_four(bench);
+  bench.open();
+  REQUIRE(bench.tune({{"strategy", "exhaustive"}})["outcome"] == "win");
+  const auto turns = bench.events("turn_measured").size();
+  const Json again = bench.tune({{"variant", "cpu_space"}, {"strategy", "exhaustive"}});
+  CHECK(again["outcome"] == "no_gain");
+  CHECK(again["decision"] == "refuted");
+  CHECK(again["message"].get<std::string>().find("incumbent's own") != std::string::npos);
+  // It starts from the incumbent's configuration, and confirms nothing against itself.
+  CHECK(bench.events("iteration_opened").back().payload["configuration"] == again["configuration"]);
+  const auto log = bench.events("turn_measured");
+  for (std::size_t i = turns; i < log.size(); ++i) CHECK(log[i].payload["phase"] == "tune");
+}
+
+TEST_CASE("a luckily fast turn does not survive the confirmation", "[engine][tune]") {
+  TuneBench bench;
+  plant_four(bench);
+  bench.set_times([](const Configuration&) { return 400.0; });
+  int turns = 0;  // of the last one asked, so that nothing is measured against it again
+  bench.subject({{"M0", 2}, {"N0", 2}}).time_us = [&turns](const Problem&, PlanKind) {
+    return ++turns <= 2 ? 200.0 : 400.0;
+  };
+  bench.open();
+  const Json answer = bench.tune({{"strategy", "exhaustive"}});
+  CHECK(answer["configuration"] == Json({{"M0", 2}, {"N0", 2}}));
+  CHECK(answer["outcome"] == "no_gain");
+  CHECK(answer["speedup"].get<double>() == Approx(1.0).epsilon(0.02));
+  CHECK(bench.events("incumbent_changed").size() == 1);
+}
+
+TEST_CASE("clearly slow configurations get one round only", "[engine][tune]") {
+  TuneBench bench;
+  plant_four(bench);
+  bench.set_times([](const Configuration& c) {
+    return c.at("M0") == 1 && c.at("N0") == 1   ? 50.0
+           : c.at("M0") == 2 && c.at("N0") == 2 ? 52.0
+                                                : 500.0;
+  });
+  bench.open({{"effort", "standard"}});
+  const Json answer = bench.tune({{"strategy", "exhaustive"}});
+  CHECK(answer["tune"]["stopped_early"] == 2);
+  // ABBA: two turns a round.
+  CHECK(bench.tune_turns(bench.label_of({{"M0", 1}, {"N0", 2}})) == 2);
+  CHECK(bench.tune_turns(bench.label_of({{"M0", 2}, {"N0", 2}})) == 4);
+}
+
+TEST_CASE("held-out problems are measured at the confirmation only", "[engine][tune]") {
+  TuneBench bench;
+  plant_four(bench);
+  const fs::path suites = bench.folder.path() / "own" / "kernels" / "suites.json";
+  std::ofstream(suites) << R"({"version": 2, "suites": {"two": {"about": "one is held out",
+    "problems": [
+      {"name": "shown", "B": 1, "Hq": 1, "Hkv": 1, "Sq": 32, "Skv": 32, "D": 16,
+       "causal": "none", "dtype": "f32"},
+      {"name": "secret", "B": 1, "Hq": 1, "Hkv": 1, "Sq": 48, "Skv": 48, "D": 16,
+       "causal": "none", "dtype": "f32", "held_out": true}]}}})";
+  bench.open({{"suite", "two"}});
+  const Json answer = bench.tune();
+  CHECK(answer["outcome"] == "win");
+  CHECK(answer.dump().find("secret") == std::string::npos);
+  std::map<std::string, int> secret_turns;
+  for (const Event& event : bench.events("turn_measured")) {
+    if (event.payload["problem"].get<std::string>().find("Sq=48") == std::string::npos) continue;
+    ++secret_turns[event.payload["phase"].get<std::string>()];
+  }
+  CHECK(secret_turns.size() == 1);
+  CHECK(secret_turns["confirmation"] > 0);
+}
+
+TEST_CASE("a failure of the machine is asked again before the strategy hears of it",
+          "[engine][tune]") {
+  TuneBench bench;
+  plant_four(bench);
+  bench.open();
+  // In the middle of the second or third configuration.
+  bench.worker.dies_at_request = static_cast<std::int64_t>(bench.worker.requests.size()) + 14;
+  const Json answer = bench.tune({{"strategy", "exhaustive"}});
+  CHECK(bench.workers_started == 2);
+  CHECK(answer["outcome"] == "win");
+  CHECK(answer["tune"]["valid"] == 4);
+  for (const Event& event : bench.events("evaluation")) {
+    CHECK(event.payload["outcome"] != "environment");
+  }
+}
+
+TEST_CASE("a machine that keeps failing ends the search, and nothing is held against the variant",
+          "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  bench.open();
+  bench.worker.verb_failures[protocol::Verb::load] =
+      Failure{Invalidity::environment, "no memory", ""};
+  const Json answer = bench.tune();
+  CHECK(answer["outcome"] == "invalid");
+  CHECK(answer["invalidity"] == "environment");
+  CHECK(bench.events("evaluation").size() == 3);
+  bench.worker.verb_failures.clear();
+  CHECK(bench.tune()["configuration"] == k_best);
+}
+
+TEST_CASE("a stopped tune goes on at the first missing evaluation and repeats none",
+          "[engine][tune]") {
+  for (const char* strategy : {"random", "hill_climb", "racing"}) {
+    const Json args{{"strategy", strategy}, {"seed", 3}};
+    TuneBench whole;
+    plant_four(whole);
+    whole.open();
+    const Json expected = whole.tune(args);
+    const auto all = whole.asked();
+    REQUIRE(all.size() >= 4);
+    for (std::size_t k = 1; k <= all.size(); ++k) {
+      INFO(strategy << ", stopped before evaluation " << k);
+      TuneBench bench;
+      plant_four(bench);
+      bench.open();
+      bench.stop_before = static_cast<std::int64_t>(k);
+      const auto stopped = bench.try_tune(args);
+      REQUIRE_FALSE(stopped.ok());
+      CHECK(stopped.error().code == ErrorCode::canceled);
+      const auto before = bench.asked();
+      CHECK(before.size() == k - 1);
+      // Every other time the process dies instead of pausing in order.
+      if (k % 2 == 0) REQUIRE(bench.engine->pause("stopped by a test").ok());
+      bench.stop = false;
+      bench.stop_before = 0;
+      bench.engine.reset();
+      bench.engine = bench.make();
+      REQUIRE(bench.engine->resume_session(bench.session).ok());
+      const Json answer = bench.tune(args);
+      CHECK(answer["configuration"] == expected["configuration"]);
+      CHECK(answer["outcome"] == "win");
+      CHECK(answer["iteration"] == 2);
+      CHECK(answer["tune"]["replayed"] == k - 1);
+      const auto after = bench.asked();
+      std::set<std::string> different(after.begin(), after.end());
+      CHECK(different.size() == after.size());  // none was asked twice
+      if (std::string(strategy) == "random") CHECK(after == all);
+      CHECK(std::equal(before.begin(), before.end(), after.begin()));
+    }
+  }
+}
+
+TEST_CASE("what failed for the machine's sake before a stop is asked again", "[engine][tune]") {
+  TuneBench bench;
+  plant_four(bench);
+  bench.open();
+  const Configuration second{{"M0", 1}, {"N0", 2}};
+  const FakeSubject healthy = bench.subject(second);
+  bench.subject(second).load_failure = Failure{Invalidity::environment, "no memory", ""};
+  bench.stop_before = 4;
+  REQUIRE_FALSE(bench.try_tune({{"strategy", "exhaustive"}}).ok());
+  bench.stop = false;
+  bench.stop_before = 0;
+  bench.subject(second) = healthy;
+  bench.engine.reset();
+  bench.engine = bench.make();
+  REQUIRE(bench.engine->resume_session(bench.session).ok());
+  const Json answer = bench.tune({{"strategy", "exhaustive"}});
+  CHECK(answer["tune"]["replayed"] == 2);
+  CHECK(answer["tune"]["valid"] == 4);
+  const auto asked = bench.asked();
+  CHECK(std::count(asked.begin(), asked.end(), asked[1]) == 2);
+}
+
+TEST_CASE("a finished tune is not joined by the next, nor one of other arguments",
+          "[engine][tune]") {
+  TuneBench bench;
+  plant_four(bench);
+  bench.set_times([](const Configuration&) { return 400.0; });  // nobody wins: the start stays
+  bench.open();
+  bench.tune({{"strategy", "exhaustive"}});
+  CHECK(bench.tune({{"strategy", "exhaustive"}})["tune"]["replayed"] == 0);
+  bench.stop_before = 3;
+  REQUIRE_FALSE(bench.try_tune({{"seed", 5}}).ok());
+  REQUIRE(bench.engine->pause("stopped by a test").ok());
+  bench.stop = false;
+  bench.stop_before = 0;
+  REQUIRE(bench.engine->resume_session(bench.session).ok());
+  CHECK(bench.tune({{"seed", 6}})["tune"]["replayed"] == 0);
+  CHECK(bench.tune({{"seed", 5}})["tune"]["replayed"] == 2);
+}
+
+TEST_CASE("nobody compiles beside a turn on the same CPUs", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  bench.worker.hello_result.device.id = "cpu:fake:" + cpu_set_text(allowed_cpus());
+  int overlaps = 0;
+  for (auto& [label, subject] : bench.worker.subjects) {
+    const double us = subject.time_us({}, PlanKind::hot);
+    subject.time_us = [&, us](const Problem&, PlanKind) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      overlaps += bench.toolchain->active > 0 ? 1 : 0;
+      return us;
+    };
+  }
+  bench.open();
+  const Json answer = bench.tune();
+  CHECK(answer["tune"]["overlapped"] == false);
+  CHECK(answer["tune"]["builds"] == 12);
+  CHECK(overlaps == 0);
+  CHECK(answer["configuration"] == k_best);
+}
+
+TEST_CASE("with CPUs of their own, builds go on beside the turns", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  bench.worker.hello_result.device.id = "cpu:fake:4095";
+  bench.open();
+  const Json answer = bench.tune();
+  CHECK(answer["tune"]["overlapped"] == true);
+  CHECK(answer["configuration"] == k_best);
+  CHECK(bench.events("evaluation").size() == 12);
+}
+
+TEST_CASE("spaces that cannot be tuned are refused before an iteration is opened",
+          "[engine][tune]") {
+  TuneBench bench;
+  bench.plant({{"M0", {1, 2}}}, {"M0 * 100 < D"});
+  bench.worker.subjects["cpu_unfused"] = TuneBench::with_time(400);
+  bench.open();
+  const auto refused = [&](const Json& args) {
+    const auto answer = bench.try_tune(args);
+    REQUIRE_FALSE(answer.ok());
+    CHECK(bench.events("iteration_opened").size() == 1);
+    return answer.error().message();
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has(refused({}), "\"M0 * 100 < D\"");
+  has(refused({{"variant", "cpu_unfused"}}), "no tunable parameters");
+  has(refused({{"strategy", "exhaustion"}}), "did you mean exhaustive?");
+  has(refused({{"evaluations", 0}}), "evaluations\" is 0");
+  has(refused({{"seconds", 0.0}}), "seconds\" is 0");
+  has(refused({{"variant", "cpu_tiled"}, {"usd", 1.0}}), "no rate");
+  has(refused({{"variant", "cpu_tield"}}), "did you mean");
+}
+
+TEST_CASE("ten million configurations need a limit and then start at once", "[engine][tune]") {
+  TuneBench bench;
+  std::map<std::string, std::vector<std::int64_t>> lists;
+  for (const char* name : {"M0", "N0", "K0", "D1", "P0", "U0", "V0"}) {
+    for (std::int64_t v = 1; v <= 10; ++v) lists[name].push_back(v);
+  }
+  bench.plant(lists);
+  bench.worker.other = TuneBench::with_time(100);
+  bench.worker.subjects["cpu_unfused"] = TuneBench::with_time(400);
+  bench.open();
+  const auto refused = bench.try_tune();
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message().find("10000000 configurations") != std::string::npos);
+  const Json answer = bench.tune({{"evaluations", 3}});
+  CHECK(answer["tune"]["told"] == 3);
+  CHECK(answer["tune"]["space_size"] == 10'000'000);
+}

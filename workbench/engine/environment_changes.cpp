@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "engine/environment_changes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/hash.hpp"
+#include "engine/recorded.hpp"
+
+namespace wb {
+namespace {
+
+constexpr std::size_t k_value_max_bytes = 160;
+
+std::string plain(const Json& value) {
+  if (value.is_null()) return {};
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// The CPU set stands at the end of a CPU device's id, "cpu:<model>:<set>".
+std::string cpu_set_of(const std::string& device_id) {
+  if (!device_id.starts_with("cpu:")) return {};
+  return device_id.substr(device_id.rfind(':') + 1);
+}
+
+std::string suite_text(const Json& suite) {
+  const Json& problems = member_of(suite, "problems");
+  std::string identity;
+  for (const Json& item : problems) {
+    identity += fmt::format("{} {} {}\n", text_of(item, "problem"),
+                            plain(member_of(item, "weight")), plain(member_of(item, "held_out")));
+  }
+  return fmt::format("{} ({} problems, {})", text_of(suite, "name"), problems.size(),
+                     short_hash(sha256_hex(identity)));
+}
+
+/// "name" of "name@1f0c44aa".
+std::string base_name(const std::string& subject) {
+  return subject.substr(0, subject.find('@'));
+}
+
+template <typename Visit>
+void each_iteration(const SessionView& view, const Visit& visit) {
+  for (const IterationView& iteration : view.iterations) visit(iteration);
+  visit(view.outside);
+}
+
+}  // namespace
+
+Circumstances circumstances_of_environment(const Json& environment) {
+  const Json& device = member_of(environment, "device");
+  const Json& toolchain = member_of(environment, "toolchain");
+  const Json& worker = member_of(environment, "worker");
+  const Json& host = member_of(environment, "host");
+  Circumstances all;
+  all["device"] = text_of(device, "name");
+  all["architecture"] = text_of(device, "architecture");
+  all["cpu set"] = cpu_set_of(text_of(device, "id"));
+  if (all["cpu set"].empty()) all["device id"] = text_of(device, "id");
+  all["units"] = plain(member_of(device, "units"));
+  all["threads"] = plain(member_of(worker, "threads"));
+  all["compiler"] = text_of(toolchain, "compiler");
+  all["target"] = text_of(toolchain, "target");
+  all["worker"] = text_of(worker, "version");
+  all["isolation"] = text_of(worker, "isolation");
+  all["python"] = text_of(worker, "python");
+  all["system"] = text_of(host, "os") + " " + text_of(host, "kernel");
+  if (all["system"] == " ") all["system"].clear();
+  return all;
+}
+
+Circumstances circumstances_of(const SessionView& view) {
+  Circumstances all =
+      circumstances_of_environment(view.environment ? view.environment->payload : Json());
+  const Json& opened = view.opened.payload;
+  all["workbench"] = text_of(opened, "workbench_version");
+  all["effort"] = text_of(opened, "effort");
+  all["suite"] = suite_text(member_of(opened, "suite"));
+  all["objective"] = plain(member_of(opened, "objective"));
+  for (const Json& rival : member_of(opened, "rivals")) {
+    const std::string name = plain(rival);
+    all["rival " + name] = subject_versions(view, name);
+    all["sources of rival " + name] = short_hash(subject_variant_id(view, name));
+  }
+  return all;
+}
+
+std::vector<Change> changes_between(const Circumstances& before, const Circumstances& after) {
+  std::vector<Change> changes;
+  for (const auto& [what, was] : before) {
+    const auto now = after.find(what);
+    if (now == after.end() || was.empty() || now->second.empty() || now->second == was) continue;
+    changes.push_back({what, was, now->second});
+  }
+  return changes;
+}
+
+Json to_json(const std::vector<Change>& changes) {
+  Json list = Json::array();
+  for (const Change& change : changes) {
+    list.push_back({{"what", change.what}, {"before", change.before}, {"after", change.after}});
+  }
+  return list;
+}
+
+std::string to_lines(const std::vector<Change>& changes) {
+  std::string lines;
+  for (const Change& change : changes) {
+    lines +=
+        fmt::format("- {}: {} -> {}\n", change.what, printable(change.before, k_value_max_bytes),
+                    printable(change.after, k_value_max_bytes));
+  }
+  return lines;
+}
+
+std::string subject_versions(const SessionView& view, const std::string& name) {
+  std::string versions;
+  each_iteration(view, [&](const IterationView& iteration) {
+    for (const Fact& verdict : iteration.verdicts) {
+      if (base_name(text_of(verdict.payload, "subject")) != name) continue;
+      std::string found;
+      for (const auto& [key, value] : member_of(verdict.payload, "versions").items()) {
+        // The build id holds the compiler and the machine, which are told apart from it.
+        if (key == "build_id" || key.empty()) continue;
+        found += fmt::format("{}{} {}", found.empty() ? "" : ", ", key, plain(value));
+      }
+      if (!found.empty()) versions = std::move(found);
+    }
+  });
+  return versions;
+}
+
+std::string subject_variant_id(const SessionView& view, const std::string& name) {
+  std::string id;
+  each_iteration(view, [&](const IterationView& iteration) {
+    for (const Fact& built : iteration.built) {
+      const bool ours = base_name(text_of(built.payload, "subject")) == name;
+      if (ours && text_of(built.payload, "outcome") == "built") {
+        id = text_of(built.payload, "variant_id");
+      }
+    }
+  });
+  return id;
+}
+
+}  // namespace wb

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: what differs between the circumstances of two measurements (`diff`,
+// `reproduce`): device, CPU set, tools, versions, suite, effort. Calibrated peaks are left out:
+// they are figures of the day, not identity.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "session/view.hpp"
+
+namespace wb {
+
+/// A word for people ("device", "compiler", "effort" …) -> what it was. Absent facts are "".
+using Circumstances = std::map<std::string, std::string>;
+
+/// From the payload of environment_recorded (docs/session_format.md).
+Circumstances circumstances_of_environment(const Json& environment);
+/// The same with suite, objective, effort, workbench version and the versions of the rivals.
+Circumstances circumstances_of(const SessionView& view);
+
+struct Change {
+  std::string what, before, after;
+};
+/// In the order of their words. A fact that one side did not record is no change.
+std::vector<Change> changes_between(const Circumstances& before, const Circumstances& after);
+Json to_json(const std::vector<Change>& changes);
+/// "- compiler: g++ 12.2 -> g++ 13.1\n" each.
+std::string to_lines(const std::vector<Change>& changes);
+
+/// What the loaded subject `name` said of itself ("torch 2.13.0, python 3.11.2"), and the id of the
+/// sources it was built from; empty where the log does not say.
+std::string subject_versions(const SessionView& view, const std::string& name);
+std::string subject_variant_id(const SessionView& view, const std::string& name);
+
+}  // namespace wb

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// `gc`: trims the cache of built artifacts.
+#include <fmt/format.h>
+
+#include "engine/memory_verbs.hpp"
+#include "variant/cache_trim.hpp"
+
+namespace wb {
+namespace {
+
+constexpr double k_default_days = 30;
+constexpr double k_seconds_a_day = 86'400;
+
+std::string size_text(std::uint64_t bytes) {
+  return bytes < (1u << 20) ? fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024)
+                            : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string text_of_result(const TrimResult& result, const fs::path& root, bool dry_run) {
+  std::string text = fmt::format("{} {} of {} entries and {} leftovers, {} of {}, in {}\n",
+                                 dry_run ? "would remove" : "removed", result.removed,
+                                 result.entries, result.leftovers, size_text(result.freed_bytes),
+                                 size_text(result.bytes), root.string());
+  if (result.in_use > 0) {
+    text += fmt::format("kept {}: a running process uses them\n", result.in_use);
+  }
+  if (result.recent > 0) {
+    text += fmt::format("kept {}: used in the last 10 minutes\n", result.recent);
+  }
+  if (result.failed > 0) {
+    text +=
+        fmt::format("kept {}: the file system refused; are they someone else's?\n", result.failed);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Json> verb_gc(Context& context, const Json& args) {
+  TrimRule rule;
+  rule.dry_run = args.value("dry_run", false);
+  if (args.contains("max_bytes")) rule.max_bytes = args["max_bytes"].get<std::uint64_t>();
+  if (args.contains("older_than") || !rule.max_bytes) {
+    const double days = args.value("older_than", k_default_days);
+    rule.older_than = std::chrono::seconds(static_cast<std::int64_t>(days * k_seconds_a_day));
+  }
+  const fs::path& root = context.cache.root();
+  WB_TRY_ASSIGN(const TrimResult result, trim_cache(root, rule, context.services.clock.now()));
+  return Json{{"removed", result.removed},
+              {"freed_bytes", result.freed_bytes},
+              {"entries", result.entries},
+              {"bytes", result.bytes},
+              {"leftovers", result.leftovers},
+              {"in_use", result.in_use},
+              {"recent", result.recent},
+              {"failed", result.failed},
+              {"dry_run", rule.dry_run},
+              {"folder", root.string()},
+              {"text", text_of_result(result, root, rule.dry_run)}};
+}
+
+}  // namespace wb

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "engine/recorded.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "core/hash.hpp"
+
+namespace wb {
+namespace {
+
+bool is_word_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+}
+
+/// Replaces whole words only: a problem named "a" must not rewrite every "a" of a sentence's words.
+std::string replace_words(std::string text, const std::string& what, const std::string& with) {
+  for (std::size_t at = text.find(what); at != std::string::npos;) {
+    const std::size_t end = at + what.size();
+    const bool whole = (at == 0 || !is_word_char(text[at - 1])) &&
+                       (end == text.size() || !is_word_char(text[end]));
+    if (whole) text.replace(at, what.size(), with);
+    at = text.find(what, at + (whole ? with.size() : 1));
+  }
+  return text;
+}
+
+Configuration configuration_of(const Json& json) {
+  Configuration configuration;
+  if (!json.is_object()) return configuration;
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_number_integer()) configuration[name] = value.get<std::int64_t>();
+  }
+  return configuration;
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+}  // namespace
+
+Result<Session> open_recorded(const Services& services, const std::string& id) {
+  fs::path folder = id;
+  if (!is_folder(folder) && is_inside(folder)) folder = services.sessions_root / id;
+  if (!is_folder(folder)) {
+    return Error{ErrorCode::not_found, "read the session", id,
+                 fmt::format("neither {} nor {} is a folder", id, folder.string()),
+                 "give the session's folder, or its name and --sessions DIR"};
+  }
+  return Session::open_reader(services.file_system, folder);
+}
+
+const Json* find_built(const SessionView& view, std::string_view id) {
+  const Json* found = nullptr;
+  const auto look = [&](const IterationView& iteration) {
+    for (const Fact& built : iteration.built) {
+      if (text_of(built.payload, "outcome") != "built") continue;
+      const std::string subject = text_of(built.payload, "subject");
+      const std::string name = subject.substr(0, subject.find('@'));
+      const std::string variant_label =
+          name + "@" + short_hash(text_of(built.payload, "variant_id"));
+      if (subject == id || variant_label == id) found = &built.payload;
+    }
+  };
+  look(view.outside);
+  for (const IterationView& iteration : view.iterations) look(iteration);
+  return found;
+}
+
+Result<std::pair<Variant, Configuration>> stored_variant(const Session& session,
+                                                         const SessionView& view,
+                                                         std::string_view id) {
+  const Json* built = find_built(view, id);
+  if (built == nullptr) {
+    return Error{ErrorCode::not_found, "find the variant", std::string(id),
+                 "no iteration of this session built it", "`sdpa-wb report` lists the variants"};
+  }
+  const std::string subject = text_of(*built, "subject");
+  WB_TRY_ASSIGN(auto files, session.load_variant_files(text_of(*built, "variant_id")));
+  WB_TRY_ASSIGN(Variant variant,
+                variant_from_files(subject.substr(0, subject.find('@')), std::move(files)));
+  return std::pair{std::move(variant), configuration_of(member_of(*built, "configuration"))};
+}
+
+std::optional<double> confirmed_gain(const SessionView& view) {
+  std::optional<double> gain;
+  for (const IterationView& iteration : view.iterations) {
+    if (!iteration.incumbent_changed || !iteration.closed) continue;
+    if (text_of(iteration.closed->payload, "outcome") == "abandoned") continue;
+    const auto speedup = number_of(iteration.incumbent_changed->payload, "speedup");
+    if (speedup) gain = gain.value_or(1.0) * *speedup;
+  }
+  return gain;
+}
+
+const IterationView* holder_of(const SessionView& view) {
+  const IterationView* holder = nullptr;
+  for (const IterationView& iteration : view.iterations) {
+    if (!iteration.closed || text_of(iteration.closed->payload, "outcome") == "abandoned") continue;
+    const bool is_baseline = text_of(iteration.closed->payload, "outcome") == "baseline";
+    if (iteration.incumbent_changed || is_baseline) holder = &iteration;
+  }
+  return holder;
+}
+
+std::string candidate_of(const IterationView& iteration) {
+  if (iteration.incumbent_changed) return text_of(iteration.incumbent_changed->payload, "to");
+  if (!iteration.comparisons.empty()) {
+    const std::string compared = text_of(iteration.comparisons.back().payload, "candidate");
+    if (!compared.empty()) return compared;
+  }
+  const std::string opened = text_of(iteration.opened.payload, "variant");
+  const std::string name = opened.substr(0, opened.find('@'));
+  for (const Fact& built : iteration.built) {
+    const std::string subject = text_of(built.payload, "subject");
+    if (text_of(built.payload, "outcome") == "built" &&
+        subject.substr(0, subject.find('@')) == name) {
+      return subject;
+    }
+  }
+  return opened;
+}
+
+const Json& member_of(const Json& json, std::string_view key) {
+  static const Json none;
+  if (!json.is_object()) return none;
+  const auto found = json.find(key);
+  return found == json.end() ? none : *found;
+}
+
+std::string text_of(const Json& json, std::string_view key) {
+  const Json& value = member_of(json, key);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::optional<double> number_of(const Json& json, std::string_view key) {
+  const Json& value = member_of(json, key);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
+  return value.get<double>();
+}
+
+ProblemNames::ProblemNames(const Suite& suite) {
+  std::int64_t held_out = 0;
+  for (const SuiteProblem& member : suite.problems) {
+    const std::string text = to_text(member.problem);
+    std::string name = label(member.problem);
+    if (member.held_out) {
+      const std::string hidden = fmt::format("held-out {}", ++held_out);
+      m_hidden.emplace_back(text, hidden);
+      if (name != text) m_hidden.emplace_back(name, hidden);
+      name = hidden;
+    }
+    m_names.insert_or_assign(text, std::move(name));
+  }
+  // One problem's text may begin another's.
+  std::stable_sort(m_hidden.begin(), m_hidden.end(),
+                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+}
+
+std::string ProblemNames::of(std::string_view problem) const {
+  const auto found = m_names.find(problem);
+  return found == m_names.end() ? std::string(problem) : found->second;
+}
+
+bool ProblemNames::is_held_out(std::string_view problem) const {
+  return std::any_of(m_hidden.begin(), m_hidden.end(),
+                     [&](const auto& item) { return item.first == problem; });
+}
+
+std::string ProblemNames::hide(std::string words) const {
+  for (const auto& [what, with] : m_hidden) words = replace_words(std::move(words), what, with);
+  return words;
+}
+
+}  // namespace wb

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: looking at sessions that are on record without holding them, for the verbs
+// that serve someone who was not there (brief, history, diff, reproduce, new). Reads only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "problem/suite.hpp"
+#include "session/session.hpp"
+
+namespace wb {
+
+/// The session at `id`: a folder, else a name below the sessions root. Errors: those of
+/// Session::open_reader; not_found names both places.
+Result<Session> open_recorded(const Services& services, const std::string& id);
+
+/// The last variant_built of `id` (a subject's label "name@artifact" or a variant's "name@variant")
+/// that was built; nullptr when there is none.
+const Json* find_built(const SessionView& view, std::string_view id);
+/// The sources that the session stored for it, with the configuration it was built in.
+/// Errors: not_found; those of the stored files.
+Result<std::pair<Variant, Configuration>> stored_variant(const Session& session,
+                                                         const SessionView& view,
+                                                         std::string_view id);
+
+/// The incumbent over the start: the product of the confirmed steps; nothing before the first.
+std::optional<double> confirmed_gain(const SessionView& view);
+/// The iteration that made the present incumbent (the baseline at first); nullptr before.
+const IterationView* holder_of(const SessionView& view);
+/// What comparisons call the iteration's own variant; before it is built, what its opening does.
+std::string candidate_of(const IterationView& iteration);
+
+/// Forgiving reads of payloads: what is missing or of another type is "not there".
+std::string text_of(const Json& json, std::string_view key);
+std::optional<double> number_of(const Json& json, std::string_view key);
+const Json& member_of(const Json& json, std::string_view key);
+
+/// Names for the problems of a session's suite that do not tell the shapes of held-out ones:
+/// nobody may tune on those (design 4.12).
+class ProblemNames {
+ public:
+  explicit ProblemNames(const Suite& suite);
+  /// "decode-1k", or "held-out 2". `problem` is the problem's text form.
+  [[nodiscard]] std::string of(std::string_view problem) const;
+  [[nodiscard]] bool is_held_out(std::string_view problem) const;
+  /// Recorded words in which the texts and names of held-out problems are replaced.
+  [[nodiscard]] std::string hide(std::string words) const;
+
+ private:
+  std::map<std::string, std::string, std::less<>> m_names;
+  std::vector<std::pair<std::string, std::string>> m_hidden;  ///< words, replacement
+};
+
+}  // namespace wb

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: one tune, from the verb's arguments to the configuration worth confirming. The
+// strategy asks, Tuner builds, judges and times, every answer is an event before the strategy hears
+// of it. docs/simulation.md has the strategies.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/context.hpp"
+#include "engine/strategy.hpp"
+#include "engine/tune_builds.hpp"
+
+namespace wb {
+
+/// What ends the search; the confirmation comes on top. Nothing means no limit.
+struct TuneBudget {
+  std::optional<std::int64_t> evaluations;  ///< answers, duplicates and failures included
+  std::optional<double> seconds, usd;       ///< with what an interrupted run of the same tune took
+};
+
+struct TunePlan {
+  Variant variant;
+  SearchSpace space;
+  StrategyOptions options;
+  TuneBudget budget;
+  EarlyStop early_stop;
+  Effort effort;  ///< of one question; its rounds are those of the options
+  std::optional<std::int64_t> ahead;
+  std::string id;  ///< equal for tunes whose answers may be joined
+};
+/// Errors: usage (no limit on a large space, a money budget without a rate), those of
+/// read_proposal() and SearchSpace::make(); environment (no worker, no compiler).
+Result<TunePlan> plan_tune(Context& context, const Json& args);
+Json to_json(const TunePlan& plan);  ///< member `tune` of iteration_opened
+
+/// One `evaluation` event.
+struct TuneAnswer {
+  Evaluation evaluation;
+  std::string artifact_id, message;
+  std::int64_t stage = 0;
+  std::optional<Configuration> against, duplicate_of;
+  double build_s = 0;
+  std::pair<std::int64_t, std::int64_t> turns;  ///< first and last event; 0: not timed
+};
+Json to_json(const TuneAnswer& answer);
+Result<TuneAnswer> answer_from_json(const Json& payload);
+
+/// What interrupted runs of the same tune left: the abandoned iterations since it last ended.
+struct TunePast {
+  std::vector<TuneAnswer> answers;
+  double seconds = 0, usd = 0;
+};
+Result<TunePast> past_of_tune(const SessionView& view, std::string_view tune_id);
+/// The past as a strategy may be told it. Failures for the machine's sake are left out, to be asked
+/// again; where the strategy cannot go on without one (a race had gone on to its next stage), those
+/// that were never answered otherwise stay.
+Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast& past);
+
+struct TuneTotals {
+  std::int64_t duplicates = 0, stopped_early = 0, replayed = 0, builds = 0;
+  double build_s = 0;    ///< compilers' wall time, summed
+  double wait_s = 0;     ///< the measuring side waited for a build
+  double measure_s = 0;  ///< verdicts and turns
+  double search_s = 0;   ///< all of it
+};
+
+class Tuner {
+ public:
+  Tuner(Context& context, const TunePlan& plan, Strategy strategy, const TunePast& past);
+
+  /// Tells the strategy what is known, before the search. Errors: damaged.
+  Result<void> replay_past(const std::vector<TuneAnswer>& answers);
+  /// Until the strategy has no question, or a budget is spent. Returns why it ended. Errors: those
+  /// of the log; canceled.
+  Result<std::string> search();
+  /// The subject of a configuration that was built before.
+  Result<Outcome<Subject>> subject(const Configuration& configuration);
+
+  [[nodiscard]] const Strategy& strategy() const { return m_strategy; }
+  [[nodiscard]] const TuneTotals& totals() const { return m_totals; }
+  [[nodiscard]] const BuildPlace& place() const { return m_place; }
+  /// The last answer for each configuration, in order of first asking.
+  [[nodiscard]] const std::vector<TuneAnswer>& answers() const { return m_answers; }
+  [[nodiscard]] bool was_judged(const Subject& subject) const {
+    return m_judged.contains(subject.artifact.id);
+  }
+
+ private:
+  /// The two sides of a pair on each problem of the suite, over all stages.
+  using PairLanes = std::vector<std::array<Lane, 2>>;
+
+  [[nodiscard]] Result<std::optional<std::string>> why_stop() const;
+  Result<void> answer(const Ask& ask);
+  Result<TuneAnswer> evaluate(const Ask& ask);
+  Result<void> judge_and_time(const Ask& ask, const Subject& candidate, TuneAnswer& answer);
+  Result<std::optional<Failure>> judge_once(const Subject& candidate);
+  Result<void> time(const Ask& ask, const Subject& candidate, TuneAnswer& answer);
+  /// Rounds from `first` on of the request's subjects, added to the lanes and the answer's events.
+  Result<void> take_rounds(TimingRequest& request, std::int64_t first, std::int64_t rounds,
+                           PairLanes& lanes, TuneAnswer& answer);
+  void set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& answer) const;
+  [[nodiscard]] std::size_t place_in_suite(const std::string& problem) const;
+  [[nodiscard]] Comparison compare_pair(const Ask& ask, const PairLanes& lanes) const;
+  [[nodiscard]] std::vector<Problem> problems_to_time(const Subject& candidate) const;
+  Result<PairLanes*> lanes_of(const Ask& ask);
+  Result<void> restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const;
+  Result<void> tell(const TuneAnswer& answer);
+
+  [[nodiscard]] double seconds_since(std::chrono::steady_clock::time_point begin) const;
+  Result<const BuildQueue::Built*> need(const Configuration& configuration);
+  Result<void> collect_builds(std::chrono::milliseconds patience);
+  [[nodiscard]] std::vector<Configuration> wishes(const Configuration& first) const;
+
+  Context& m_context;
+  const TunePlan& m_plan;
+  Strategy m_strategy;
+  TuneLedger m_ledger;
+  TuneTotals m_totals;
+  double m_past_seconds, m_past_usd;
+  std::chrono::steady_clock::time_point m_started;
+  bool m_is_searching = false;
+  std::int64_t m_told = 0, m_machine_failures = 0;  ///< the latter in a row
+  std::vector<TuneAnswer> m_answers, m_past;
+  std::map<Configuration, std::size_t> m_place_of_answer;
+  std::map<std::pair<Configuration, Configuration>, PairLanes> m_lanes;  ///< racing only
+  std::map<Configuration, BuildQueue::Built> m_built;
+  std::set<Configuration> m_logged;  ///< builds that have their event in this iteration
+  std::set<std::string> m_judged;    ///< artifacts that passed here
+  BuildPlace m_place;
+  BuildQueue m_queue;
+};
+
+}  // namespace wb

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "variant/cache_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+namespace wb {
+namespace {
+
+constexpr int k_lock_attempts = 100;
+constexpr auto k_lock_pause = std::chrono::milliseconds(5);
+/// Uses within this time of each other are marked once: a hit costs no write.
+constexpr time_t k_mark_every_s = 60;
+
+void mark_used(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return;
+  if (status.st_mtim.tv_sec + k_mark_every_s > ::time(nullptr)) return;
+  ::futimens(fd, nullptr);  // someone else's cache may refuse: then its age is that of the build
+}
+
+}  // namespace
+
+Result<UniqueFd> lock_cache(const fs::path& root) {
+  const fs::path path = root / k_cache_lock_file;
+  UniqueFd lock(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666));
+  int locked = -1;
+  if (lock.valid()) {
+    do {
+      locked = ::flock(lock.get(), LOCK_EX);
+    } while (locked != 0 && errno == EINTR);
+  }
+  if (locked != 0) return errno_error("lock the artifact cache", path, errno);
+  return lock;
+}
+
+UniqueFd hold_entry(const fs::path& folder) {
+  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return fd;
+  // Exclusive holders keep it for one rename only.
+  for (int attempt = 0; attempt < k_lock_attempts; ++attempt) {
+    if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) {
+      mark_used(fd.get());
+      return fd;
+    }
+    if (errno != EWOULDBLOCK && errno != EINTR) break;
+    std::this_thread::sleep_for(k_lock_pause);
+  }
+  return {};
+}
+
+bool is_held(const UniqueFd& held, const fs::path& folder) {
+  struct stat ours {};
+  struct stat named {};
+  return held.valid() && ::fstat(held.get(), &ours) == 0 && ::stat(folder.c_str(), &named) == 0 &&
+         ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
+}
+
+}  // namespace wb

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Private to variant: the locks under an artifact cache that builders and gc share. An entry's user
+// holds a shared flock on the entry's folder; whoever removes one holds it exclusively.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string_view>
+
+#include "core/files.hpp"
+
+namespace wb {
+
+/// Held by whoever replaces or removes entries (a repair, gc), one at a time.
+inline constexpr std::string_view k_cache_lock_file = "repair.lock";
+/// A folder below <root>/tmp that is older was left by a killed builder; no build lasts this long.
+inline constexpr std::chrono::hours k_stale_after{24};
+
+/// Waits for the cache's one lock. Errors: io, read_only.
+Result<UniqueFd> lock_cache(const fs::path& root);
+
+/// A shared lock on the entry, and a mark that it was used just now. Invalid when it is not there
+/// or the file system has no locks.
+UniqueFd hold_entry(const fs::path& folder);
+/// The folder of that name is still the one that is held.
+bool is_held(const UniqueFd& held, const fs::path& folder);
+
+}  // namespace wb
