@@ -149,7 +149,7 @@ def test_a_repeated_request_gives_the_first_answer(wb, tmp_path):
 def test_milestones_are_told(wb, tmp_path):
     told = tmp_path / "told"
     session = tmp_path / "s"
-    hook = f"printf '%s %s\\n' \"$WB_EVENT\" \"$1\" >>{told}; exit 3"
+    hook = f'printf \'%s %s\\n\' "$WB_EVENT" "$1" >>{told}; exit 3'
     wb.open_small(session, evaluations=2)
     for _ in range(2):
         done = wb.run(

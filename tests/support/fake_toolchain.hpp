@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // FakeToolchain: "compiles" at once into a file whose content is the build id, so that tests of
 // what stands above the compiler need none. Sources that hold "does not compile" fail like a
-// compiler would.
+// compiler would. Tests change its fields to play another compiler.
 #pragma once
 
 #include <fstream>
@@ -12,20 +12,24 @@ namespace wb::testing {
 
 class FakeToolchain final : public Toolchain {
  public:
+  std::string version = "fake-cc 1.0";
+  std::string refused_text = "does not compile";
+
   Result<CompilerIdentity> identity() const override {
-    return CompilerIdentity{"fake-cc", "fake-cc 1.0", "fake-signature"};
+    return CompilerIdentity{"fake-cc", version,
+                            version == "fake-cc 1.0" ? "fake-signature" : version};
   }
   Outcome<BuildRecord> compile(const Variant& variant, const Configuration&, const BuildOptions&,
                                std::string_view build_id, const fs::path& output) const override {
     for (const auto& [path, text] : variant.files) {
-      if (text.find("does not compile") != std::string::npos) {
+      if (text.find(refused_text) != std::string::npos) {
         return Failure{Invalidity::compile, "the compiler refused " + path,
                        path + ": does not compile"};
       }
     }
     std::ofstream(output) << build_id;
     BuildRecord record;
-    record.compiler = "fake-cc 1.0";
+    record.compiler = version;
     record.wall_s = 0.01;
     record.cpu_s = 0.02;
     return record;

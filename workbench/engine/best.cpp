@@ -77,7 +77,8 @@ Json answer(const DispatchRule& rule, std::size_t number, bool is_fallback, Json
       fmt::format("{}{}{}\nrule {} of {}: {}\n", rule.variant, configuration.empty() ? "" : " ",
                   configuration, number, table, conditions(rule));
   text += rule.session.empty()
-              ? "proved by no session: it is the correct fallback\n"
+              ? fmt::format("proved by no session: it is the correct fallback{}\n",
+                            number > 1 ? ", and no earlier rule takes this problem here" : "")
               : fmt::format("proved by session {}, artifact {}\n", rule.session, rule.artifact_id);
   for (const Json& skipped : passed_over) {
     text +=

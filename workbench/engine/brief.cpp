@@ -36,20 +36,13 @@ void drop(Json& brief, const Part& part, std::size_t size) {
 
 Json make(BriefFacts& facts, std::size_t text_bytes) {
   facts.cut_texts_at(text_bytes);
-  Json brief{{"session", facts.name()},
-             {"status", facts.status()},
-             {"title", facts.title()},
-             {"objective", facts.objective()},
-             {"incumbent", facts.incumbent()},
-             {"budget", facts.budget()},
-             {"in_flight", facts.in_flight()},
-             {"last", facts.last()},
-             {"refuted", facts.refuted()},
-             {"techniques", facts.techniques()},
-             {"rivals", facts.rivals()},
-             {"next", facts.next()},
-             {"notes", facts.notes()},
-             {"untried", facts.untried()},
+  Json brief{{"session", facts.name()},        {"status", facts.status()},
+             {"title", facts.title()},         {"objective", facts.objective()},
+             {"incumbent", facts.incumbent()}, {"budget", facts.budget()},
+             {"in_flight", facts.in_flight()}, {"last", facts.last()},
+             {"refuted", facts.refuted()},     {"techniques", facts.techniques()},
+             {"rivals", facts.rivals()},       {"next", facts.next()},
+             {"notes", facts.notes()},         {"untried", facts.untried()},
              {"left_out", Json::object()}};
   for (const Part& part : k_parts) drop(brief, part, part.most);
   if (text_bytes != k_text_bytes[0]) brief["left_out"]["texts_cut_at_bytes"] = text_bytes;

@@ -3,7 +3,6 @@
 // cut to a length. Reads the log and the stored manifests; who calls: brief.cpp.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +21,7 @@ class BriefFacts {
   void cut_texts_at(std::size_t bytes) { m_text_bytes = bytes; }
 
   [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::string status() const;
   [[nodiscard]] std::string title() const;
   [[nodiscard]] Json objective() const;
   [[nodiscard]] Json incumbent() const;  ///< null before there is one

@@ -35,14 +35,7 @@ void read_standings(Side& side) {
   for (const Fact& fact : holder->comparisons) {
     const Json& made = fact.payload;
     if (text_of(made, "role") != "rival" || text_of(made, "plan") != side.plan) continue;
-    const Json& interval = member_of(made, "interval");
-    Standing standing;
-    standing.seq = fact.seq;
-    standing.ratio.speedup = number_of(made, "speedup").value_or(std::nan(""));
-    standing.ratio.interval = {number_of(interval, "low").value_or(std::nan("")),
-                               number_of(interval, "high").value_or(std::nan("")),
-                               number_of(interval, "confidence").value_or(0.99)};
-    standing.ratio.noise_floor_frac = number_of(made, "noise_floor_frac").value_or(0.0);
+    const Standing standing{comparison_of(made), fact.seq};
     side.rivals[text_of(made, "against")].insert_or_assign(text_of(made, "problem"), standing);
   }
 }

@@ -105,6 +105,15 @@ std::vector<std::string> changed_headers(const Variant& derived, const Variant& 
   return changed;
 }
 
+/// The option that lets later calls find the folder; nothing when they find it anyway.
+std::string where_to_look(const Context& context, const fs::path& kernels) {
+  std::error_code error;
+  for (const fs::path& root : context.services.search_path.roots) {
+    if (fs::equivalent(root / "kernels", kernels, error)) return {};
+  }
+  return fmt::format(" --path {}", (kernels / "..").lexically_normal().string());
+}
+
 /// Nobody should shadow a kernel by accident, nor find out later.
 Result<void> check_name(const Context& context, const std::string& name, const fs::path& folder) {
   if (!is_kernel_name(name) || name == "common") {
@@ -159,9 +168,9 @@ Result<Json> verb_new(Context& context, const Json& args, const fs::path& sessio
     if (path.starts_with(name + "/")) files.push_back(path.substr(name.size() + 1));
   }
   const auto headers = changed_headers(derived, written);
-  std::string text =
-      fmt::format("{}\nedit \"about\" and \"techniques\" in kernel.json, then: sdpa-wb check {}\n",
-                  folder.string(), name);
+  std::string text = fmt::format(
+      "{}\nedit \"about\" and \"techniques\" in kernel.json, then: sdpa-wb check {}{}\n",
+      folder.string(), name, where_to_look(context, kernels));
   if (!headers.empty()) {
     text += fmt::format("note: these shared headers differ from those of {}: {}\n",
                         label(parent.first), fmt::join(headers, ", "));

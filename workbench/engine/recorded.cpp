@@ -144,6 +144,17 @@ std::optional<double> number_of(const Json& json, std::string_view key) {
   return value.get<double>();
 }
 
+Comparison comparison_of(const Json& payload) {
+  const Json& interval = member_of(payload, "interval");
+  Comparison comparison;
+  comparison.speedup = number_of(payload, "speedup").value_or(std::nan(""));
+  comparison.interval = {number_of(interval, "low").value_or(std::nan("")),
+                         number_of(interval, "high").value_or(std::nan("")),
+                         number_of(interval, "confidence").value_or(0.99)};
+  comparison.noise_floor_frac = number_of(payload, "noise_floor_frac").value_or(0.0);
+  return comparison;
+}
+
 ProblemNames::ProblemNames(const Suite& suite) {
   std::int64_t held_out = 0;
   for (const SuiteProblem& member : suite.problems) {

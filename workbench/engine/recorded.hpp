@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "measure/statistics.hpp"
 #include "problem/suite.hpp"
 #include "session/session.hpp"
 
@@ -40,6 +41,10 @@ std::string candidate_of(const IterationView& iteration);
 std::string text_of(const Json& json, std::string_view key);
 std::optional<double> number_of(const Json& json, std::string_view key);
 const Json& member_of(const Json& json, std::string_view key);
+
+/// Speedup, interval and noise floor of a comparison_made or iteration_closed; what it does not say
+/// is NaN (the floor: 0).
+Comparison comparison_of(const Json& payload);
 
 /// Names for the problems of a session's suite that do not tell the shapes of held-out ones:
 /// nobody may tune on those (design 4.12).

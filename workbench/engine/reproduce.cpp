@@ -37,10 +37,8 @@ Result<const IterationView*> choose_iteration(const SessionView& view, const Jso
     return named;
   }
   const IterationView* last = nullptr;
-  for (const IterationView& iteration : view.iterations) {
-    if (iteration.closed && text_of(iteration.closed->payload, "outcome") == "win") {
-      last = &iteration;
-    }
+  for (const IterationView& it : view.iterations) {
+    if (it.closed && text_of(it.closed->payload, "outcome") == "win") last = &it;
   }
   if (last == nullptr) return nothing_to_repeat(id, "no iteration of it won");
   return last;
@@ -61,11 +59,7 @@ Result<Record> read_record(const IterationView& iteration, const std::string& id
       record.confirmed = text_of(made.payload, "phase") == "confirmation";
     }
   }
-  const Json& interval = member_of(closed, "interval");
-  record.figure.speedup = number_of(closed, "speedup").value_or(std::nan(""));
-  record.figure.interval = {number_of(interval, "low").value_or(std::nan("")),
-                            number_of(interval, "high").value_or(std::nan("")),
-                            number_of(interval, "confidence").value_or(0.99)};
+  record.figure = comparison_of(closed);
   if (record.incumbent.empty() || !is_valid(record.figure.interval)) {
     return nothing_to_repeat(what,
                              fmt::format("it closed as {} without a figure against an incumbent",
@@ -74,17 +68,17 @@ Result<Record> read_record(const IterationView& iteration, const std::string& id
   return record;
 }
 
-Result<Subject> rebuild(Context& context, const Session& session, const SessionView& view,
-                        const std::string& label) {
+/// What does not build any more has no figure here; that is an outcome. A fault of the machine is
+/// an error.
+Result<Outcome<Subject>> rebuild(Context& context, const Session& session, const SessionView& view,
+                                 const std::string& label) {
   WB_TRY_ASSIGN(const auto stored, stored_variant(session, view, label));
   Outcome<Subject> subject = build_subject(context, stored.first, stored.second);
-  if (subject) return *std::move(subject);
-  const Failure& failure = subject.error();
-  const ErrorCode code = failure.invalidity == Invalidity::compile   ? ErrorCode::compile
-                         : failure.invalidity == Invalidity::timeout ? ErrorCode::limit
-                                                                     : ErrorCode::environment;
-  return Error{code, "build again", label, failure.message,
-               "it was built when the session ran: was the toolchain changed?"};
+  if (!subject && subject.error().invalidity == Invalidity::environment) {
+    return Error{ErrorCode::environment, "build again", label, subject.error().message,
+                 "the machine failed, not the variant: try again"};
+  }
+  return subject;
 }
 
 /// Why its verdict fails here, or nothing.
@@ -104,7 +98,7 @@ Result<std::optional<std::string>> failed_verdict(Context& context, const Subjec
                                    names.hide(failure->message)));
 }
 
-/// A/A over the incumbent's two lanes gives the noise floors of this very run.
+/// A/A over the incumbent's two lanes gives this run's noise floors.
 void measure_floors(Context& context, const TimingRequest& request, const TimingResult& result) {
   context.floors.clear();
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
@@ -125,6 +119,7 @@ struct Repeat {
   Comparison total;
   std::vector<ProblemScore> scores;
   std::optional<std::string> failure;  ///< why one of the variants has no figure here
+  std::optional<bool> same_artifact;   ///< nothing when one of them does not build
 };
 
 /// A subject's own failure while it was timed; a fault of the machine is told by the total.
@@ -141,8 +136,8 @@ std::optional<std::string> timing_failure(const TimingRequest& request,
   return std::nullopt;
 }
 
-Result<Repeat> measure_again(Context& context, const Subject& candidate, const Subject& incumbent,
-                             const std::vector<Problem>& problems) {
+Result<void> measure_again(Context& context, const Subject& candidate, const Subject& incumbent,
+                           const std::vector<Problem>& problems, Repeat& repeat) {
   TimingRequest request;
   const EffortPlan effort = effort_plan(context.settings.effort);
   request.subjects = {&candidate, &incumbent, &incumbent};
@@ -152,11 +147,15 @@ Result<Repeat> measure_again(Context& context, const Subject& candidate, const S
   request.plan = effort.plan;
   request.phase = "confirmation";
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
-  if (auto failure = timing_failure(request, result)) return Repeat{{}, {}, std::move(failure)};
+  repeat.failure = timing_failure(request, result);
+  if (repeat.failure) return {};
   measure_floors(context, request, result);
   WB_TRY_ASSIGN(const auto suite_scores, log_comparisons(context, request, result, 1));
   for (const SuiteScore& suite : suite_scores) {
-    if (suite.subject == 1) return Repeat{suite.total, suite.scores, {}};
+    if (suite.subject != 1) continue;
+    repeat.total = suite.total;
+    repeat.scores = suite.scores;
+    return {};
   }
   throw std::logic_error("no score against the incumbent");
 }
@@ -211,6 +210,41 @@ Json problem_rows(const Repeat& repeat, const IterationView& iteration, const Pr
   return rows;
 }
 
+/// Builds both, judges both, times both; stops at the first thing that gives no figure here.
+Result<Repeat> repeat_all(Context& context, const Session& session, const SessionView& view,
+                          const Record& record, const ProblemNames& names) {
+  Repeat repeat;
+  std::vector<Subject> subjects;
+  for (const std::string& label : {record.candidate, record.incumbent}) {
+    WB_TRY_ASSIGN(Outcome<Subject> built, rebuild(context, session, view, label));
+    if (!built) {
+      const Failure& failure = built.error();
+      repeat.failure = fmt::format("{} does not build here ({}): {}", label,
+                                   to_string(failure.invalidity), names.hide(failure.message));
+      return repeat;
+    }
+    subjects.push_back(*std::move(built));
+  }
+  repeat.same_artifact = subjects[0].label == record.candidate;
+  std::vector<Problem> problems;
+  for (const SuiteProblem& member : context.settings.suite.problems) {
+    if (member.held_out && !record.confirmed) continue;
+    if (!not_supported(subjects[0], member.problem)) problems.push_back(member.problem);
+  }
+  for (const Subject& subject : subjects) {
+    WB_TRY_ASSIGN(repeat.failure, failed_verdict(context, subject, problems, names));
+    if (repeat.failure) return repeat;
+  }
+  WB_TRY(measure_again(context, subjects[0], subjects[1], problems, repeat));
+  if (repeat.failure) {
+    repeat.failure = names.hide(*repeat.failure);
+  } else if (!is_valid(repeat.total.interval)) {
+    return Error{ErrorCode::environment, "measure again", record.candidate,
+                 names.hide(repeat.total.reason), "let the machine be quiet and try again"};
+  }
+  return repeat;
+}
+
 /// Puts the recorded session's rules into the context: the same suite, objective and effort. Its
 /// budget is not ours.
 void adopt_settings(Context& context, SessionSettings settings, const Json& args) {
@@ -235,33 +269,13 @@ Result<Json> verb_reproduce(Context& context, const Json& args) {
   adopt_settings(context, std::move(settings), args);
   const ProblemNames names(context.settings.suite);
   WB_TRY_ASSIGN(const auto changes, changes_since(context, view));
-  WB_TRY_ASSIGN(const Subject candidate, rebuild(context, session, view, record.candidate));
-  WB_TRY_ASSIGN(const Subject incumbent, rebuild(context, session, view, record.incumbent));
-  std::vector<Problem> problems;
-  for (const SuiteProblem& member : context.settings.suite.problems) {
-    if (member.held_out && !record.confirmed) continue;
-    if (!not_supported(candidate, member.problem)) problems.push_back(member.problem);
-  }
-  Repeat repeat;
-  std::optional<std::string> failure;
-  for (const Subject* subject : {&candidate, &incumbent}) {
-    if (failure) break;
-    WB_TRY_ASSIGN(failure, failed_verdict(context, *subject, problems, names));
-  }
-  if (!failure) {
-    WB_TRY_ASSIGN(repeat, measure_again(context, candidate, incumbent, problems));
-    if (repeat.failure) failure = names.hide(*repeat.failure);
-    if (!failure && !is_valid(repeat.total.interval)) {
-      return Error{ErrorCode::environment, "measure again", record.candidate,
-                   names.hide(repeat.total.reason), "let the machine be quiet and try again"};
-    }
-  }
-  const bool same = !failure && agrees(record.figure, repeat.total);
+  WB_TRY_ASSIGN(const Repeat repeat, repeat_all(context, session, view, record, names));
+  const bool same = !repeat.failure && agrees(record.figure, repeat.total);
   const std::string outcome = same              ? "reproduced"
                               : changes.empty() ? "not_reproduced"
                                                 : "environment_differs";
-  const std::string message = failure
-                                  ? *failure
+  const std::string message = repeat.failure
+                                  ? *repeat.failure
                                   : fmt::format("recorded {}, here {}", figure_text(record.figure),
                                                 figure_text(repeat.total));
   return Json{{"outcome", outcome},
@@ -269,9 +283,9 @@ Result<Json> verb_reproduce(Context& context, const Json& args) {
               {"iteration", record.iteration},
               {"candidate", record.candidate},
               {"against", record.incumbent},
-              {"same_artifact", candidate.label == record.candidate},
+              {"same_artifact", repeat.same_artifact ? Json(*repeat.same_artifact) : Json(nullptr)},
               {"recorded", figure_json(record.figure)},
-              {"measured", failure ? Json(nullptr) : figure_json(repeat.total)},
+              {"measured", repeat.failure ? Json(nullptr) : figure_json(repeat.total)},
               {"problems",
                problem_rows(repeat, *iteration, names, to_string(context.settings.objective.plan))},
               {"changes", to_json(changes)},

@@ -138,7 +138,15 @@ void remove_leftovers(const fs::path& root, const TrimRule& rule, Time now, Trim
 
 Result<TrimResult> trim_cache(const fs::path& root, const TrimRule& rule, Time now) {
   TrimResult result;
-  if (!folder_status(root)) return result;
+  struct stat status {};
+  if (::stat(root.c_str(), &status) != 0) {  // the root itself may be a link
+    if (errno == ENOENT) return result;
+    return errno_error("trim the artifact cache", root, errno);
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    return Error{ErrorCode::invalid, "trim the artifact cache", root.string(), "it is no folder",
+                 "name the cache with --cache DIR"};
+  }
   std::vector<Entry> entries = list_entries(root);
   sort_by_use(entries);
   result.entries = static_cast<std::int64_t>(entries.size());

@@ -30,7 +30,8 @@ struct TrimResult {
 };
 
 /// `now` in the file system's time of day. A folder that does not look like an entry is not
-/// touched. A root that does not exist is an empty cache. Errors: io, read_only (the lock file).
+/// touched. A root that does not exist is an empty cache. Errors: invalid (a file), io, read_only
+/// (the lock).
 Result<TrimResult> trim_cache(const fs::path& root, const TrimRule& rule,
                               std::chrono::system_clock::time_point now);
 

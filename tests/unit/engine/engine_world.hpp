@@ -25,6 +25,7 @@ struct Bench {
   int workers_started = 0;
   fs::path session = folder.path() / "s";
   std::vector<fs::path> roots{fs::path(WB_SOURCE_DIR)};  ///< of the search path
+  std::shared_ptr<testing::FakeToolchain> toolchain = std::make_shared<testing::FakeToolchain>();
   std::unique_ptr<Engine> engine = make();
 
   std::unique_ptr<Engine> make() {
@@ -34,7 +35,7 @@ struct Bench {
                  .search_path = {roots},
                  .cache_root = folder.path() / "cache",
                  .sessions_root = folder.path() / "sessions",
-                 .toolchain = std::make_shared<testing::FakeToolchain>(),
+                 .toolchain = toolchain,
                  .build_options = {},
                  .open_transport = [this]() -> Result<std::unique_ptr<Transport>> {
                    ++workers_started;

@@ -89,6 +89,28 @@ TEST_CASE("a variant that is wrong here is not timed", "[engine][reproduce]") {
   CHECK(won.worker.count(protocol::Verb::turn) == turns);
 }
 
+TEST_CASE("a variant that does not build any more has no figure, and the toolchain is named",
+          "[engine][reproduce]") {
+  Won won;
+  won.toolchain->refused_text = "wb_sdpa_forward";  // every kernel has it
+  fs::remove_all(won.folder.path() / "cache");
+  CHECK(won.reproduce()["outcome"] == "not_reproduced");
+  won.toolchain->version = "fake-cc 2.0";
+  const Json answer = won.reproduce();
+  CHECK(answer["outcome"] == "environment_differs");
+  CHECK(answer["measured"].is_null());
+  CHECK(answer["same_artifact"].is_null());
+  CHECK(answer["message"].get<std::string>().find("does not build here") != std::string::npos);
+  CHECK(answer["problems"].empty());
+  REQUIRE(answer["changes"].size() == 1);
+  CHECK(answer["changes"][0]["what"] == "compiler");
+  // One that takes them makes another artifact; the gain may still be the same.
+  won.toolchain->refused_text = "does not compile";
+  const Json again = won.reproduce();
+  CHECK(again["outcome"] == "reproduced");
+  CHECK(again["same_artifact"] == false);
+}
+
 TEST_CASE("a busy or broken machine is an error of the machine", "[engine][reproduce]") {
   Won won;
   FakeSubject loaded = Bench::with_time(100);

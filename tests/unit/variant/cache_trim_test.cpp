@@ -192,3 +192,28 @@ TEST_CASE("eight builders and a merciless gc: every artifact is there while it i
   CHECK(missing == 0);
   CHECK(removed > 0);
 }
+
+TEST_CASE("the root may be a link; a file in its place is told", "[variant][cache_trim]") {
+  Cache cache;
+  cache.build_aged(1, 9);
+  const fs::path link = cache.folder.path() / "link";
+  fs::create_directory_symlink(cache.root, link);
+  const auto now = std::chrono::system_clock::now();
+  CHECK(trim_cache(link, max_bytes(0), now)->removed == 1);
+  const fs::path file = cache.folder.path() / "file";
+  std::ofstream(file) << "x";
+  const auto refused = trim_cache(file, max_bytes(0), now);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message().find("it is no folder") != std::string::npos);
+  CHECK(fs::exists(file));
+}
+
+TEST_CASE("a cache that cannot be locked loses nothing", "[variant][cache_trim]") {
+  Cache cache;
+  const fs::path entry = cache.build_aged(1, 9);
+  fs::create_directories(cache.root / "repair.lock");  // opening it for writing fails, also as root
+  const auto refused = trim_cache(cache.root, max_bytes(0), std::chrono::system_clock::now());
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message().find("lock the artifact cache") != std::string::npos);
+  CHECK(fs::exists(entry));
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: the parts of the verb table, and the arguments that several verbs share.
+#pragma once
+
+#include <vector>
+
+#include "engine/verb.hpp"
+
+namespace wb::verbs {
+
+using K = ArgumentKind;
+
+inline const ArgumentSpec k_suite{
+    .name = "suite", .kind = K::string, .doc = "a suite name, or names joined by '+'"};
+inline const ArgumentSpec k_problem{
+    .name = "problem",
+    .kind = K::string,
+    .doc =
+        "one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; "
+        "several joined by ';'"};
+inline const ArgumentSpec k_plan{.name = "plan",
+                                 .kind = K::enumeration,
+                                 .doc = "how to time",
+                                 .choices = {"hot", "cold", "eager"}};
+inline const ArgumentSpec k_effort{.name = "effort",
+                                   .kind = K::enumeration,
+                                   .doc =
+                                       "how many processes, placements and rounds: quick, standard "
+                                       "(5 processes x 3 placements at confirmation) or thorough",
+                                   .choices = {"quick", "standard", "thorough"}};
+inline const ArgumentSpec k_configuration{.name = "configuration",
+                                          .kind = K::configuration,
+                                          .doc =
+                                              "tunable parameters, NAME=VALUE; the rest from the "
+                                              "manifest's defaults"};
+
+std::vector<VerbSpec> make_session_verbs();    ///< open, run, resume, note, close
+std::vector<VerbSpec> make_iteration_verbs();  ///< iterate, tune
+std::vector<VerbSpec> make_measuring_verbs();  ///< check, measure, compare
+std::vector<VerbSpec> make_reading_verbs();    ///< what never writes
+
+}  // namespace wb::verbs
