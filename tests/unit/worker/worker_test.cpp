@@ -112,7 +112,7 @@ TEST_CASE("two subjects live side by side, and status shows them", "[worker][end
   auto status = client.status();
   REQUIRE(status.ok());
   REQUIRE(status->subjects.size() == 2);
-  CHECK(status->subjects[0].subject == "honest@00000000");
+  CHECK(status->subjects[0].subject == "honest@hostile_");
   CHECK(status->subjects[0].rss_bytes > 0);
   CHECK(status->judge_pid > 0);
   REQUIRE(client.unload(first->handle).ok());

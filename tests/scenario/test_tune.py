@@ -1,0 +1,89 @@
+"""Tuning through the command line: real builds, real turns, a tune killed and gone on with."""
+
+import json
+import signal
+import time
+
+from conftest import SMALL, events
+
+TUNE = [
+    "tune", "--variant", "cpu_tiled", "--hypothesis", "smaller tiles suit a small problem",
+    "--predicted-speedup", "1.5",
+]  # fmt: skip
+
+
+def evaluations(session):
+    return [e["payload"] for e in events(session) if e["type"] == "evaluation"]
+
+
+def test_a_tune_is_one_iteration(wb, tmp_path):
+    session = tmp_path / wb.open_small()["session"]
+    answer = wb.json(
+        *TUNE, "--strategy", "random", "--seed", "3", "--evaluations", "6", "--session", session
+    )
+    assert answer["outcome"] in {"win", "no_gain"}, answer
+    asked = evaluations(session)
+    assert len(asked) == answer["tune"]["told"] == 6
+    assert len({json.dumps(one["configuration"], sort_keys=True) for one in asked}) == 6
+    assert set(answer["configuration"]) == {"TILE_M", "TILE_N"}
+    # What chose is not what is reported: the figure stands on turns of the confirmation.
+    types = [e["type"] for e in events(session)]
+    assert types.count("iteration_opened") == types.count("iteration_closed")
+    phases = [e["payload"]["phase"] for e in events(session) if e["type"] == "turn_measured"]
+    assert "tune" in phases
+    assert phases[-1] == "confirmation"
+    report = wb.run("report", "--session", session, check=0).stdout
+    assert "6 evaluations" in report, report
+
+
+def test_a_killed_tune_goes_on_at_the_first_missing_evaluation(wb, tmp_path):
+    wb.open_small(session="s")
+    words = [*TUNE, "--strategy", "exhaustive", "--evaluations", "10", "--session", "s"]
+    running = wb.start(*words)
+    deadline = time.monotonic() + 200
+    while len(evaluations(tmp_path / "s")) < 3 and time.monotonic() < deadline:
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.05)
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    before = evaluations(tmp_path / "s")
+    assert 3 <= len(before) < 10
+    answer = wb.json(*words)
+    assert answer["tune"]["replayed"] == len(before)
+    assert answer["tune"]["told"] == 10
+    configurations = [json.dumps(one["configuration"]) for one in evaluations(tmp_path / "s")]
+    assert len(configurations) == len(set(configurations)) == 10
+
+
+def test_a_budget_of_seconds_ends_the_search(wb, tmp_path):
+    session = tmp_path / wb.open_small()["session"]
+    answer = wb.json(*TUNE, "--seconds", "0.01", "--session", session)
+    assert answer["tune"]["ended"].startswith("budget"), answer["tune"]
+    assert answer["tune"]["told"] <= 1
+
+
+def test_the_playbook_tunes_and_closes(wb, tmp_path):
+    answer = wb.json(
+        "run", "tune", "--problem", SMALL, "--rivals", "none", "--session", "s",
+        "--arguments", "evaluations=5", "--arguments", "strategy=racing",
+    )  # fmt: skip
+    assert "session" in answer, answer
+    closed = events(tmp_path / "s")[-1]
+    assert closed["type"] == "session_closed"
+    assert closed["payload"]["recommendation"]
+
+
+def test_bad_arguments_open_no_iteration(wb, tmp_path):
+    session = tmp_path / wb.open_small()["session"]
+    before = len(events(session))
+    for words, said in [
+        (["--strategy", "annealing"], "strategy"),
+        (["--evaluations", "0"], "evaluations"),
+        (["--usd", "0.5"], "rate"),
+    ]:
+        done = wb.run(*TUNE, *words, "--session", session)
+        assert done.returncode == 2, (words, done)
+        assert said in done.stderr, (words, done.stderr)
+    other = ["cpu_unfused" if word == "cpu_tiled" else word for word in TUNE]
+    assert "no tunable parameters" in wb.run(*other, "--session", session, check=2).stderr
+    assert len(events(session)) == before
