@@ -61,6 +61,8 @@ void add_argument(CLI::App& command, const ArgumentSpec& spec, Values& values) {
 void add_globals(CLI::App& app, GlobalOptions& options) {
   app.add_flag("--json", options.json, "print one JSON object on standard output");
   app.add_flag("--quiet", options.quiet, "no progress");
+  app.add_flag("--detach", options.detach,
+               "go on as a job in the background: `get job` waits for it, `cancel job` stops it");
   app.add_flag("--no-color", options.no_color, "no colors (also: the variable NO_COLOR)");
   app.add_option("--session", options.session, "the session's folder")->type_name("DIR");
   app.add_option("--path", options.paths, "a folder with kernels/ and playbooks/, repeatable")

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "cli/command_line.hpp"
+#include "cli/detach.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
@@ -23,6 +24,8 @@ namespace {
 
 /// How long running requests get after a stop before the children that hold them up are ended.
 constexpr auto k_stop_grace = std::chrono::seconds(3);
+/// How long --detach waits for the job to open an iteration; a playbook may think first.
+constexpr auto k_job_patience = std::chrono::seconds(5);
 
 /// Ends our direct children (worker, playbook host, compilers of builder threads): their closing
 /// wires wake whoever waits for them.
@@ -85,6 +88,37 @@ int run(const wb::Command& command, const std::atomic<bool>& stop) {
   return static_cast<int>(wb::exit_code_of(command.verb, *result));
 }
 
+/// Starts the job, then says which iteration it works on, as soon as there is one.
+int run_detached(const wb::Command& command, const std::vector<std::string>& words) {
+  wb::RealFileSystem file_system;
+  const auto job =
+      wb::start_detached(wb::executable_folder() / "sdpa-wb", command, words, file_system);
+  if (!job) return print_error(job.error(), command.options.json);
+  if (!job->holds) {
+    // A message, or with --json an object, of the child's own.
+    std::fputs(job->output.c_str(), command.options.json ? stdout : stderr);
+    return job->exit_code;
+  }
+  const wb::RealClock clock;
+  wb::Engine engine(
+      wb::make_services(command.options, wb::Environment::read(), file_system, clock, {}, nullptr));
+  const auto begin = clock.steady_now();
+  wb::Result<wb::Json> answer = wb::Json();
+  do {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    answer = engine.call("get_job", wb::Json::object(), job->session);
+    if (!answer) return print_error(answer.error(), command.options.json);
+    const wb::Json& iteration = (*answer)["iteration"];
+    const bool in_flight = iteration.is_object() && iteration["outcome"].is_null();
+    if (in_flight || (*answer)["done"] == true) break;
+  } while (clock.steady_now() - begin < k_job_patience);
+  (*answer)["output"] = job->output_file.string();
+  const std::string text =
+      command.options.json ? answer->dump() + "\n" : (*answer)["text"].get<std::string>();
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -100,6 +134,9 @@ int main(int argc, char** argv) {
     std::fputs(text->out.c_str(), stdout);
     std::fputs(text->err.c_str(), stderr);
     return text->exit_code;
+  }
+  if (const auto& command = std::get<wb::Command>(parsed); command.options.detach) {
+    return run_detached(command, words);
   }
   signal(SIGPIPE, SIG_IGN);
   sigset_t signals;

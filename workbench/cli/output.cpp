@@ -112,13 +112,14 @@ std::string render_suites(const Json& result) {
   return rows_of(result["suites"], {"name", "count", "about"});
 }
 
-/// "key: value, key: value", without the nulls.
+/// "key: value, key: value", without the nulls. Never longer than the JSON: a brief has its limit.
 std::string fields_of(const Json& item) {
   if (!item.is_object()) return cell(item);
   std::string text;
   for (const auto& [key, value] : item.items()) {
     if (value.is_null()) continue;
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, cell(value));
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key,
+                        value.is_number() ? value.dump() : cell(value));
   }
   return text;
 }

@@ -13,7 +13,7 @@ namespace wb {
 
 /// Options that every command takes.
 struct GlobalOptions {
-  bool json = false, quiet = false, no_color = false;
+  bool json = false, quiet = false, no_color = false, detach = false;
   fs::path session, cache, sessions_root = "sessions";
   std::vector<fs::path> paths;
   std::vector<fs::path> allowed_includes;

@@ -21,9 +21,7 @@ namespace {
 using detail::retry_on_signal;
 
 /// The pid that holds a flock on the file, as /proc/locks tells it; 0 when it does not.
-long holder_pid(int fd) {
-  struct stat facts {};
-  if (::fstat(fd, &facts) != 0) return 0;
+long holder_pid(const struct stat& facts) {
   const std::string wanted =
       fmt::format("{:02x}:{:02x}:{}", major(facts.st_dev), minor(facts.st_dev), facts.st_ino);
   const std::string wanted_inode = fmt::format(":{}", facts.st_ino);
@@ -43,7 +41,8 @@ long holder_pid(int fd) {
 }
 
 Error locked_error(const fs::path& path, int fd) {
-  const long pid = holder_pid(fd);
+  struct stat facts {};
+  const long pid = ::fstat(fd, &facts) == 0 ? holder_pid(facts) : 0;
   const std::string holder = pid > 0 ? fmt::format("process {} holds its lock", pid)
                                      : std::string("another process holds its lock");
   const std::string next =
@@ -121,6 +120,13 @@ class RealAppendFile final : public AppendFile {
 };
 
 }  // namespace
+
+std::optional<long> lock_holder(const fs::path& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return std::nullopt;
+  const long pid = holder_pid(facts);
+  return pid > 0 ? std::optional(pid) : std::nullopt;
+}
 
 Result<std::unique_ptr<AppendFile>> RealFileSystem::open_append(const fs::path& path) {
   UniqueFd fd = detail::open_fd(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0666);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,10 @@ class FileSystem {
   /// Errors: locked (names the holder's pid when it can be known), read_only, no_space, io.
   virtual Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) = 0;
 };
+
+/// The process that holds the flock of an open_append() of `path`; nothing when none does, or none
+/// that /proc/locks shows (another machine, another pid namespace). Takes no lock itself.
+std::optional<long> lock_holder(const fs::path& path);
 
 class RealFileSystem final : public FileSystem {
  public:

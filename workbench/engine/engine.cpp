@@ -5,6 +5,7 @@
 
 #include "core/hash.hpp"
 #include "engine/context.hpp"
+#include "engine/jobs.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/milestones.hpp"
 #include "engine/replay.hpp"
@@ -114,6 +115,8 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
       return Error{ErrorCode::usage, "read", "the session", "no session was named",
                    "give --session DIR"};
     }
+    if (verb.name == "get_job") return verb_get_job(context, args, folder);
+    if (verb.name == "cancel_job") return verb_cancel_job(context, folder);
     WB_TRY_ASSIGN(reader, Session::open_reader(context.services.file_system, folder));
   }
   const Session& session = reader ? *reader : *context.session;

@@ -106,12 +106,14 @@ std::vector<std::string> changed_headers(const Variant& derived, const Variant& 
 }
 
 /// The option that lets later calls find the folder; nothing when they find it anyway.
-std::string where_to_look(const Context& context, const fs::path& kernels) {
+std::string where_to_look(const Context& context, const fs::path& in) {
   std::error_code error;
   for (const fs::path& root : context.services.search_path.roots) {
-    if (fs::equivalent(root / "kernels", kernels, error)) return {};
+    if (fs::equivalent(root, in, error)) return {};
   }
-  return fmt::format(" --path {}", (kernels / "..").lexically_normal().string());
+  std::string word;
+  for (const char c : in.string()) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format(" --path '{}'", word);
 }
 
 /// Nobody should shadow a kernel by accident, nor find out later.
@@ -138,7 +140,8 @@ Result<void> check_name(const Context& context, const std::string& name, const f
 Result<Json> verb_new(Context& context, const Json& args, const fs::path& session) {
   FileSystem& file_system = context.services.file_system;
   const auto name = args["name"].get<std::string>();
-  const fs::path kernels = fs::path(args.value("in", ".")) / "kernels";
+  const fs::path in = args.value("in", ".");
+  const fs::path kernels = in / "kernels";
   const fs::path folder = (kernels / name).lexically_normal();
   WB_TRY(check_name(context, name, folder));
   WB_TRY_ASSIGN(const auto parent, read_parent(context, args["from"].get<std::string>(), session));
@@ -170,7 +173,7 @@ Result<Json> verb_new(Context& context, const Json& args, const fs::path& sessio
   const auto headers = changed_headers(derived, written);
   std::string text = fmt::format(
       "{}\nedit \"about\" and \"techniques\" in kernel.json, then: sdpa-wb check {}{}\n",
-      folder.string(), name, where_to_look(context, kernels));
+      folder.string(), name, where_to_look(context, in));
   if (!headers.empty()) {
     text += fmt::format("note: these shared headers differ from those of {}: {}\n",
                         label(parent.first), fmt::join(headers, ", "));

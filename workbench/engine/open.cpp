@@ -28,19 +28,6 @@ Json suite_json(const Suite& suite) {
   return {{"name", suite.name}, {"problems", std::move(problems)}};
 }
 
-/// Session ids count up beside each other: s-0001, s-0002 … in the sessions root.
-Result<fs::path> next_session_folder(const Services& services) {
-  std::int64_t highest = 0;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(services.sessions_root, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.size() == 6 && name.starts_with("s-")) {
-      highest = std::max<std::int64_t>(highest, std::atoll(name.c_str() + 2));
-    }
-  }
-  return services.sessions_root / fmt::format("s-{:04}", highest + 1);
-}
-
 std::vector<std::string> default_rivals(const Context& context, const std::string& backend) {
   std::vector<std::string> rivals;
   for (const auto& entry : context.catalogue.list()) {
@@ -137,7 +124,7 @@ Result<Json> verb_open(Context& context, const Json& args, const fs::path& given
   fs::path folder = given;
   if (folder.empty()) {
     WB_TRY(context.services.file_system.make_directories(context.services.sessions_root));
-    WB_TRY_ASSIGN(folder, next_session_folder(context.services));
+    folder = next_session_folder(context.services.sessions_root);
   }
   WB_TRY_ASSIGN(const Json identity, make_identity(context, args, folder));
   WB_TRY_ASSIGN(context.settings, settings_from_json(identity));

@@ -81,9 +81,16 @@ Result<std::pair<Variant, Configuration>> stored_variant(const Session& session,
                  "no iteration of this session built it", "`sdpa-wb report` lists the variants"};
   }
   const std::string subject = text_of(*built, "subject");
-  WB_TRY_ASSIGN(auto files, session.load_variant_files(text_of(*built, "variant_id")));
+  const std::string variant_id = text_of(*built, "variant_id");
+  WB_TRY_ASSIGN(auto files, session.load_variant_files(variant_id));
   WB_TRY_ASSIGN(Variant variant,
                 variant_from_files(subject.substr(0, subject.find('@')), std::move(files)));
+  if (variant.id != variant_id) {
+    return Error{ErrorCode::damaged, "read the stored variant", std::string(id),
+                 fmt::format("its files below kernels/{} are not those it was built from",
+                             short_hash(variant_id)),
+                 "put them back from the iteration's commit"};
+  }
   return std::pair{std::move(variant), configuration_of(member_of(*built, "configuration"))};
 }
 

@@ -25,7 +25,7 @@ Result<Session> open_recorded(const Services& services, const std::string& id);
 /// that was built; nullptr when there is none.
 const Json* find_built(const SessionView& view, std::string_view id);
 /// The sources that the session stored for it, with the configuration it was built in.
-/// Errors: not_found; those of the stored files.
+/// Errors: not_found; damaged (the files were changed); those of the stored files.
 Result<std::pair<Variant, Configuration>> stored_variant(const Session& session,
                                                          const SessionView& view,
                                                          std::string_view id);

@@ -240,7 +240,7 @@ Result<Repeat> repeat_all(Context& context, const Session& session, const Sessio
     repeat.failure = names.hide(*repeat.failure);
   } else if (!is_valid(repeat.total.interval)) {
     return Error{ErrorCode::environment, "measure again", record.candidate,
-                 names.hide(repeat.total.reason), "let the machine be quiet and try again"};
+                 names.hide(repeat.total.reason), "nothing says that the variant is at fault"};
   }
   return repeat;
 }

@@ -16,6 +16,22 @@ Json interval_around(double speedup) {
   return {{"low", speedup * 0.98}, {"high", speedup * 1.02}, {"confidence", 0.99}};
 }
 
+/// The brief of a session in which nothing was worth telling: every field is there.
+Json plain_brief(bool closed, const std::string& incumbent, std::int64_t iteration) {
+  Json brief{{"session", "dry-run"},
+             {"status", closed ? "closed" : "open"},
+             {"title", "dry run"},
+             {"objective", Json::object()},
+             {"incumbent", {{"variant", incumbent}, {"over_start", nullptr}}},
+             {"budget", {{"evaluations", iteration}, {"evaluations_left", nullptr}}},
+             {"in_flight", nullptr},
+             {"left_out", Json::object()}};
+  for (const char* list : {"last", "refuted", "techniques", "rivals", "next", "notes", "untried"}) {
+    brief[list] = Json::array();
+  }
+  return brief;
+}
+
 }  // namespace
 
 std::string_view to_string(Course course) {
@@ -186,6 +202,10 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
         {"cost", Json::object()},
         {"stop_reason", m_iteration >= m_options.evaluations ? Json(k_stop_reason) : Json(nullptr)},
         {"text", "dry run"}};
+  }
+  if (name == "brief") return plain_brief(m_closed, m_incumbent, m_iteration);
+  if (name == "history") {
+    return Json{{"matches", Json::array()}, {"total", 0}, {"text", "dry run"}};
   }
   if (name == "close") {
     m_closed = true;

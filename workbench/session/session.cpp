@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "core/hash.hpp"
@@ -43,6 +45,18 @@ Session::Session(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
+
+fs::path next_session_folder(const fs::path& root) {
+  std::int64_t highest = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() == 6 && name.starts_with("s-")) {
+      highest = std::max<std::int64_t>(highest, std::atoll(name.c_str() + 2));
+    }
+  }
+  return root / fmt::format("s-{:04}", highest + 1);
+}
 
 Result<Session> Session::create(FileSystem& file_system, const Clock& clock, const fs::path& folder,
                                 const Json& identity) {

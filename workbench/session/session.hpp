@@ -21,6 +21,10 @@ namespace wb {
 
 inline constexpr int k_session_format = 1;
 
+/// Where a session without a name goes: s-0001, s-0002 … beside each other below `root`, which need
+/// not exist.
+fs::path next_session_folder(const fs::path& root);
+
 class Session {
  public:
   /// Makes the folder with session.json (identity + "format"), the log with session_opened and the

@@ -42,3 +42,22 @@ TEST_CASE("failed results are not success", "[cli][exit_code]") {
   CHECK(check(false, "not_supported") == 1);
   CHECK(static_cast<int>(exit_code_of("doctor", {{"healthy", false}})) == 1);
 }
+
+TEST_CASE("a script sees regressions and what is not reproduced", "[cli][exit_code]") {
+  const auto diff = [](const char* outcome, int regressions) {
+    return static_cast<int>(
+        exit_code_of("diff", {{"outcome", outcome}, {"regressions", regressions}}));
+  };
+  CHECK(diff("better", 0) == 0);
+  CHECK(diff("same", 0) == 0);
+  CHECK(diff("ambiguous", 0) == 0);
+  CHECK(diff("worse", 0) == 1);
+  CHECK(diff("better", 1) == 1);  // a suite that gains may hide a problem that lost
+  CHECK(diff("not_comparable", 0) == 65);
+  const auto reproduce = [](const char* outcome) {
+    return static_cast<int>(exit_code_of("reproduce", {{"outcome", outcome}}));
+  };
+  CHECK(reproduce("reproduced") == 0);
+  CHECK(reproduce("not_reproduced") == 1);
+  CHECK(reproduce("environment_differs") == 76);
+}

@@ -43,3 +43,29 @@ TEST_CASE("an iteration without a figure prints none", "[cli][output]") {
   CHECK(text.find("speedup") == std::string::npos);
   CHECK(text.find("invalid") != std::string::npos);
 }
+
+TEST_CASE("a brief for people is no longer than the one for programs", "[cli][output]") {
+  Json brief{{"session", "s"},
+             {"title", "quotes \"'"},
+             {"status", "open"},
+             {"objective", {{"rule", "geomean_speedup"}, {"some", {"a", "b"}}}},
+             {"incumbent", nullptr},
+             {"budget", {{"wall_s", 123456.789}, {"evaluations_left", nullptr}}},
+             {"in_flight", nullptr},
+             {"last", {{{"iteration", 3}, {"speedup", 1.25}, {"tried", "wider tiles"}}}},
+             {"refuted", Json::array()},
+             {"techniques", Json::array()},
+             {"rivals", Json::array()},
+             {"next", {"go on"}},
+             {"notes", {{{"note", "n"}, {"event", 7}}}},
+             {"untried", {"split_kv"}},
+             {"left_out", {{"last", 4}}}};
+  const std::string text = render_result("brief", brief);
+  CHECK(text.size() <= brief.dump().size());
+  CHECK(text.find("wall_s: 123456.789") != std::string::npos);
+  CHECK(text.find("null") == std::string::npos);
+  CHECK(text.find("- go on") != std::string::npos);
+  CHECK(text.find("left_out: {\"last\":4}") != std::string::npos);
+  brief["left_out"] = Json::object();
+  CHECK(render_result("brief", brief).find("left_out") == std::string::npos);
+}

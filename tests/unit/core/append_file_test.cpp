@@ -56,6 +56,21 @@ TEST_CASE("appends add up over openings", "[core][append]") {
   CHECK(*files.read(path, k_plenty) == "one\ntwo\nthree\n");
 }
 
+TEST_CASE("who holds a lock can be asked without taking it", "[core][append]") {
+  const auto folder = temporary();
+  const fs::path path = folder.path() / "log";
+  RealFileSystem files;
+  CHECK_FALSE(wb::lock_holder(path).has_value());
+  {
+    auto file = files.open_append(path);
+    REQUIRE(file.ok());
+    CHECK(wb::lock_holder(path) == ::getpid());
+    CHECK(wb::lock_holder(path) == ::getpid());
+  }
+  CHECK_FALSE(wb::lock_holder(path).has_value());
+  CHECK(files.open_append(path).ok());
+}
+
 TEST_CASE("a torn tail can be cut, but a file not be lengthened", "[core][append]") {
   const auto folder = temporary();
   const fs::path path = folder.path() / "log";

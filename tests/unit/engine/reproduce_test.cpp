@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `reproduce`: what is on record is built, judged and measured again; the record stays untouched.
+#include <fstream>
+
 #include "engine_world.hpp"
 
 using namespace wb;
@@ -49,6 +51,19 @@ TEST_CASE("the stored sources are measured, not those that lie in kernels/ now",
   won.roots = {won.folder.path() / "empty"};  // no kernel is there any more
   won.restart();
   CHECK(won.reproduce()["outcome"] == "reproduced");
+}
+
+TEST_CASE("sources that are not what their id says are never built", "[engine][reproduce]") {
+  Won won;
+  for (const auto& file : fs::recursive_directory_iterator(won.session / "kernels")) {
+    if (file.path().filename() == "kernel.cpp") {
+      std::ofstream(file.path(), std::ios::app) << "// faster\n";
+    }
+  }
+  const auto answer = won.engine->call("reproduce", {{"recorded", won.session.string()}});
+  REQUIRE_FALSE(answer.ok());
+  CHECK(answer.error().code == ErrorCode::damaged);
+  CHECK(answer.error().message().find("are not those it was built from") != std::string::npos);
 }
 
 TEST_CASE("a gain that is gone is not reproduced", "[engine][reproduce]") {

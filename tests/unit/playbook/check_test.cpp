@@ -72,6 +72,26 @@ TEST_CASE("a dry run lists calls, prints and the result", "[playbook][unit]") {
   CHECK((*answer)["text"].get<std::string>().find("mixed (2 calls)") != std::string::npos);
 }
 
+TEST_CASE("a dry run answers brief and history in the shape of the real ones", "[playbook][unit]") {
+  Bench bench;
+  const auto answer = bench.check(
+      "local b, h = wb.brief {}, wb.history { query = 'tiles' } "
+      "return { b.status, b.incumbent.variant, #b.last + #b.refuted + #b.next, h.total, "
+      "#h.matches }");
+  INFO((answer ? std::string("ok") : answer.error().message()));
+  REQUIRE(answer.ok());
+  CHECK((*answer)["result"] == Json{"open", "cpu_unfused@00000000", 0, 0, 0});
+  const VerbSpec* verb = find_verb("brief");
+  REQUIRE(verb != nullptr);
+  for (const auto& [field, meaning] : verb->result) {
+    const std::string asks =
+        "if wb.brief {}['" + std::string(field) + "'] == nil then return 'no' end";
+    const auto has = bench.check(asks);
+    REQUIRE(has.ok());
+    if (field != "in_flight") CHECK((*has)["result"] != "no");  // null: nothing is in flight
+  }
+}
+
 TEST_CASE("mistakes that would end a night's run are found at once", "[playbook][unit]") {
   Bench bench;
   bench.refuses("wb.iterate { variant = 'cpu_tiled' }", "hypothesis");

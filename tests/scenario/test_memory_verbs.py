@@ -1,0 +1,276 @@
+"""The verbs around sessions, as commands: new, brief, history, reproduce, diff."""
+
+import hashlib
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, SMALL, Workbench
+
+# Long enough that tiles beat the unfused start several times over, short enough to be quick.
+SHAPE = "B=1 Hq=2 Sq=256 D=64 f32"
+
+
+def snapshot(folder: Path):
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*") if path.is_file()
+    }  # fmt: skip
+
+
+class BusyError(Exception):
+    """The machine was at fault (exit code 76), which says nothing about the workbench."""
+
+
+def measured(wb, *words):
+    """Exit code and answer of a call that measures."""
+    done = wb.run(*words, "--json")
+    answer = json.loads(done.stdout)
+    if done.returncode == 76 and answer.get("outcome") != "environment_differs":
+        raise BusyError(answer.get("message", answer.get("error")))
+    return done.returncode, answer
+
+
+def when_quiet(attempt):
+    """Tries again in a busy moment; a machine that stays busy can tell nothing here."""
+    why = ""
+    for n in range(3):
+        try:
+            return attempt(n)
+        except BusyError as busy:
+            why = str(busy)
+    return pytest.skip(f"this machine is too busy to measure: {why}")
+
+
+def open_shape(wb, name, *more):
+    code, answer = measured(
+        wb, "open", "--start", "cpu_unfused", "--problem", SHAPE, "--rivals", "cpu_online",
+        "--effort", "quick", "--session", name, *more,
+    )  # fmt: skip
+    assert code == 0, answer
+
+
+def iterate(wb, session, theory, *more):
+    code, answer = measured(
+        wb, "iterate", "--hypothesis", theory, "--predicted-speedup", "1.5", "--confirm", "always",
+        "--session", session, "--threads", "1", *more,
+    )  # fmt: skip
+    assert code == 0, answer
+    return answer
+
+
+@pytest.fixture(scope="module")
+def recorded(build, cache, tmp_path_factory):
+    """A session with a win, a refuted hypothesis and a note. The tests only read it."""
+    folder = tmp_path_factory.mktemp("recorded")
+    wb = Workbench(build / "sdpa-wb", folder, cache)
+
+    def attempt(n):
+        name = f"s{n}"
+        open_shape(wb, name, "--threads", "1", "--evaluations", "5")
+        won = iterate(wb, name, "tiles reuse each key", "--variant", "cpu_tiled")
+        assert won["outcome"] == "win", won
+        lost = iterate(wb, name, "the start was faster after all", "--variant", "cpu_unfused")
+        assert lost["decision"] == "refuted", lost
+        return folder / name
+
+    session = when_quiet(attempt)
+    wb.run("note", "look at the masks next", "--session", session, check=0)
+    return session
+
+
+def test_a_new_kernel_passes_check_and_nothing_is_overwritten(wb, tmp_path):
+    made = wb.json("new", "mine", "--from", "cpu_tiled")
+    assert made["folder"] == "kernels/mine"
+    manifest = json.loads((tmp_path / "kernels/mine/kernel.json").read_text())
+    assert (manifest["name"], manifest["parent"]) == ("mine", "cpu_tiled")
+    checked = wb.json("check", "mine", "--problem", SMALL)
+    assert checked["pass"]
+    before = snapshot(tmp_path)
+    for words, code in (
+        (["mine", "--from", "cpu_online"], 65),  # exists
+        (["cpu_online", "--from", "cpu_tiled"], 65),  # would shadow one that ships
+        (["../mine", "--from", "cpu_tiled"], 2),
+        (["Mine", "--from", "cpu_tiled"], 2),
+        (["other", "--from", "cpu_tield"], 2),
+        (["other", "--from", "cpu_tiled@01234567"], 2),
+        (["other"], 2),
+    ):
+        done = wb.run("new", *words, check=code)
+        assert done.stderr.startswith("sdpa-wb:"), done.stderr
+    assert snapshot(tmp_path) == before
+    (tmp_path / "file").write_text("x")
+    done = wb.run("new", "other", "--from", "cpu_tiled", "--in", "file")
+    assert done.returncode not in (0, 70)
+    assert (tmp_path / "file").read_text() == "x"
+
+
+def test_a_session_s_variant_becomes_a_kernel_elsewhere(wb, recorded, tmp_path):
+    label = wb.json("brief", "--session", recorded)["incumbent"]["variant"]
+    made = wb.json("new", "winner", "--from", label, "--session", recorded, "--in", "else where")
+    assert made["parent"].startswith("cpu_tiled@")
+    # What it tells to do next works as it stands.
+    hint = made["text"].split("then: sdpa-wb ")[1].splitlines()[0]
+    wb.run(*shlex.split(hint), "--problem", SMALL, check=0)
+    assert not (tmp_path / "kernels").exists()
+
+
+def test_a_brief_tells_what_happened_in_four_kib(wb, recorded):
+    before = snapshot(recorded)
+    words = ["brief", "--session", recorded]
+    as_json, as_text = wb.run(*words, "--json", check=0).stdout, wb.run(*words, check=0).stdout
+    assert len(as_json.encode()) <= 4096 + 1  # the line end
+    assert len(as_text.encode()) <= 4096 + 1
+    brief = json.loads(as_json)
+    assert brief["status"] == "open"
+    assert brief["objective"]["rule"] == "geomean_speedup"
+    assert brief["incumbent"]["variant"].startswith("cpu_tiled@")
+    assert brief["incumbent"]["over_start"] > 1
+    assert brief["budget"]["evaluations"] == 2
+    assert brief["budget"]["evaluations_left"] == 3
+    assert brief["in_flight"] is None
+    assert [row["outcome"] for row in brief["last"]] == ["no_gain", "win"]
+    (refuted,) = brief["refuted"]
+    assert refuted["hypothesis"] == "the start was faster after all"
+    assert refuted["measured"] < 1
+    tried = {row["technique"]: row for row in brief["techniques"]}
+    assert tried["query_tiling"]["best"] == brief["incumbent"]["over_start"]
+    assert "query_tiling" not in brief["untried"]
+    assert brief["rivals"][0]["rival"].startswith("cpu_online")
+    assert brief["next"]
+    assert brief["notes"][0]["note"] == "look at the masks next"
+    assert "the start was faster after all" in as_text
+    # Every figure can be looked up.
+    for row in brief["last"] + brief["refuted"] + brief["rivals"]:
+        wb.run("show", f"e{row['event']}", "--session", recorded, check=0)
+    assert snapshot(recorded) == before
+
+
+def test_history_finds_words(wb, recorded):
+    before = snapshot(recorded)
+    found = wb.json("history", "REUSE key", "--session", recorded)
+    assert [match["iteration"] for match in found["matches"]] == [1]
+    assert found["matches"][0]["where"][0]["field"] == "hypothesis"
+    assert wb.json("history", "masks", "--session", recorded)["matches"][0]["kind"] == "note"
+    assert wb.json("history", "refuted", "--session", recorded)["matches"][0]["iteration"] == 2
+    everything = wb.json("history", "--session", recorded)
+    assert everything["total"] == 4  # the baseline, two iterations, the note
+    none = wb.run("history", "no such words", "--session", recorded, check=0)
+    assert "nothing" in none.stdout
+    wb.run("history", "--limit", "0", "--session", recorded, check=2)
+    wb.run("history", "x", check=2)
+    assert snapshot(recorded) == before
+
+
+def test_reproduce_measures_the_record_again(wb, recorded):
+    before = snapshot(recorded)
+    code, answer = when_quiet(lambda _: measured(wb, "reproduce", recorded, "--threads", "1"))
+    assert answer["iteration"] == 1
+    assert answer["same_artifact"]
+    assert answer["changes"] == []
+    # The gain is severalfold: a machine that is only noisy still shows it.
+    assert answer["measured"]["speedup"] > 1
+    assert code == {"reproduced": 0, "not_reproduced": 1}[answer["outcome"]]
+    overlaps = (
+        answer["recorded"]["interval"]["low"] <= answer["measured"]["interval"]["high"]
+        and answer["measured"]["interval"]["low"] <= answer["recorded"]["interval"]["high"]
+    )
+    assert (answer["outcome"] == "reproduced") == overlaps
+    assert snapshot(recorded) == before
+    wb.run("reproduce", recorded, "--iteration", "0", check=65)  # the baseline has no hypothesis
+    wb.run("reproduce", recorded, "--iteration", "9", check=2)
+    done = wb.run("reproduce", "no-such-session", check=2)
+    assert "no-such-session" in done.stderr
+
+
+def test_a_gain_that_rests_on_what_no_record_holds_is_not_reproduced(wb, tmp_path):
+    """A variant that is fast only while a file is absent: its gain goes when the file comes."""
+    flag = tmp_path / "flag"
+    source = (ROOT / "kernels/cpu_tiled/kernel.cpp").read_text()
+    head = "void forward(const Call& call) {\n"
+    assert source.count(head) == 1
+    doctored = source.replace(
+        head,
+        head + f'  if (access("{flag}", F_OK) == 0) usleep(6000);\n',
+    ).replace('#include "cpu_support.hpp"', '#include <unistd.h>\n\n#include "cpu_support.hpp"')
+    (tmp_path / "kernel.cpp").write_text(doctored)
+
+    def attempt(n):
+        open_shape(wb, f"s{n}", "--threads", "1")
+        won = iterate(
+            wb, f"s{n}", "no file, no work", "--parent", "cpu_tiled", "--files",
+            "kernel.cpp=@kernel.cpp",
+        )  # fmt: skip
+        assert won["outcome"] == "win", won
+        return f"s{n}"
+
+    session = when_quiet(attempt)
+    flag.touch()
+    code, answer = when_quiet(lambda _: measured(wb, "reproduce", session, "--threads", "1"))
+    assert (code, answer["outcome"]) == (1, "not_reproduced"), answer
+    assert answer["same_artifact"]
+    assert answer["measured"]["speedup"] < 1
+    # Where something differs, the variant is not blamed.
+    code, answer = when_quiet(lambda _: measured(wb, "reproduce", session, "--threads", "2"))
+    assert (code, answer["outcome"]) == (76, "environment_differs")
+    assert [change["what"] for change in answer["changes"]] == ["threads"]
+
+
+def test_diff_compares_ratios_and_a_regression_has_an_exit_code(wb, recorded, tmp_path):
+    def attempt(n):
+        open_shape(wb, f"start{n}", "--threads", "2")  # its incumbent is still the start
+        return f"start{n}"
+
+    start = when_quiet(attempt)
+    alone = tmp_path / "alone"
+    shutil.copytree(ROOT / "tests/data/session_v1", alone)  # it measured no rival
+    before = snapshot(tmp_path)
+    worse = wb.json("diff", recorded, start, check=1)
+    assert worse["outcome"] == "worse"
+    assert worse["regressions"] == 1
+    assert "threads" in [change["what"] for change in worse["changes"]]
+    (rival,) = worse["rivals"]
+    assert rival["rival"].startswith("cpu_online")
+    assert rival["suite"]["change"] < 1
+    better = wb.json("diff", start, recorded, check=0)
+    assert better["outcome"] == "better"
+    assert better["rivals"][0]["suite"]["change"] > 1
+    same = wb.json("diff", recorded, recorded, check=0)
+    assert same["outcome"] in {"same", "ambiguous"}
+    assert same["changes"] == []
+    # Ratios only: nowhere a time.
+    text = wb.run("diff", recorded, start, check=1).stdout
+    assert " us" not in text
+    assert "_us" not in json.dumps(worse)
+    done = wb.run("diff", recorded, alone, check=65)
+    assert "bare times" in done.stdout
+    assert "--rivals" in done.stdout
+    wb.run("diff", recorded, "no-such-session", check=2)
+    wb.run("diff", recorded, check=2)
+    assert snapshot(tmp_path) == before
+
+
+def test_a_damaged_session_is_refused_by_every_verb_that_reads_it(wb, recorded, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(recorded, broken)
+    log = bytearray((broken / "events.jsonl").read_bytes())
+    log[len(log) // 2] ^= 1
+    (broken / "events.jsonl").write_bytes(log)
+    for words in (
+        ["brief", "--session", broken],
+        ["history", "x", "--session", broken],
+        ["reproduce", broken],
+        ["diff", recorded, broken],
+        ["new", "x", "--from", "cpu_tiled@01234567", "--session", broken],
+    ):
+        done = wb.run(*words, check=65)
+        assert "line" in done.stderr, words
+    # Sources that are not what their id says are never built.
+    swapped = tmp_path / "swapped"
+    shutil.copytree(recorded, swapped)
+    for source in swapped.glob("kernels/*/cpu_tiled/kernel.cpp"):
+        source.write_text(source.read_text().replace("k_block_rows = 4", "k_block_rows = 2"))
+    done = wb.run("reproduce", swapped)
+    assert done.returncode == 65, done.stdout + done.stderr

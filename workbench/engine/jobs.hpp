@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: jobs. A job is the process that holds a session's lock; whoever can read the
+// folder can look at it and, as its user, ask it to stop. Nothing about a job lives anywhere else.
+#pragma once
+
+#include "engine/context.hpp"
+
+namespace wb {
+
+/// Waits until the job ends, its iteration closes (argument `job`) or `wait_s` passed. Errors:
+/// those of Session::open_reader; not_found (no such iteration); canceled.
+Result<Json> verb_get_job(const Context& context, const Json& args, const fs::path& folder);
+/// Asks the process to stop and waits until it released the lock. Errors: those of
+/// Session::open_reader; invalid (the holder is another user's, or no process of this machine).
+Result<Json> verb_cancel_job(const Context& context, const fs::path& folder);
+
+}  // namespace wb
