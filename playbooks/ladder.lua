@@ -18,6 +18,18 @@ local rungs = {
     predicted = 2.0,
     reason = "a tile of rows shares each tile of keys and values, read and converted once a tile",
   },
+  cpu_simd_flash = {
+    predicted = 1.6,
+    reason = "query rows in vector lanes: K and P need no transposition, the softmax no shuffles, "
+      .. "and register blocks of the hardware's size keep the multipliers busy",
+  },
+  -- Not in the default: it takes up to 64 queries, and suite n6 has no problem with many keys.
+  -- A decode ladder: rungs=cpu_tiled+cpu_simd_flash+cpu_splitkv on one query.
+  cpu_splitkv = {
+    predicted = 2.0,
+    reason = "with one query, lanes along the head dim waste none, and splits of the keys let all "
+      .. "threads read",
+  },
 }
 
 return {
@@ -25,7 +37,7 @@ return {
   about = "from the slowest kernel to the fastest, step by step",
   arguments = {
     rungs = {
-      default = "cpu_online+cpu_tiled",
+      default = "cpu_online+cpu_tiled+cpu_simd_flash",
       doc = "kernels from slow to fast, joined by '+'; the session's start is the ground",
     },
   },

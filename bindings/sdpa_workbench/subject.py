@@ -79,6 +79,7 @@ class TorchTensors:
 
     def __init__(self):
         self.torch = sys.modules["torch"]
+        self.kind = self.torch.Tensor
         self.dtypes = {
             "f32": self.torch.float32,
             "f16": self.torch.float16,
@@ -104,6 +105,7 @@ class TorchTensors:
 class NumpyTensors:
     def __init__(self):
         self.numpy = sys.modules["numpy"]
+        self.kind = self.numpy.ndarray
         self.dtypes = {"f32": "<f4", "f16": "<f2", "bf16": "<u2", "bool": "?"}
 
     def view(self, problem, name, buffer):
@@ -122,6 +124,8 @@ class NumpyTensors:
 
 
 class PlainTensors:
+    kind = memoryview
+
     def __init__(self):
         self.formats = {"f32": "f", "f16": "H", "bf16": "H", "bool": "?"}
 
@@ -238,6 +242,7 @@ class Subject:
             begin = time.perf_counter_ns()
             result = self.call(problem, values)()
         call_us = (time.perf_counter_ns() - begin) / 1e3
+        self.check_result(result)
         self.tensors.copy(shared["out"], values["out"] if result is None else result)
         if want_lse:
             self.tensors.copy(shared["lse"], values["lse"])
@@ -284,6 +289,7 @@ class Subject:
             block_ns = time.perf_counter_ns() - begin
         finally:
             gc.enable()
+        self.check_result(self.result)
         return {"block_ns": block_ns}  # short: writing it is nothing beside the block
 
     # What they share.
@@ -300,6 +306,14 @@ class Subject:
         causal, scale = problem.causal, problem.scale
         mask, lse = values.get("mask"), values.get("lse")
         return lambda: function(q, k, v, causal=causal, scale=scale, mask=mask, out=out, lse=lse)
+
+    def check_result(self, result):
+        """A type of its own could do the work when it is looked at, outside the clock."""
+        if result is not None and type(result) is not self.tensors.kind:
+            raise TypeError(
+                f"it returned {type(result).__name__}, not exactly {self.tensors.kind.__name__}: "
+                "a result that may compute itself later is not timed"
+            )
 
     def poison(self, seed):
         """A result that an earlier call left in `out` must not pass for this one's."""

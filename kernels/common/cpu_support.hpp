@@ -286,6 +286,7 @@ class ThreadPool {
 struct Needs {
   std::int64_t scratch_floats = 0;  ///< per thread, from the workspace
   int max_threads = 1 << 10;
+  std::int64_t shared_floats = 0;  ///< for all threads together, from the workspace
 };
 
 /// One call of wb_sdpa_forward.
@@ -295,6 +296,10 @@ struct Call {
   ThreadPool& pool;
   std::int64_t scratch_floats;
 
+  /// Needs::shared_floats of the workspace: what one pass leaves for the next.
+  [[nodiscard]] float* shared() const {
+    return static_cast<float*>(args.workspace) + pool.size() * scratch_floats;
+  }
   /// body(task, scratch) for every task, on args.threads threads; scratch is this thread's own.
   template <typename Body>
   void parallel(std::int64_t tasks, const Body& body) const {
@@ -403,11 +408,13 @@ inline int check_args(const wb_sdpa_problem& p, const wb_sdpa_args* args, bool n
 struct wb_sdpa_plan {
   wb_sdpa_problem problem;
   std::int64_t scratch_floats;  ///< per thread, whole cache lines: threads never share one
+  std::int64_t shared_floats;
   wb_cpu::ThreadPool pool;
 
   wb_sdpa_plan(const wb_sdpa_problem& p, const wb_cpu::Needs& needs)
       : problem(p),
         scratch_floats(wb_cpu::round_up(needs.scratch_floats, wb_cpu::k_cache_line_floats)),
+        shared_floats(needs.shared_floats),
         pool(std::min(wb_cpu::allowed_cpus(), std::max(1, needs.max_threads))) {}
 };
 
@@ -419,7 +426,9 @@ inline int wb_cpu_make_plan(const wb_sdpa_problem* problem,
   *plan = nullptr;
   if (const int status = wb_cpu::check_problem(problem); status != WB_OK) return status;
   const wb_cpu::Needs needs = needs_of(*problem);
-  if (needs.scratch_floats < 0 || needs.scratch_floats > std::int64_t{1} << 36) {
+  constexpr std::int64_t k_most = std::int64_t{1} << 36;
+  if (needs.scratch_floats < 0 || needs.scratch_floats > k_most || needs.shared_floats < 0 ||
+      needs.shared_floats > k_most) {
     return wb_cpu::fail(WB_UNSUPPORTED, "the problem needs too large a workspace");
   }
   try {
@@ -434,7 +443,8 @@ inline int wb_cpu_make_plan(const wb_sdpa_problem* problem,
 inline int wb_cpu_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args,
                           void (*forward)(const wb_cpu::Call&)) {
   if (plan == nullptr) return wb_cpu::fail(WB_FAILED, "plan is NULL");
-  const int status = wb_cpu::check_args(plan->problem, args, plan->scratch_floats > 0);
+  const int status =
+      wb_cpu::check_args(plan->problem, args, plan->scratch_floats > 0 || plan->shared_floats > 0);
   if (status != WB_OK) return status;
   forward(wb_cpu::Call{plan->problem, *args, plan->pool, plan->scratch_floats});
   return WB_OK;
@@ -442,23 +452,23 @@ inline int wb_cpu_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args,
 
 /// Defines the functions of sdpa_abi.h around `Needs needs_of(const wb_sdpa_problem&)` and
 /// `void forward(const Call&)`.
-#define WB_CPU_KERNEL(needs_of, forward)                                                    \
-  extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** plan) { \
-    return wb_cpu_make_plan(problem, needs_of, plan);                                       \
-  }                                                                                         \
-  extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {                     \
-    return static_cast<std::size_t>(plan->scratch_floats) * sizeof(float) *                 \
-           static_cast<std::size_t>(plan->pool.size());                                     \
-  }                                                                                         \
-  extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {            \
-    return wb_cpu_forward(plan, args, forward);                                             \
-  }                                                                                         \
-  extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {                                \
-    delete plan;                                                                            \
-  }                                                                                         \
-  extern "C" const char* wb_sdpa_last_error(void) {                                         \
-    return wb_cpu::t_last_error;                                                            \
-  }                                                                                         \
-  extern "C" const char* wb_sdpa_build_id(void) {                                           \
-    return WB_BUILD_ID;                                                                     \
+#define WB_CPU_KERNEL(needs_of, forward)                                                       \
+  extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** plan) {    \
+    return wb_cpu_make_plan(problem, needs_of, plan);                                          \
+  }                                                                                            \
+  extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {                        \
+    return sizeof(float) * static_cast<std::size_t>(plan->scratch_floats * plan->pool.size() + \
+                                                    plan->shared_floats);                      \
+  }                                                                                            \
+  extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {               \
+    return wb_cpu_forward(plan, args, forward);                                                \
+  }                                                                                            \
+  extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {                                   \
+    delete plan;                                                                               \
+  }                                                                                            \
+  extern "C" const char* wb_sdpa_last_error(void) {                                            \
+    return wb_cpu::t_last_error;                                                               \
+  }                                                                                            \
+  extern "C" const char* wb_sdpa_build_id(void) {                                              \
+    return WB_BUILD_ID;                                                                        \
   }

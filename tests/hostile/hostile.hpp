@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/sdpa_abi.h"
+#include "sdpa_abi.h"
 
 struct wb_sdpa_plan {
   wb_sdpa_problem problem{};
@@ -25,9 +25,10 @@ inline std::int64_t visible_keys(const wb_sdpa_problem& p, std::int64_t row) {
   return std::clamp<std::int64_t>(row + shift + 1, 0, p.seq_kv);
 }
 
-/// Rows [0, row_count) of one head.
+/// Rows [0, row_count) of one head; keys with a smaller share of the largest weight are left out.
 inline void honest_head(wb_sdpa_plan& plan, const wb_sdpa_args& args, std::int64_t b,
-                        std::int64_t h, std::int64_t row_count, double scale) {
+                        std::int64_t h, std::int64_t row_count, double scale,
+                        float least_weight = 0) {
   const wb_sdpa_problem& p = plan.problem;
   const std::int64_t g = h / (p.heads_q / p.heads_kv);
   const auto* k = static_cast<const float*>(args.k) + b * p.k.batch + g * p.k.head;
@@ -48,6 +49,7 @@ inline void honest_head(wb_sdpa_plan& plan, const wb_sdpa_args& args, std::int64
     std::fill(out, out + p.dim_v, 0.0f);
     for (std::int64_t key = 0; key < keys; ++key) {
       const float weight = std::exp(plan.scores[static_cast<std::size_t>(key)] - maximum);
+      if (weight < least_weight) continue;
       sum += weight;
       for (std::int64_t d = 0; d < p.dim_v; ++d) out[d] += weight * v[key * p.v.row + d];
     }
@@ -59,12 +61,19 @@ inline void honest_head(wb_sdpa_plan& plan, const wb_sdpa_args& args, std::int64
   }
 }
 
-inline int honest(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
+inline int all_heads(wb_sdpa_plan& plan, const wb_sdpa_args& args, double scale,
+                     float least_weight) {
   const wb_sdpa_problem& p = plan.problem;
   for (std::int64_t b = 0; b < p.batch; ++b) {
-    for (std::int64_t h = 0; h < p.heads_q; ++h) honest_head(plan, args, b, h, p.seq_q, p.scale);
+    for (std::int64_t h = 0; h < p.heads_q; ++h) {
+      honest_head(plan, args, b, h, p.seq_q, scale, least_weight);
+    }
   }
   return WB_OK;
+}
+
+inline int honest(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
+  return all_heads(plan, args, plan.problem.scale, 0);
 }
 
 inline std::int64_t out_elements(const wb_sdpa_problem& p) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/context.hpp"
+#include "variant/compile_sandbox.hpp"
 
 namespace wb {
 namespace {
@@ -15,7 +16,11 @@ Json check_row(std::string_view name, std::string_view state, std::string detail
 
 Json compiler_row(const Context& context) {
   const auto identity = context.services.toolchain->identity();
-  return identity ? check_row("compiler", "ok", identity->version, "")
+  const std::string sandbox = compile_sandbox_word();
+  return identity ? check_row("compiler", "ok", identity->version + ", sandbox " + sandbox,
+                              sandbox == "none" ? "install bubblewrap: sources can then take in no "
+                                                  "other files of this machine"
+                                                : "")
                   : check_row("compiler", "missing", identity.error().message(),
                               "install g++ (12 or later) or clang++, or give --compiler");
 }

@@ -7,6 +7,7 @@
 
 #include "core/hash.hpp"
 #include "engine/context.hpp"
+#include "variant/compile_sandbox.hpp"
 
 namespace wb {
 namespace {
@@ -105,7 +106,8 @@ Result<Json> environment_json(Context& context) {
               {"toolchain",
                {{"compiler", compiler.version},
                 {"path", fs::path(compiler.path).filename().string()},
-                {"target", context.services.build_options.target}}},
+                {"target", context.services.build_options.target},
+                {"sandbox", compile_sandbox_word()}}},
               {"worker",
                {{"version", hello.worker_version},
                 {"transport", (*worker)->description()},

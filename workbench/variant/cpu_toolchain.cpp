@@ -13,6 +13,7 @@
 #include "variant/builder.hpp"
 #include "variant/compile_failure.hpp"
 #include "variant/compile_flags.hpp"
+#include "variant/compile_sandbox.hpp"
 #include "variant/grants.hpp"
 
 namespace wb {
@@ -27,6 +28,9 @@ constexpr std::array<std::string_view, 6> k_fixed_flags = {
 Failure failure(Invalidity invalidity, std::string message, std::string output = {}) {
   return Failure{invalidity, std::move(message), std::move(output)};
 }
+
+/// Beyond the deadline: ends a compiler whose workbench was killed and could not stop it.
+constexpr std::uint64_t k_cpu_grace_s = 5;
 
 bool is_clang(const CompilerIdentity& identity) {
   return identity.version.find("clang") != std::string::npos;
@@ -116,7 +120,8 @@ Result<void> materialise(const Variant& variant, const fs::path& folder) {
 
 /// True when this machine cannot compile an empty function either, or the disk is all but full:
 /// then a failure that looks like the machine's is the machine's. A source can print any words.
-bool machine_is_at_fault(ProcessSpec spec, const fs::path& source_folder, const fs::path& output,
+bool machine_is_at_fault(const ProcessSpec& spec, const std::string& compiler,
+                         const fs::path& source_folder, const fs::path& output,
                          const CompileLimits& limits) {
   for (const fs::path& folder : {source_folder, output.parent_path()}) {
     struct statvfs info {};
@@ -125,17 +130,20 @@ bool machine_is_at_fault(ProcessSpec spec, const fs::path& source_folder, const 
       return true;
     }
   }
-  RealFileSystem file_system;
-  const fs::path probe = source_folder / "wb_probe.cpp";
-  const fs::path library = output.parent_path() / "wb_probe.so";
-  if (!file_system.write_atomic(probe, "int wb_probe() { return 0; }\n", Durability::none).ok()) {
-    return true;
+  return !compiles_nothing(spec, {}, compiler, source_folder, output);
+}
+
+/// The folders that this command names; everything else of the machine is out of its sight.
+SandboxFolders folders_of(const Grants& grants, const fs::path& private_folder,
+                          const fs::path& sources, const fs::path& output) {
+  SandboxFolders folders;
+  folders.readable = grants.include_folders;
+  for (const fs::path& library : grants.library_files) {
+    folders.readable.push_back(library.parent_path());
   }
-  spec.argv = {spec.argv.front(), "-shared", "-fPIC", probe.string(), "-o", library.string()};
-  const auto outcome = run_process(spec);
-  std::error_code ignored;
-  fs::remove(library, ignored);
-  return !outcome.ok() || !outcome->success();
+  folders.writable = {private_folder, fs::absolute(output).parent_path()};
+  folders.working_directory = sources;
+  return folders;
 }
 
 /// The whole command line but the output. Failures: constraints.
@@ -258,8 +266,15 @@ Outcome<BuildRecord> CpuToolchain::compile(const Variant& variant,
   spec.working_directory = sources;
   spec.limits.address_space_bytes = m_limits.address_space_bytes;
   spec.limits.file_size_bytes = m_limits.file_size_bytes;
+  if (options.deadline.count() > 0) {
+    spec.limits.cpu_s = static_cast<std::uint64_t>(options.deadline.count()) + k_cpu_grace_s;
+  }
   spec.deadline = options.deadline;
-  const auto outcome = run_process(spec);
+  spec.die_with_parent = true;  // this thread waits for it
+  const auto grants = resolve_grants(variant.manifest, options);
+  if (!grants.ok()) return failure(Invalidity::constraints, grants.error().message());
+  const auto outcome =
+      run_compiler(spec, folders_of(*grants, private_folder->path(), sources, output), output);
   if (!outcome.ok()) return failure(Invalidity::environment, outcome.error().message());
 
   std::error_code ignored;
@@ -278,7 +293,7 @@ Outcome<BuildRecord> CpuToolchain::compile(const Variant& variant,
   Invalidity invalidity =
       fault == CompileFault::timeout ? Invalidity::timeout : Invalidity::compile;
   if (fault == CompileFault::machine) {
-    if (machine_is_at_fault(spec, sources, output, m_limits)) {
+    if (machine_is_at_fault(spec, compiler->path, sources, output, m_limits)) {
       invalidity = Invalidity::environment;
     } else {
       fault = CompileFault::source;  // the words came from the source

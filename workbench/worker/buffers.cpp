@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -19,6 +20,8 @@ namespace {
 constexpr std::size_t k_alignment_bytes = 256;
 constexpr std::size_t k_line_bytes = 64;
 constexpr std::size_t k_scatter_pages = 16;
+/// What lies between the bytes and the guard pages: no value of a tensor, nor zero.
+constexpr std::byte k_margin{0xa5};
 
 std::size_t round_up(std::size_t value, std::size_t step) {
   return (value + step - 1) / step * step;
@@ -46,6 +49,24 @@ GuardedMemory::GuardedMemory(std::size_t size_bytes, Placing placing) {
                                  ? steps * k_alignment_bytes
                                  : draw_secret<std::uint32_t>() % (steps + 1) * k_alignment_bytes;
   m_bytes = {begin + offset, size_bytes};
+  const auto [before, after] = margins();
+  std::fill(before.begin(), before.end(), k_margin);
+  std::fill(after.begin(), after.end(), k_margin);
+}
+
+std::pair<std::span<std::byte>, std::span<std::byte>> GuardedMemory::margins() const {
+  if (m_bytes.empty()) return {};
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto inner = m_reserved.subspan(page, m_reserved.size() - 2 * page);
+  const auto offset = static_cast<std::size_t>(m_bytes.data() - inner.data());
+  return {inner.first(offset), inner.subspan(offset + m_bytes.size())};
+}
+
+bool GuardedMemory::margins_intact() const {
+  const auto is_margin = [](std::byte one) { return one == k_margin; };
+  const auto [before, after] = margins();
+  return std::all_of(before.begin(), before.end(), is_margin) &&
+         std::all_of(after.begin(), after.end(), is_margin);
 }
 
 GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
@@ -77,6 +98,15 @@ void BufferSet::refill(std::uint32_t seed, Draw draw, int threads) {
   if (problem.mask != MaskKind::none) {
     fill_tensor(problem, seed, Tensor::mask, draw, mask.bytes(), threads);
   }
+}
+
+const char* BufferSet::overrun() const {
+  for (const auto& [memory, name] :
+       {std::pair{&q, "q"}, std::pair{&k, "k"}, std::pair{&v, "v"}, std::pair{&mask, "mask"},
+        std::pair{&out, "out"}, std::pair{&workspace, "the workspace"}}) {
+    if (!memory->margins_intact()) return name;
+  }
+  return nullptr;
 }
 
 #if defined(__x86_64__)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "core/error.hpp"
 #include "problem/inputs.hpp"
@@ -31,8 +32,11 @@ class GuardedMemory {
   GuardedMemory& operator=(GuardedMemory&& other) noexcept;
   ~GuardedMemory();
   [[nodiscard]] std::span<std::byte> bytes() const { return m_bytes; }
+  /// False once anything was written between the bytes and the guard pages.
+  [[nodiscard]] bool margins_intact() const;
 
  private:
+  [[nodiscard]] std::pair<std::span<std::byte>, std::span<std::byte>> margins() const;
   std::span<std::byte> m_reserved, m_bytes;
 };
 
@@ -40,6 +44,8 @@ struct BufferSet {
   BufferSet(const Problem& problem, std::size_t workspace_bytes, bool with_out, Placing placing);
   /// Fills q, k, v and mask.
   void refill(std::uint32_t seed, Draw draw, int threads);
+  /// The name of a tensor beside which something was written, or nullptr.
+  [[nodiscard]] const char* overrun() const;
 
   Problem problem;
   GuardedMemory q, k, v, mask, out, workspace;  ///< mask and out may be empty

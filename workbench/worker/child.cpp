@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/filter.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -31,6 +32,7 @@ struct Prepared {
   const ChildSpec* spec = nullptr;
   int dev_null = -1, capture = -1, socket = -1;
   int landlock = 0;
+  std::vector<sock_filter> filter;
   pid_t parent = -1;
 };
 
@@ -66,7 +68,7 @@ UniqueFd high_copy(int fd) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   volunteer_for_oom_kill();
-  const char* failed = confine_this_process(child.spec->confinement, child.landlock);
+  const char* failed = confine_this_process(child.spec->confinement, child.landlock, child.filter);
   if (failed != nullptr) give_up(failed);
   ::execve(child.argv[0], child.argv.data(), child.envp.data());
   give_up("execve");
@@ -127,7 +129,7 @@ std::string_view signal_words(int number) {
     case SIGTRAP:
       return "SIGTRAP";
     case SIGSYS:
-      return "SIGSYS";
+      return "SIGSYS, a system call of another architecture";
     case SIGTERM:
       return "SIGTERM";
     default:
@@ -190,6 +192,7 @@ Result<Child> Child::spawn(Family& family, const ChildSpec& spec) {
   prepared.capture = high_capture.get();
   prepared.socket = high_socket.get();
   prepared.landlock = landlock_version();
+  prepared.filter = make_system_call_filter(spec.confinement.system_calls);
   prepared.parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) run_child(prepared);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <linux/filter.h>
 
 namespace wb::worker {
 namespace {
@@ -103,8 +104,9 @@ int landlock_version() {
 
 std::string isolation_level() {
   const int version = landlock_version();
-  return version > 0 ? fmt::format("rlimits+no_new_privs+landlock{}", version)
-                     : "rlimits+no_new_privs";
+  return fmt::format("rlimits+no_new_privs{}{}",
+                     version > 0 ? fmt::format("+landlock{}", version) : std::string(),
+                     has_seccomp() ? "+seccomp" : "");
 }
 
 void volunteer_for_oom_kill() {
@@ -114,7 +116,8 @@ void volunteer_for_oom_kill() {
   ::close(file);
 }
 
-const char* confine_this_process(const Confinement& confinement, int landlock) {
+const char* confine_this_process(const Confinement& confinement, int landlock,
+                                 const std::vector<sock_filter>& filter) {
   if (!limit(RLIMIT_CORE, 0)) return "RLIMIT_CORE";
   if (!limit(RLIMIT_FSIZE, confinement.file_size_bytes)) return "RLIMIT_FSIZE";
   if (!limit(RLIMIT_NOFILE, confinement.open_files)) return "RLIMIT_NOFILE";
@@ -128,7 +131,12 @@ const char* confine_this_process(const Confinement& confinement, int landlock) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "PR_SET_NO_NEW_PRIVS";
   if (!confinement.untrusted) return nullptr;
   if (::geteuid() == 0) drop_capabilities();
-  return landlock > 0 ? restrict_writes(confinement, landlock) : nullptr;
+  if (landlock > 0) {
+    const char* failed = restrict_writes(confinement, landlock);
+    if (failed != nullptr) return failed;
+  }
+  if (!filter.empty() && !apply_system_call_filter(filter)) return "seccomp";
+  return nullptr;
 }
 
 std::uint64_t subject_address_space_bytes() {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "worker/seccomp.hpp"
+
 namespace wb::worker {
 
 struct Confinement {
@@ -17,17 +19,20 @@ struct Confinement {
   cpu_set_t cpus{};             ///< where its threads may run
   std::string writable_folder;  ///< the one place it may write to; empty: none
   bool untrusted = true;        ///< false for the judge: limits only
+  SystemCallPolicy system_calls;
 };
 
 /// The Landlock version of this kernel, 0 without.
 int landlock_version();
 
-/// "rlimits+no_new_privs+landlock7"; docs/worker_protocol.md explains the words.
+/// "rlimits+no_new_privs+landlock7+seccomp"; docs/worker_protocol.md explains the words.
 std::string isolation_level();
 
 /// In a forked child before exec: only async-signal-safe calls, no allocation. Returns the step
-/// that failed, or nullptr. Landlock is applied as far as the kernel goes.
-const char* confine_this_process(const Confinement& confinement, int landlock);
+/// that failed, or nullptr. Landlock is applied as far as the kernel goes; so is `filter`, from
+/// make_system_call_filter().
+const char* confine_this_process(const Confinement& confinement, int landlock,
+                                 const std::vector<sock_filter>& filter);
 
 /// In a forked child before exec, likewise: should memory run out, the kernel ends this process
 /// first and not the supervisor, or anybody else on the machine.

@@ -27,6 +27,10 @@ Failure runtime(std::string message) {
   return Failure{Invalidity::runtime, std::move(message), {}};
 }
 
+Failure wrote_outside(const char* tensor) {
+  return runtime(fmt::format("wrote outside its tensors, beside {}", tensor));
+}
+
 std::uint32_t read_seed(ObjectReader& reader) {
   return static_cast<std::uint32_t>(
       reader.integer("seed", 0, std::numeric_limits<std::uint32_t>::max()));
@@ -105,7 +109,11 @@ Outcome<Json> Subject::run(const Message& message) {
 
   auto plan = VariantPlan::create(m_api, *problem, want_lse);
   if (!plan.ok()) return std::move(plan).error();
-  BufferSet buffers(*problem, plan->workspace_bytes(), false, Placing::flush_end);
+  BufferSet buffers(*problem, plan->workspace_bytes(), true, Placing::flush_end);
+  const GuardedMemory own_lse(want_lse ? lse_bytes : 0, Placing::flush_end);
+  // The poison that shows what was never written.
+  std::memcpy(buffers.out.bytes().data(), out->bytes().data(), out->bytes().size());
+  if (want_lse) std::memcpy(own_lse.bytes().data(), lse->bytes().data(), lse_bytes);
   buffers.refill(seed, *draw, m_threads);
   wb_sdpa_args args{};
   args.struct_size = sizeof args;
@@ -113,13 +121,17 @@ Outcome<Json> Subject::run(const Message& message) {
   args.k = buffers.k.bytes().data();
   args.v = buffers.v.bytes().data();
   args.mask = buffers.mask.bytes().data();
-  args.out = out->bytes().data();
-  args.lse = want_lse ? reinterpret_cast<float*>(lse->bytes().data()) : nullptr;
+  args.out = buffers.out.bytes().data();
+  args.lse = want_lse ? reinterpret_cast<float*>(own_lse.bytes().data()) : nullptr;
   args.workspace = buffers.workspace.bytes().data();
   args.threads = m_threads;
   const auto begin = std::chrono::steady_clock::now();
   const int status = m_api.forward(plan->get(), &args);
   const double call_us = us_since(begin);
+  std::memcpy(out->bytes().data(), buffers.out.bytes().data(), out->bytes().size());
+  if (want_lse) std::memcpy(lse->bytes().data(), own_lse.bytes().data(), lse_bytes);
+  const char* overrun = own_lse.margins_intact() ? buffers.overrun() : "lse";
+  if (overrun != nullptr) return wrote_outside(overrun);
   return checked(status, {{"call_us", call_us}, {"lse", want_lse}});
 }
 
@@ -278,7 +290,9 @@ int Subject::serve() {
     reply(message->body, outcome);
     if (op == "go" && outcome.ok()) {
       show();
-      reply(message->body, Json{{"sample_ns", m_sample_ns}});
+      const char* overrun = m_stage->buffers.overrun();
+      reply(message->body, overrun == nullptr ? Outcome<Json>(Json{{"sample_ns", m_sample_ns}})
+                                              : Outcome<Json>(wrote_outside(overrun)));
     }
   }
 }

@@ -61,6 +61,7 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
     spec.argv = {m_setting.python, "-I", "-B", "-u", m_setting.python_script};
     spec.confinement.file_size_bytes = k_python_file_bytes;
     spec.confinement.open_files = k_python_open_files;
+    spec.confinement.system_calls = {.processes = true, .unix_sockets = true};
   }
   WB_TRY_ASSIGN(SubjectProcess process, SubjectProcess::start(m_family, spec, kind));
   return Started{*std::move(scratch), std::move(process)};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <thread>
@@ -19,8 +20,10 @@ namespace {
 constexpr std::int64_t k_spot_blocks = 4;    ///< row blocks of a spot check
 constexpr std::uint32_t k_spot_one_in = 20;  ///< of the blocks before the last
 constexpr int k_pings = 5;
-constexpr double k_resolution_calls = 10;    ///< times an empty call
-constexpr double k_foreign_load_frac = 0.5;  ///< of the timed part, waiting for a CPU
+constexpr double k_resolution_calls = 10;     ///< times an empty call
+constexpr int k_fresh_tries = 6;              ///< the fastest counts
+constexpr double k_fresh_waiting_frac = 0.1;  ///< of the fresh calls' time, waiting for a CPU
+constexpr double k_foreign_load_frac = 0.5;   ///< of the timed part, waiting for a CPU
 
 Failure environment(std::string message) {
   return Failure{Invalidity::environment, std::move(message), {}};
@@ -70,7 +73,10 @@ class TurnConductor {
  private:
   Outcome<void> set_stage();
   Outcome<void> measure_round_trip();
+  Outcome<void> prime(bool fresh_inputs, bool warm);
+  Outcome<BlockTime> time_calls(std::int64_t samples, std::int64_t calls);
   Outcome<void> take_block(bool fresh_inputs);
+  Outcome<void> try_fresh_calls();
   Outcome<void> take_all_blocks();
   Outcome<bool> spot_fails(std::int64_t block);
   protocol::TurnResult summary() const;
@@ -148,16 +154,18 @@ Outcome<void> TurnConductor::measure_round_trip() {
   return {};
 }
 
-Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
+Outcome<void> TurnConductor::prime(bool fresh_inputs, bool warm) {
   m_poison = draw_poison();
-  Json prime = {
-      {"op", "prime"}, {"warm", fresh_inputs}, {"poison", m_poison.seed}, {"flush", cold()}};
+  Json prime = {{"op", "prime"}, {"warm", warm}, {"poison", m_poison.seed}, {"flush", cold()}};
   if (fresh_inputs) prime["seed"] = refill();
   auto primed = m_subject.ask(std::move(prime), {}, m_wait);
   if (!primed.ok()) return std::move(primed).error();
+  return {};
+}
 
-  const Json go = {
-      {"op", "go"}, {"samples", m_blocks.samples_per_block}, {"calls", m_blocks.calls_per_sample}};
+/// The samples are those of m_samples_us from its former end on.
+Outcome<BlockTime> TurnConductor::time_calls(std::int64_t samples, std::int64_t calls) {
+  const Json go = {{"op", "go"}, {"samples", samples}, {"calls", calls}};
   const std::int64_t delay_before_ns = m_subject.main_thread_delay_ns();
   const Deadline asked = std::chrono::steady_clock::now();
   auto started = m_subject.ask(go, {}, m_wait);
@@ -174,7 +182,7 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
 
   const auto list = shown->find("sample_ns");
   if (list == shown->end() || !list->is_array() ||
-      static_cast<std::int64_t>(list->size()) != m_blocks.samples_per_block) {
+      static_cast<std::int64_t>(list->size()) != samples) {
     return m_subject.fail(Invalidity::runtime, "the subject answered \"go\" with garbage");
   }
   BlockTime time;
@@ -192,10 +200,51 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
                             "loop was tampered with");
     }
     time.samples_us += sample_us;
-    m_samples_us.push_back(sample_us / static_cast<double>(m_blocks.calls_per_sample));
+    m_samples_us.push_back(sample_us / static_cast<double>(calls));
   }
-  m_times.push_back(time);
+  return time;
+}
+
+Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
+  if (auto primed = prime(fresh_inputs, fresh_inputs); !primed.ok()) return primed;
+  auto time = time_calls(m_blocks.samples_per_block, m_blocks.calls_per_sample);
+  if (!time.ok()) return std::move(time).error();
+  m_times.push_back(*time);
   return {};
+}
+
+/// Timed calls see the same inputs again and again, so a subject may remember its result, or see
+/// that it is still there. A single call on inputs that it never saw, into a poisoned output, has
+/// all the work to do: by the supervisor's clock it must not take much longer.
+Outcome<void> TurnConductor::try_fresh_calls() {
+  const double limit_us = fresh_call_limit_us(median(m_samples_us), m_round_trip_us);
+  const std::size_t timed = m_samples_us.size();
+  const std::int64_t delay_before_ns = m_subject.all_threads_delay_ns() + own_delay_ns();
+  double fastest_us = std::numeric_limits<double>::infinity(), spent_us = 0;
+  for (int i = 0; i < k_fresh_tries && !(fastest_us <= limit_us); ++i) {
+    if (auto primed = prime(true, false); !primed.ok()) return primed;
+    const auto time = time_calls(1, 1);
+    if (!time.ok()) return time.error();
+    m_samples_us.resize(timed);
+    spent_us += time->around_us;
+    // Not wall_us: a supervisor that wakes up late for "started" would see next to no time.
+    fastest_us = std::min(fastest_us, time->around_us - time->own_delay_us - time->delay_us);
+  }
+  const auto wrong = spot_fails(m_blocks.blocks);
+  if (!wrong.ok()) return wrong.error();
+  if (*wrong || fastest_us <= limit_us) return {};
+  const auto waited_us =
+      static_cast<double>(m_subject.all_threads_delay_ns() + own_delay_ns() - delay_before_ns) *
+      1e-3;
+  if (waited_us > k_fresh_waiting_frac * spent_us) {  // other work made it slow: nobody is accused
+    m_flags.emplace_back(k_flag_foreign_load);
+    return {};
+  }
+  return m_subject.fail(
+      Invalidity::runtime,
+      fmt::format("fresh inputs: a call on inputs it had not seen took {:.0f} us by the "
+                  "supervisor's clock, its timed calls {:.0f} us: they leave out work",
+                  fastest_us, median(m_samples_us)));
 }
 
 /// Has the output of the last block judged on a few row blocks.
@@ -209,8 +258,10 @@ Outcome<bool> TurnConductor::spot_fails(std::int64_t block) {
   auto verdict = m_context.judge.judge(task, *m_shown, nullptr, m_wait.deadline, m_wait.cancel);
   if (!verdict.ok()) return std::move(verdict).error();
   if (!verdict->pass) {
-    verdict->reason =
-        fmt::format("after timed block {} of {}: {}", block + 1, m_blocks.blocks, verdict->reason);
+    const std::string where = block < m_blocks.blocks ? fmt::format("after timed block {} of {}",
+                                                                    block + 1, m_blocks.blocks)
+                                                      : "after a call on fresh inputs";
+    verdict->reason = fmt::format("{}: {}", where, verdict->reason);
   }
   m_spot = *std::move(verdict);
   return !m_spot->pass;
@@ -264,14 +315,19 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
                     "supervisor's clock saw {:.0f} us",
                     result.reported_us, result.wall_us));
   }
+  const auto waited_us =
+      static_cast<double>(m_subject.all_threads_delay_ns() - delay_before_ns) * 1e-3;
+  if (m_args.spot_check && m_spot && m_spot->pass) {
+    if (auto tried = try_fresh_calls(); !tried.ok()) return std::move(tried).error();
+    result.spot = m_spot;
+    result.flags = m_flags;
+  }
   if (witness == Witness::too_short) result.flags.emplace_back(k_flag_not_witnessed);
   const double empty_us = m_subject.kind() == SubjectKind::python ? m_context.empty_python_call_us
                                                                   : m_context.empty_call_us;
   if (!(median(result.samples_us) >= k_resolution_calls * empty_us)) {
     result.flags.emplace_back(k_flag_resolution_limited);
   }
-  const auto waited_us =
-      static_cast<double>(m_subject.all_threads_delay_ns() - delay_before_ns) * 1e-3;
   if (too_much_waiting(m_times) ||
       waited_us > k_foreign_load_frac * result.wall_us * m_context.threads) {
     result.flags.emplace_back(k_flag_foreign_load);

@@ -15,6 +15,8 @@ constexpr std::int64_t k_cold_refill_every = 10;
 /// Message times above this share of a block make its wall time no witness.
 constexpr double k_round_trip_share = 0.1;
 constexpr double k_waiting_share = 0.3;
+constexpr double k_fresh_factor = 1.5;
+constexpr double k_fresh_allowance_us = 200;
 
 double at_least(double value, double floor) {
   return value > floor ? value : floor;
@@ -69,6 +71,10 @@ Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_u
       mean_us >= k_witness_block_us && round_trip_us <= k_round_trip_share * mean_us;
   if (!long_enough) return Witness::too_short;
   return median(ratios) >= k_witness_frac ? Witness::agrees : Witness::mismatch;
+}
+
+double fresh_call_limit_us(double timed_call_us, double round_trip_us) {
+  return k_fresh_factor * timed_call_us + k_fresh_allowance_us + round_trip_us;
 }
 
 bool too_much_waiting(std::span<const BlockTime> blocks) {

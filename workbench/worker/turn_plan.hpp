@@ -57,6 +57,12 @@ enum class Witness {
 /// of an empty message, the allowance for what a message itself takes.
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us);
 
+/// A call on inputs that the subject has not seen, with an output that is poisoned: how long it may
+/// take, by the supervisor's clock, beside the timed calls' median. Above that the timed calls left
+/// out work that a first call cannot. Half more and 200 us: threads that wake up and cold caches
+/// are honest. round_trip_us as above.
+double fresh_call_limit_us(double timed_call_us, double round_trip_us);
+
 /// More than three tenths of the blocks' time was waiting for a CPU, or lies between the start
 /// message and the samples: other work disturbs the turn, or the subject hides time there.
 bool too_much_waiting(std::span<const BlockTime> blocks);

@@ -21,6 +21,7 @@ ChildSpec shell_child(const std::string& script) {
   ChildSpec spec;
   spec.argv = {"/bin/sh", "-c", script};
   spec.env = {{"PATH", "/usr/bin:/bin"}};
+  spec.confinement.system_calls.processes = true;  // a shell starts programs
   return spec;
 }
 

@@ -129,3 +129,11 @@ TEST_CASE("samples are thinned evenly", "[worker][turn]") {
   CHECK(kept[199] == 995);
   CHECK(thinned({1, 2}, 200) == std::vector<double>{1, 2});
 }
+
+TEST_CASE("a call on fresh inputs may take half as long again as the timed ones, and a little",
+          "[worker][turn_plan]") {
+  CHECK(fresh_call_limit_us(0, 30) == Approx(230));
+  CHECK(fresh_call_limit_us(1'000, 0) == Approx(1'700));
+  // An infinite or NaN time is above every limit when compared as `fastest <= limit`.
+  CHECK_FALSE(NAN <= fresh_call_limit_us(1'000, 0));
+}

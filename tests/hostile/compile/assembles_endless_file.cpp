@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// The assembler reads a file that never ends.
+asm(".include \"/dev/zero\"");

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// A file that never ends.
+#include "/dev/zero"

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// The compiler would quote its first line in an error.
+#include "/etc/passwd"

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// A compiler that waits for its standard input.
+#include "/dev/stdin"

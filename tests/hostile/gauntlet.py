@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Runs the hostile candidates through the real sdpa-wb: builds their kernel folders from table.json
+and drives one session over a list of them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+TABLE = json.loads((HERE / "table.json").read_text())
+CASES = {case["name"]: case for case in TABLE["cases"]}
+# Longer than any honest verdict or turn here takes, on a busy machine too.
+DEADLINE_MS = 3_000
+TURN_DEADLINE_MS = 30_000
+# Large enough that skipped work shows beside the cost of a call.
+TURN_PROBLEM = "B=1 Hq=2 Sq=128 D=64 f32"
+# Of a build that failed before there was anything to log.
+WORD_OF_CODE = {"invalid": "constraints", "compile": "compile", "limit": "timeout",
+                "environment": "environment", "not_found": "constraints"}  # fmt: skip
+
+
+class Arena:
+    """A folder with the kernels, a cache, and a TMPDIR that must be empty at the end."""
+
+    def __init__(self, build: Path, folder: Path, cache: Path | None = None):
+        self.build, self.folder = build, folder
+        self.temporary, self.home = folder / "tmp", folder / "home"
+        self.cache = cache or folder / "cache"
+        for path in (self.temporary, self.home, folder / "sessions"):
+            path.mkdir(parents=True)
+        self.secret = folder / "secret.txt"
+        self.secret.write_text("do not embed 1f6f0c2b\n")
+        shutil.copytree(HERE / "playbooks", folder / "playbooks")
+        for case in CASES.values():
+            self.write_kernel(case)
+        shutil.copytree(ROOT / "kernels" / "common", folder / "kernels" / "common")
+        self.before = self.files()
+
+    def write_kernel(self, case):
+        folder = self.folder / "kernels" / case["name"]
+        folder.mkdir(parents=True)
+        python = case.get("backend") == "python"
+        manifest = {
+            "name": case["name"],
+            "about": "a hostile candidate of the tests",
+            "backend": "python" if python else "cpu",
+            "supports": {
+                "dtypes": ["f32"],
+                "causal": ["none", "top_left", "bottom_right"],
+                "masks": ["none"],
+                "layouts": ["BHSD"],
+            },
+        }
+        if python:
+            shutil.copy(HERE / "hostile.py", folder)
+            shutil.copy(HERE / "py_library.py", folder)
+            shutil.copy(HERE / f"{case['name']}.py", folder)
+            manifest |= {"sources": [f"{case['name']}.py"], "entry": f"{case['name']}:attend"}
+            manifest["sources"] += sorted({"hostile.py", "py_library.py"} - {f"{case['name']}.py"})
+            if case.get("flagged") == "torch":
+                manifest["supports"]["causal"] = ["none", "top_left"]
+        else:
+            where = HERE / ("compile" if case["stage"] == "build" and "flags" not in case
+                            else case.get("folder", "."))  # fmt: skip
+            text = (where / f"{case.get('file', case['name'])}.cpp").read_text()
+            text = text.replace("SECRET_FILE", str(self.secret))
+            if case["name"] == "line_directives":
+                text += "#line 1\n" * 100_000
+            shutil.copy(HERE / "hostile.hpp", folder)
+            (folder / "kernel.cpp").write_text(text)
+            manifest["sources"] = ["kernel.cpp"]
+            if "flags" in case:
+                manifest["compile_flags"] = case["flags"]
+        (folder / "kernel.json").write_text(json.dumps(manifest))
+
+    def argv(self, *words, deadline_ms=DEADLINE_MS):
+        return [str(self.build / "sdpa-wb"), *map(str, words), "--path", str(self.folder),
+                "--cache", str(self.cache), "--worker", str(self.build / "sdpa-wb-worker"),
+                "--python", sys.executable, "--quiet",
+                "--transport", sys.executable, str(HERE / "short_deadlines.py"),
+                str(deadline_ms), "--"]  # fmt: skip
+
+    def environment(self):
+        return {**os.environ, "TMPDIR": str(self.temporary), "HOME": str(self.home)}
+
+    def files(self):
+        """Everything that a run may not have changed, with size and time."""
+        own = {"cache", "sessions"}
+        return {
+            path: (path.lstat().st_size, path.lstat().st_mtime_ns)
+            for path in self.folder.rglob("*")
+            if path.relative_to(self.folder).parts[0] not in own and not path.is_dir()
+        }
+
+    def run(self, names, session, timeout_s):
+        """The results by case, and the session's events."""
+        items = []
+        for name in names:
+            turn = CASES[name]["stage"] == "turn"
+            problem = CASES[name].get("problem", TURN_PROBLEM if turn else "")
+            items.append(f"{'measure' if turn else 'check'}:{name}:{problem}".removesuffix(":"))
+        found, events = self.play(items, session, timeout_s)
+        return {result["name"]: result for result in found}, events
+
+    def run_honest(self, kernels, session, timeout_s):
+        """Measures (kernel, problem) after (kernel, problem): name and word of each."""
+        items = [f"measure:{name}:{problem}" for name, problem in kernels]
+        found, _ = self.play(items, session, timeout_s, "--path", ROOT)
+        return [{**one, "word": word_of(one)} for one in found]
+
+    def play(self, items, session, timeout_s, *more):
+        turns = any(item.startswith("measure") for item in items)
+        folder = self.folder / "sessions" / session
+        done = subprocess.run(
+            self.argv("run", "gauntlet", "--json", "--session", folder, *more,
+                      "--arguments", "cases=" + "|".join(items),
+                      deadline_ms=TURN_DEADLINE_MS if turns else DEADLINE_MS),
+            cwd=self.folder, capture_output=True, text=True, timeout=timeout_s,
+            env=self.environment(),
+        )  # fmt: skip
+        assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        answer = json.loads(done.stdout)
+        lines = (folder / "events.jsonl").read_text().splitlines()
+        return find_results(answer), [json.loads(line) for line in lines]
+
+
+def find_results(answer):
+    """The playbook's own table, wherever the command's answer holds it."""
+    if isinstance(answer, dict):
+        if "results" in answer:
+            return answer["results"]
+        answer = list(answer.values())
+    for value in answer if isinstance(answer, list) else []:
+        if found := find_results(value):
+            return found
+    return []
+
+
+def word_of(result):
+    """The invalidity, from a verdict, from a turn, or from the build that failed."""
+    if "word" in result:
+        return result["word"]
+    for word in ("correctness", "runtime", "timeout", "constraints"):
+        if result["code"] == "wrong_result" and f" is {word}:" in result["message"]:
+            return word
+    return WORD_OF_CODE.get(result["code"], result["code"])
+
+
+def leftovers(folder: Path):
+    """Processes that work in, were started from, or keep a file of `folder`, and strays by name."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        try:
+            name = (process / "comm").read_text().strip()
+            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            places = [os.readlink(process / "cwd")]
+        except OSError:
+            continue
+        if name == "wb-stray" or any(str(folder) in place for place in [words, *places]):
+            found.append(f"{process.name} {name} {words}")
+    return found
+
+
+def wait_for_no_leftovers(folder: Path, patience_s=5.0):
+    deadline = time.monotonic() + patience_s
+    while (found := leftovers(folder)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found

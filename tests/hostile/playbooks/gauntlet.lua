@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: MIT
+-- Every hostile candidate of `cases` in one session, with the honest one after each of them.
+-- cases: "verb:name" or "verb:name:problem", joined by "|"; verb: check or measure.
+return {
+  name = "gauntlet",
+  about = "hostile candidates, each followed by an honest one",
+  arguments = {
+    cases = { default = "check:honest", doc = "verb:name:problem, joined by |" },
+    problem = { default = "B=1 Hq=2 Sq=33 Skv=65 D=16 f32", doc = "where a case names none" },
+  },
+  open = { start = "honest", rivals = { "none" }, effort = "quick",
+           problem = "B=1 Hq=2 Sq=33 Skv=65 D=16 f32" },
+  run = function(wb, args)
+    local results = {}
+    for item in string.gmatch(args.cases, "[^|]+") do
+      local verb, name, problem = string.match(item, "^(%a+):([%w_]+):?(.*)$")
+      local call = { variant = name, problem = problem ~= "" and problem or args.problem }
+      if verb == "measure" then call.effort = "quick" end
+      local fine, answer = pcall(wb[verb], call)
+      local result = { name = name }
+      if fine then
+        for _, row in ipairs(answer.problems) do
+          if not result.word and row.outcome ~= "pass" and row.outcome ~= "measured" then
+            result.word, result.message = row.outcome, row.message
+          end
+        end
+        result.word = result.word or "pass"
+      else
+        result.code, result.message = answer.code, answer.message
+      end
+      fine, answer = pcall(wb.check, { variant = "honest", problem = args.problem })
+      result.honest = fine and answer.pass
+      result.honest_message = not fine and answer.message or nil
+      results[#results + 1] = result
+    end
+    return { results = results }
+  end,
+}

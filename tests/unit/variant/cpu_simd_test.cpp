@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// CPU kernels with several SIMD paths in one file, and kernels over many keys.
+#include "kernel_conformance.hpp"
+
+using namespace wb;
+using namespace wb::test;
+
+TEST_CASE("every SIMD path of a CPU kernel passes the verdict", "[variant][kernels]") {
+  int kernels = 0;
+  for (const Variant& variant : cpu_kernels()) {
+    if (!variant.manifest.tune_params.contains("SIMD")) continue;
+    ++kernels;
+    for (const std::int64_t path : {1, 2, 3}) {  // what this CPU lacks falls back, see cpu_simd.hpp
+      Configuration configuration = variant.manifest.defaults;
+      configuration["SIMD"] = path;
+      check_conformance(variant, configuration, "g++", "generic");
+      check_conformance(variant, configuration, "g++");
+    }
+  }
+  CHECK(kernels >= 2);
+}
+
+TEST_CASE("the SIMD path is chosen when the kernel runs", "[variant][kernels]") {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    WARN("this CPU has one path only: skipped");
+    return;
+  }
+  Problem problem;
+  problem.Sq = 5;
+  problem.Skv = 300;
+  problem.D = problem.Dv = 64;
+  const Inputs inputs = make_inputs(problem, 19, Draw::normal);
+  for (const Variant& variant : cpu_kernels()) {
+    if (!variant.manifest.tune_params.contains("SIMD")) continue;
+    INFO(label(variant));
+    // The same portable target: only a path with fused multiply-adds rounds differently.
+    std::vector<std::vector<std::byte>> results;
+    for (const std::int64_t path : {0, 1}) {
+      Configuration configuration = variant.manifest.defaults;
+      configuration["SIMD"] = path;
+      const LoadedKernel kernel(build(variant, configuration, "g++", "generic").path.string());
+      PlannedCall call(kernel, problem, inputs, false);
+      call.run(1);
+      results.emplace_back(call.out().begin(), call.out().end());
+    }
+    CHECK(results[0] != results[1]);
+  }
+#endif
+}
+
+TEST_CASE("CPU kernels hold over many keys", "[variant][kernels]") {
+  Problem decode;
+  decode.Hq = 6;
+  decode.Hkv = 2;
+  decode.Sq = 1;
+  decode.Skv = 5003;
+  decode.D = 40;
+  decode.Dv = 24;
+  decode.dtype = Dtype::f16;
+  Problem chunk = decode;
+  chunk.Sq = 7;
+  chunk.dtype = Dtype::f32;
+  chunk.causal = Causal::bottom_right;
+  chunk.layout = Layout::bshd;
+  Problem sparse = chunk;  // most splits of keys, and some rows, keep nothing
+  sparse.mask = MaskKind::boolean;
+  sparse.keep_frac = 0.0005;
+  Problem early = chunk;  // no key beyond the seventh is visible
+  early.causal = Causal::top_left;
+  for (const Variant& variant : cpu_kernels()) {
+    const LoadedKernel kernel(build(variant, {}, "g++").path.string());
+    for (const Problem& problem : {decode, chunk, sparse, early}) {
+      const OutputVerdict verdict = judge(kernel, problem, 23, Draw::normal, true, 2);
+      INFO(label(variant) << " " << to_text(problem) << " " << to_json(verdict).dump());
+      CHECK(verdict.pass);
+    }
+  }
+}
+
+TEST_CASE("wide heads keep the log-sum-exp within its budget", "[variant][kernels]") {
+  Problem problem;
+  problem.Hq = problem.Hkv = 4;
+  problem.Sq = problem.Skv = 20;
+  problem.D = 4096;
+  problem.Dv = 8;
+  problem.causal = Causal::top_left;  // short rows: small values, and a budget that is absolute
+  for (const Variant& variant : cpu_kernels()) {
+    if (!variant.manifest.tune_params.contains("SIMD")) continue;
+    const LoadedKernel kernel(build(variant, {}, "g++").path.string());
+    for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+      const OutputVerdict verdict = judge(kernel, problem, seed, Draw::large, true, 2);
+      INFO(label(variant) << " seed " << seed << " " << to_json(verdict).dump());
+      CHECK(verdict.pass);
+    }
+  }
+}

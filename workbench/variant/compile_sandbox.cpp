@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "variant/compile_sandbox.hpp"
+
+#include <system_error>
+
+namespace wb {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+void add(Words& words, std::string_view option, const fs::path& path) {
+  words.insert(words.end(), {std::string(option), path.string(), path.string()});
+}
+
+/// Where the compiler was installed: the folder above bin/, or its own.
+fs::path prefix_of(const fs::path& program) {
+  const fs::path folder = program.parent_path();
+  return folder.filename() == "bin" ? folder.parent_path() : folder;
+}
+
+}  // namespace
+
+std::string compile_sandbox_word() {
+  return find_program("bwrap").ok() ? "bubblewrap" : "none";
+}
+
+std::vector<std::string> compile_sandbox(const fs::path& compiler, const SandboxFolders& folders) {
+  const auto bubblewrap = find_program("bwrap");
+  if (!bubblewrap.ok()) return {};
+  Words words = {bubblewrap->string()};
+  for (const char* folder :
+       {"/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache"}) {
+    add(words, "--ro-bind-try", folder);
+  }
+  // /proc: -march=native on some machines. Of /dev only what never ends a read by filling memory.
+  words.insert(words.end(), {"--proc", "/proc", "--tmpfs", "/dev"});
+  add(words, "--dev-bind", "/dev/null");
+  std::error_code error;
+  const fs::path real = fs::canonical(compiler, error);
+  for (const fs::path& program : {compiler, error ? compiler : real}) {
+    const fs::path prefix = prefix_of(program);
+    const bool visible = prefix == "/usr" || prefix == "/" || !prefix.is_absolute();
+    if (!visible) add(words, "--ro-bind-try", prefix);
+  }
+  for (const fs::path& folder : folders.readable) add(words, "--ro-bind", folder);
+  for (const fs::path& folder : folders.writable) add(words, "--bind", folder);
+  // As process 1 the compiler is waited for by bubblewrap itself, so its CPU time is counted; and
+  // when it ends, however it ends, the kernel ends all that it started.
+  words.insert(words.end(), {"--unshare-user", "--unshare-pid", "--as-pid-1", "--unshare-net",
+                             "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL",
+                             "--die-with-parent", "--chdir", folders.working_directory.string()});
+  return words;
+}
+
+bool compiles_nothing(ProcessSpec spec, std::vector<std::string> before,
+                      const std::string& compiler, const fs::path& source_folder,
+                      const fs::path& output) {
+  RealFileSystem file_system;
+  const fs::path probe = source_folder / "wb_probe.cpp";
+  const fs::path library = fs::absolute(output).parent_path() / "wb_probe.so";
+  if (!file_system.write_atomic(probe, "int wb_probe() { return 0; }\n", Durability::none).ok()) {
+    return false;
+  }
+  spec.argv = std::move(before);
+  spec.argv.insert(spec.argv.end(),
+                   {compiler, "-shared", "-fPIC", probe.string(), "-o", library.string()});
+  const auto outcome = run_process(spec);
+  std::error_code ignored;
+  fs::remove(library, ignored);
+  return outcome.ok() && outcome->success();
+}
+
+Result<ProcessOutcome> run_compiler(const ProcessSpec& spec, const SandboxFolders& folders,
+                                    const fs::path& output) {
+  const std::string& compiler = spec.argv.front();
+  const auto before = compile_sandbox(compiler, folders);
+  if (before.empty()) return run_process(spec);
+  ProcessSpec confined = spec;
+  confined.argv = before;
+  confined.argv.insert(confined.argv.end(), spec.argv.begin(), spec.argv.end());
+  auto outcome = run_process(confined);
+  const bool failed = !outcome.ok() || (!outcome->success() && !outcome->timed_out);
+  if (!failed || compiles_nothing(confined, before, compiler, folders.working_directory, output)) {
+    return outcome;
+  }
+  return run_process(spec);
+}
+
+}  // namespace wb
