@@ -22,6 +22,8 @@ def outcome_of(row, case):
     if case is None:
         return "not on a CPU: " + row["not_on_cpu"]
     words = OUTCOME.get(case["word"], f"`{case['word']}`")
+    if "or_word" in case:
+        words += f" or `{case['or_word']}`"
     if case.get("message"):
         words += f", “{case['message']}”"
     if "known_gap" in row:

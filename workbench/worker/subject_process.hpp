@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/invalidity.hpp"
@@ -42,6 +43,8 @@ class SubjectProcess {
   [[nodiscard]] std::int64_t main_thread_delay_ns() const;
   /// The same, summed over all its threads.
   [[nodiscard]] std::int64_t all_threads_delay_ns() const;
+  /// True at the first question about this stage of this process (a problem and a plan, say).
+  bool enters(const std::string& stage) { return m_stages.insert(stage).second; }
   void kill() { m_child.kill(); }
   [[nodiscard]] std::string captured() const { return m_child.captured(); }
   /// Ends the process and gives a failure with its output.
@@ -56,6 +59,7 @@ class SubjectProcess {
   SubjectKind m_kind;
   std::int64_t m_number = 0;  ///< of the last message; an answer repeats it
   std::string m_op;
+  std::set<std::string> m_stages;
 };
 
 /// Of this process's main thread.
