@@ -109,9 +109,11 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
 }
 
 /// One place in the order. A turn beside foreign load is logged and taken again, a few times; what
-/// stays loaded counts for nothing.
+/// stays loaded counts for nothing. Where the load does not end, only lanes that have no clean turn
+/// yet go on trying: a session on a busy machine gets wider intervals, not many times the time.
 Result<void> take_turn(Context& context, const TimingRequest& request, const Place& place,
-                       SubjectProcesses& instance, TimingResult& result) {
+                       SubjectProcesses& instance, std::int64_t& retries_left,
+                       TimingResult& result) {
   Lane& lane = result.lanes[place.problem][place.plan][place.subject];
   // Only the objective's plan decides anything: the others get one try.
   const bool decides = request.plans[place.plan] == context.settings.objective.plan;
@@ -123,7 +125,8 @@ Result<void> take_turn(Context& context, const TimingRequest& request, const Pla
       lane.turns.push_back(*std::move(turn));
       return {};
     }
-    if (decides) std::this_thread::sleep_for(k_first_pause * (1 << attempt));
+    if (!decides || (retries_left-- <= 0 && !lane.turns.empty())) break;
+    std::this_thread::sleep_for(k_first_pause * (1 << attempt));
   }
   lane.was_loaded = true;
   return {};
@@ -178,6 +181,9 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
   result.events.assign(request.problems.size(), {0, 0});
   const auto total = static_cast<std::int64_t>(request.problems.size()) * request.effort.instances;
   std::int64_t done = 0;
+  // As many as the deciding plan has places: each round has every subject twice.
+  std::int64_t retries_left = total * request.effort.placements * request.effort.rounds *
+                              static_cast<std::int64_t>(2 * request.subjects.size());
   for (std::int64_t i = 0; i < request.effort.instances; ++i) {
     SubjectProcesses own(context);
     SubjectProcesses& instance = request.kept != nullptr ? *request.kept : own;
@@ -202,7 +208,7 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
             for (const std::size_t index : abba_order(takers.size(), round + number)) {
               WB_TRY(context.check_stop());
               const Place place{p, k, takers[index], number, placement, round, position++};
-              WB_TRY(take_turn(context, request, place, instance, result));
+              WB_TRY(take_turn(context, request, place, instance, retries_left, result));
             }
           }
         }
