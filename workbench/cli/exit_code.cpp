@@ -83,7 +83,7 @@ ExitCode exit_code_of(std::string_view verb, const Json& result) {
     if (outcome == "not_reproduced") return ExitCode::variant_failed;
     if (outcome == "environment_differs") return ExitCode::environment;
   }
-  if (verb == "iterate" || verb == "tune") {
+  if (verb == "iterate" || verb == "tune" || verb == "race") {
     const std::string outcome = result.value("outcome", "");
     if (outcome == "stopped") return ExitCode::limit;
     if (outcome == "invalid") return of_invalidity(result.value("invalidity", ""));

@@ -85,8 +85,9 @@ std::string render_tune(const Json& result) {
     item["configuration"] = words;
     named.push_back(std::move(item));
   }
-  text += "against the best of the search (these figures chose, they report nothing):\n" +
-          rows_of(named, {"configuration", "outcome", "speedup", "duplicate", "message"});
+  text +=
+      "against the best of the search (these figures chose, they report nothing):\n" +
+      rows_of(named, {"variant", "configuration", "outcome", "speedup", "duplicate", "message"});
   const Json tune = result.value("tune", Json::object());
   return text + fmt::format("built {} s, measured {} s, waited for builds {} s, of {} s\n",
                             cell(tune["build_s"]), cell(tune["measure_s"]), cell(tune["wait_s"]),
@@ -151,7 +152,7 @@ std::string render_result(std::string_view verb, const Json& result) {
   }
   if (verb == "brief") return render_brief(result);
   if (verb == "iterate") return render_iterate(result);
-  if (verb == "tune") return render_tune(result);
+  if (verb == "tune" || verb == "race") return render_tune(result);
   if (verb == "compare") return render_compare(result);
   if (verb == "check") {
     return fmt::format("{}: {}\n", cell(result["variant"]), result["pass"] ? "pass" : "FAIL") +

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/context.hpp"
+#include "engine/recorded.hpp"
 
 namespace wb {
 namespace {
@@ -109,9 +110,17 @@ Json baseline_rows(const TimingRequest& request, const TimingResult& result) {
   return rows;
 }
 
+Result<std::pair<Variant, Configuration>> find_start(Context& context) {
+  const SessionSettings& settings = context.settings;
+  if (!settings.stored_start) return resolve_variant(context, settings.start_variant);
+  WB_TRY_ASSIGN(Variant variant, load_stored(*context.session, settings.start_variant,
+                                             settings.stored_start->first));
+  return std::pair{std::move(variant), settings.stored_start->second};
+}
+
 Result<Subject> prepare_start(Context& context) {
   const std::string& name = context.settings.start_variant;
-  WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, name));
+  WB_TRY_ASSIGN(const auto resolved, find_start(context));
   WB_TRY_ASSIGN(Outcome<Subject> start, build_and_log(context, resolved.first, resolved.second));
   if (!start) return baseline_error(code_of(start.error().invalidity), name, start.error().message);
   std::vector<Problem> problems = measured_problems(context.settings.suite);

@@ -51,7 +51,7 @@ struct Place {
 Json turn_event(const Context& context, const TimingRequest& request, const Place& place,
                 const Turn& turn, const std::optional<OutputVerdict>& spot) {
   Json event = to_json(turn);
-  event["iteration"] = context.iteration;
+  event["iteration"] = context.iteration_or_null();
   event["problem"] = to_text(request.problems[place.problem]);
   event["plan"] = to_string(request.plans[place.plan]);
   event["phase"] = request.phase;

@@ -52,7 +52,7 @@ Result<std::vector<Finding>> record_findings(Context& context, const TimingReque
   std::vector<Finding> findings = analyze(evidence);
   for (const Finding& finding : findings) {
     Json event = to_json(finding);
-    event["iteration"] = context.iteration;
+    event["iteration"] = context.iteration_or_null();
     WB_TRY(context.log("finding_recorded", std::move(event)));
   }
   return findings;

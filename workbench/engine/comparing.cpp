@@ -17,14 +17,6 @@ const NoiseFloor* find_floor(const Context& context, const Problem& problem, Pla
   return found == context.floors.end() ? nullptr : &found->second;
 }
 
-std::vector<std::string> flags_of(const Lane& one, const Lane& other) {
-  std::set<std::string> flags;
-  for (const Lane* lane : {&one, &other}) {
-    for (const Turn& turn : lane->turns) flags.insert(turn.flags.begin(), turn.flags.end());
-  }
-  return {flags.begin(), flags.end()};
-}
-
 /// What is left to score over the suite. In a phase without held-out problems they take no part. A
 /// problem that the candidate excludes counts as unchanged beside the incumbent; beside a rival
 /// only what both sides were measured on says anything.
@@ -47,6 +39,14 @@ Result<void> log_total(Context& context, const TimingRequest& request, const Tim
 }
 
 }  // namespace
+
+std::vector<std::string> flags_of(const Lane& one, const Lane& other) {
+  std::set<std::string> flags;
+  for (const Lane* lane : {&one, &other}) {
+    for (const Turn& turn : lane->turns) flags.insert(turn.flags.begin(), turn.flags.end());
+  }
+  return {flags.begin(), flags.end()};
+}
 
 double same_margin(const Context& context, const Problem& problem, PlanKind plan) {
   const NoiseFloor* floor = find_floor(context, problem, plan);
@@ -92,7 +92,7 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
   const auto number_or_null = [](double value) {
     return std::isfinite(value) && value > 0 ? Json(value) : Json(nullptr);
   };
-  Json event{{"iteration", context.iteration},
+  Json event{{"iteration", context.iteration_or_null()},
              {"phase", where.phase},
              {"problem", problem ? Json(to_text(*problem)) : Json(nullptr)},
              {"plan", to_string(where.plan)},

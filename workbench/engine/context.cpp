@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/recorded.hpp"
+
 namespace wb {
 namespace {
 
@@ -73,12 +75,20 @@ Result<SessionSettings> settings_from_json(const Json& opened) {
   settings.title = reader.string_or("title", "");
   settings.rivals = reader.strings_or("rivals", {});
   WB_TRY(reader.finish(true));
+  const Json& start = member_of(opened, "start");
+  if (const std::string id = text_of(start, "variant_id"); !id.empty()) {
+    settings.stored_start = {id, configuration_of(member_of(start, "configuration"))};
+  }
   WB_TRY_ASSIGN(settings.suite, read_suite(opened));
   WB_TRY_ASSIGN(settings.objective, objective_from_json(opened.value("objective", Json::object())));
   WB_TRY_ASSIGN(settings.budget, budget_from_json(opened.value("budget", Json::object())));
   WB_TRY_ASSIGN(settings.stop, stop_rules_from_json(opened.value("stop", Json::object())));
   WB_TRY_ASSIGN(settings.rates, read_rates(opened));
   return settings;
+}
+
+Json Context::iteration_or_null() const {
+  return iteration < 0 ? Json(nullptr) : Json(iteration);
 }
 
 Result<std::int64_t> Context::log(std::string_view type, Json payload) {
@@ -145,7 +155,7 @@ Result<void> Context::debit_compile(const BuildRecord& record, std::string_view 
   const double quantity = record.cached ? 0.0 : record.cpu_s;
   const auto usd = price_usd(settings.rates, CostItem::compile_cpu, quantity);
   spent.debit(CostItem::compile_cpu, quantity, usd);
-  WB_TRY(log("cost_debited", {{"iteration", iteration < 0 ? Json(nullptr) : Json(iteration)},
+  WB_TRY(log("cost_debited", {{"iteration", iteration_or_null()},
                               {"item", to_string(CostItem::compile_cpu)},
                               {"quantity", quantity},
                               {"unit", "s"},
@@ -161,7 +171,7 @@ Result<void> Context::debit_device(std::string_view what) {
   for (const auto& [verb, wall_s] : undebited_s) quantity += wall_s;
   const auto usd = price_usd(settings.rates, CostItem::device, quantity);
   spent.debit(CostItem::device, quantity, usd);
-  WB_TRY(log("cost_debited", {{"iteration", iteration < 0 ? Json(nullptr) : Json(iteration)},
+  WB_TRY(log("cost_debited", {{"iteration", iteration_or_null()},
                               {"item", to_string(CostItem::device)},
                               {"quantity", quantity},
                               {"unit", "s"},

@@ -44,6 +44,8 @@ struct SessionSettings {
   StopRules stop;
   Rates rates;
   std::string backend = "cpu", start_variant, effort = "standard", title;
+  /// What the session goes on from, when that is a stored variant: its id and configuration.
+  std::optional<std::pair<std::string, Configuration>> stored_start;
   std::vector<std::string> rivals;
 };
 Result<SessionSettings> settings_from_json(const Json& opened);
@@ -75,7 +77,11 @@ struct Context {
   double told_budget_share = 0;               ///< see milestones.hpp
   std::chrono::steady_clock::time_point started;
   std::function<Result<void>()> on_opened;  ///< taken by the next open
+  bool device_checked = false;              ///< against the one that the session recorded
 
+  /// The number of the iteration that runs; null outside, where `check`, `measure` and `compare`
+  /// log too.
+  [[nodiscard]] Json iteration_or_null() const;
   /// Appends to the session's log; without a session nothing is kept and the seq is 0.
   Result<std::int64_t> log(std::string_view type, Json payload);
   Result<void> check_stop() const;  ///< canceled once a stop was requested
@@ -193,6 +199,7 @@ struct ComparisonContext {
   std::pair<std::int64_t, std::int64_t> turns;
   std::vector<std::string> flags;  ///< of any turn of either side
 };
+std::vector<std::string> flags_of(const Lane& one, const Lane& other);  ///< sorted, each once
 /// Logs comparison_made. problem empty: the objective over the suite.
 Result<std::int64_t> log_comparison(Context& context, const Comparison& comparison,
                                     const std::optional<Problem>& problem,
@@ -259,6 +266,7 @@ Result<Json> conclude_iteration(Context& context, Run& run, const Variant& varia
 Result<Json> verb_open(Context& context, const Json& args, const fs::path& folder);
 Result<Json> verb_iterate(Context& context, const Json& args);
 Result<Json> verb_tune(Context& context, const Json& args);
+Result<Json> verb_race(Context& context, const Json& args);
 Result<Json> verb_check(Context& context, const Json& args);
 Result<Json> verb_measure(Context& context, const Json& args);
 Result<Json> verb_compare(Context& context, const Json& args);
@@ -272,6 +280,11 @@ Result<Json> verb_kernels(Context& context, const Json& args);
 /// The payload of environment_recorded, as things are now; starts the worker.
 /// Errors: environment.
 Result<Json> environment_json(Context& context);
+
+/// What differs from the environment that the held session recorded, "compiler: a -> b" each;
+/// starts the worker. Errors: environment, also for another device, to which the session's noise
+/// floors and baseline do not apply.
+Result<std::vector<std::string>> environment_since_open(Context& context);
 
 /// Iteration 0 (or a repeat after an abandoned one): floors, start, rivals. Fills the context's
 /// incumbent, rivals and floors.

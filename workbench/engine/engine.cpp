@@ -8,6 +8,7 @@
 #include "engine/jobs.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/milestones.hpp"
+#include "engine/recorded.hpp"
 #include "engine/replay.hpp"
 
 namespace wb {
@@ -129,8 +130,7 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
 
 Result<Json> Engine::State::close_session(const Json& args) {
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
-  const bool won = !view.iterations.empty() && view.incumbent != "" && context.incumbent &&
-                   context.incumbent->variant.manifest.name != context.settings.start_variant;
+  const bool won = confirmed_gain(view).has_value();
   WB_TRY(write_session_report(context));
   WB_TRY_ASSIGN(const std::string oid,
                 context.session->close({{"reason", args.value("reason", "finished")},
@@ -163,13 +163,15 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "measure") return verb_measure(context, args);
   if (verb.name == "compare") return verb_compare(context, args);
   if (verb.session == SessionNeed::reads) return run_reading(verb, args, folder);
-  if (verb.name == "iterate" || verb.name == "tune") {
+  if (verb.name == "iterate" || verb.name == "tune" || verb.name == "race") {
     if (!context.incumbent) {
       return Error{ErrorCode::invalid, std::string(verb.name) + " in",
                    context.session->folder().string(), "its baseline never closed",
                    "run `sdpa-wb resume` first"};
     }
-    return verb.name == "tune" ? verb_tune(context, args) : verb_iterate(context, args);
+    if (!context.device_checked) WB_TRY(environment_since_open(context));
+    if (verb.name == "tune") return verb_tune(context, args);
+    return verb.name == "race" ? verb_race(context, args) : verb_iterate(context, args);
   }
   if (verb.name == "note") {
     WB_TRY_ASSIGN(const std::int64_t seq,
@@ -251,7 +253,12 @@ Result<std::int64_t> Engine::resume_session(const fs::path& folder) {
   Context& context = m_state->context;
   WB_TRY(m_state->hold_session(folder, false));
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
-  WB_TRY(context.log("session_resumed", {{"environment_changed", Json::array()}}));
+  const auto changed = environment_since_open(context);
+  if (!changed) {
+    context.session.reset();  // not ours to go on with: not even a pause is written
+    return changed.error();
+  }
+  WB_TRY(context.log("session_resumed", {{"environment_changed", *changed}}));
   const std::int64_t abandoned = view.in_flight() == nullptr ? 0 : 1;
   const std::int64_t next = view.iterations.empty() ? 0 : view.iterations.back().number + 1;
   WB_TRY(abandon_in_flight(context, view, k_was_in_flight));

@@ -7,6 +7,8 @@
 
 #include "core/hash.hpp"
 #include "engine/context.hpp"
+#include "engine/environment_changes.hpp"
+#include "engine/series.hpp"
 #include "variant/compile_sandbox.hpp"
 
 namespace wb {
@@ -38,8 +40,37 @@ std::vector<std::string> default_rivals(const Context& context, const std::strin
   return rivals;
 }
 
-Result<Json> make_identity(Context& context, const Json& args, const fs::path& folder) {
-  WB_TRY_ASSIGN(const Suite suite, suite_from_arguments(context, args));
+/// The predecessor's, held-out problems and weights included, unless another is named.
+Result<Suite> suite_of(Context& context, const Json& args,
+                       const std::optional<Predecessor>& before) {
+  if (!before || args.contains("suite") || args.contains("problem")) {
+    return suite_from_arguments(context, args);
+  }
+  WB_TRY_ASSIGN(SessionSettings settings, settings_from_json(before->opened));
+  return std::move(settings.suite);
+}
+
+Result<void> check_start(Context& context, const Json& args,
+                         const std::optional<Predecessor>& before) {
+  if (before && args.contains("start")) {
+    return Error{ErrorCode::usage, "open a session with", "start and after",
+                 "a session goes on from its predecessor's incumbent", "give one of the two"};
+  }
+  if (before) return {};
+  if (!args.contains("start")) {
+    return Error{ErrorCode::usage, "open a session", "without a start",
+                 "neither a kernel nor a session to go on from was named",
+                 "give --start KERNEL (see `sdpa-wb kernels`) or --after SESSION"};
+  }
+  WB_TRY(context.catalogue.find(args["start"].get<std::string>()));
+  return {};
+}
+
+Result<Json> make_identity(Context& context, const Json& args, const fs::path& folder,
+                           const std::optional<Predecessor>& before) {
+  WB_TRY(check_start(context, args, before));
+  WB_TRY_ASSIGN(const Suite suite, suite_of(context, args, before));
+  const std::string start = before ? before->label : args["start"].get<std::string>();
   Objective objective;
   objective.rule = *parse_objective_rule(args.value("objective", "geomean_speedup"));
   objective.plan = *parse_plan_kind(args.value("plan", "hot"));
@@ -60,34 +91,39 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
     return Error{ErrorCode::usage, "open a session on", "backend " + backend,
                  "this build runs CPU sessions only", "use --backend cpu"};
   }
-  WB_TRY(context.catalogue.find(args["start"].get<std::string>()));
   auto rivals = args.contains("rivals") ? args["rivals"].get<std::vector<std::string>>()
                                         : default_rivals(context, backend);
   if (rivals == std::vector<std::string>{"none"}) rivals.clear();
   for (const std::string& rival : rivals) WB_TRY(context.catalogue.find(rival));
-  return Json{
-      {"session", folder.filename().string()},
-      {"title", args.value("title", fmt::format("{} on suite {}", args["start"].get<std::string>(),
-                                                suite.name))},
-      {"objective", to_json(objective)},
-      {"suite", suite_json(suite)},
-      {"backend", backend},
-      {"start_variant", args["start"]},
-      {"rivals", rivals},
-      {"budget",
-       {{"evaluations", or_null<std::int64_t>(args, "evaluations")},
-        {"wall_s", or_null<double>(args, "wall_s")},
-        {"usd", or_null<double>(args, "usd")}}},
-      {"stop",
-       {{"plateau", or_null<std::int64_t>(args, "plateau")},
-        {"equal_failures", or_null<std::int64_t>(args, "equal_failures")}}},
-      {"rates",
-       {{"compile_cpu_usd_per_hour", or_null<double>(args, "compile_cpu_usd_per_hour")},
-        {"device_usd_per_hour", or_null<double>(args, "device_usd_per_hour")},
-        {"token_usd_per_million", or_null<double>(args, "token_usd_per_million")}}},
-      {"effort", args.value("effort", "standard")},
-      {"workbench_version", context.services.workbench_version},
-      {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
+  Json identity{{"session", folder.filename().string()},
+                {"title", args.value("title", fmt::format("{} on suite {}", start, suite.name))},
+                {"objective", to_json(objective)},
+                {"suite", suite_json(suite)},
+                {"backend", backend},
+                {"start_variant", start},
+                {"rivals", rivals},
+                {"budget",
+                 {{"evaluations", or_null<std::int64_t>(args, "evaluations")},
+                  {"wall_s", or_null<double>(args, "wall_s")},
+                  {"usd", or_null<double>(args, "usd")}}},
+                {"stop",
+                 {{"plateau", or_null<std::int64_t>(args, "plateau")},
+                  {"equal_failures", or_null<std::int64_t>(args, "equal_failures")}}},
+                {"rates",
+                 {{"compile_cpu_usd_per_hour", or_null<double>(args, "compile_cpu_usd_per_hour")},
+                  {"device_usd_per_hour", or_null<double>(args, "device_usd_per_hour")},
+                  {"token_usd_per_million", or_null<double>(args, "token_usd_per_million")}}},
+                {"effort", args.value("effort", "standard")},
+                {"workbench_version", context.services.workbench_version},
+                {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
+  if (before) {
+    identity["start"] = {{"variant_id", before->variant.id},
+                         {"configuration", to_json(before->configuration)}};
+    identity["series"] = {{"number", before->sessions.size() + 1},
+                          {"task_sha256", task_hash(identity)},
+                          {"sessions", before->sessions}};
+  }
+  return identity;
 }
 
 }  // namespace
@@ -118,7 +154,28 @@ Result<Json> environment_json(Context& context) {
               {"host", {{"os", std::string(host.sysname)}, {"kernel", std::string(host.release)}}}};
 }
 
-Result<Json> verb_open(Context& context, const Json& args, const fs::path& given) {
+Result<std::vector<std::string>> environment_since_open(Context& context) {
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
+  if (!view.environment) return std::vector<std::string>{};
+  WB_TRY_ASSIGN(const Json now, environment_json(context));
+  std::vector<std::string> texts;
+  for (const Change& change :
+       changes_between(circumstances_of_environment(view.environment->payload),
+                       circumstances_of_environment(now))) {
+    if (change.what == "device" || change.what == "architecture") {
+      return Error{
+          ErrorCode::environment, "go on with", context.session->folder().string(),
+          fmt::format("it was measured on {}, and this is {}", change.before, change.after),
+          "go on there, or open a session of its own here: noise floors and baseline hold "
+          "for one device"};
+    }
+    texts.push_back(fmt::format("{}: {} -> {}", change.what, change.before, change.after));
+  }
+  context.device_checked = true;
+  return texts;
+}
+
+Result<Json> verb_open(Context& context, const Json& given_args, const fs::path& given) {
   if (context.session) {
     return Error{ErrorCode::usage, "open a session in", given.string(),
                  "this process already holds one", "close it first"};
@@ -128,11 +185,17 @@ Result<Json> verb_open(Context& context, const Json& args, const fs::path& given
     WB_TRY(context.services.file_system.make_directories(context.services.sessions_root));
     folder = next_session_folder(context.services.sessions_root);
   }
-  WB_TRY_ASSIGN(const Json identity, make_identity(context, args, folder));
+  std::optional<Predecessor> before;
+  if (given_args.contains("after")) {
+    WB_TRY_ASSIGN(before, read_predecessor(context.services, given_args["after"]));
+  }
+  const Json args = before ? with_defaults_of(*before, given_args) : given_args;
+  WB_TRY_ASSIGN(const Json identity, make_identity(context, args, folder, before));
   WB_TRY_ASSIGN(context.settings, settings_from_json(identity));
   WB_TRY_ASSIGN(const Json environment, environment_json(context));
   WB_TRY_ASSIGN(context.session, Session::create(context.services.file_system,
                                                  context.services.clock, folder, identity));
+  if (before) WB_TRY(context.session->store_variant(before->variant.id, before->variant.files));
   context.started = context.services.clock.steady_now();
   WB_TRY(context.log("environment_recorded", environment));
   if (auto hook = std::exchange(context.on_opened, nullptr)) WB_TRY(hook());

@@ -28,15 +28,6 @@ std::string replace_words(std::string text, const std::string& what, const std::
   return text;
 }
 
-Configuration configuration_of(const Json& json) {
-  Configuration configuration;
-  if (!json.is_object()) return configuration;
-  for (const auto& [name, value] : json.items()) {
-    if (value.is_number_integer()) configuration[name] = value.get<std::int64_t>();
-  }
-  return configuration;
-}
-
 bool is_folder(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error);
@@ -80,18 +71,32 @@ Result<std::pair<Variant, Configuration>> stored_variant(const Session& session,
     return Error{ErrorCode::not_found, "find the variant", std::string(id),
                  "no iteration of this session built it", "`sdpa-wb report` lists the variants"};
   }
-  const std::string subject = text_of(*built, "subject");
-  const std::string variant_id = text_of(*built, "variant_id");
+  WB_TRY_ASSIGN(Variant variant,
+                load_stored(session, text_of(*built, "subject"), text_of(*built, "variant_id")));
+  return std::pair{std::move(variant), configuration_of(member_of(*built, "configuration"))};
+}
+
+Result<Variant> load_stored(const Session& session, std::string_view name,
+                            const std::string& variant_id) {
   WB_TRY_ASSIGN(auto files, session.load_variant_files(variant_id));
   WB_TRY_ASSIGN(Variant variant,
-                variant_from_files(subject.substr(0, subject.find('@')), std::move(files)));
+                variant_from_files(std::string(name.substr(0, name.find('@'))), std::move(files)));
   if (variant.id != variant_id) {
-    return Error{ErrorCode::damaged, "read the stored variant", std::string(id),
+    return Error{ErrorCode::damaged, "read the stored variant", std::string(name),
                  fmt::format("its files below kernels/{} are not those it was built from",
                              short_hash(variant_id)),
                  "put them back from the iteration's commit"};
   }
-  return std::pair{std::move(variant), configuration_of(member_of(*built, "configuration"))};
+  return variant;
+}
+
+Configuration configuration_of(const Json& json) {
+  Configuration configuration;
+  if (!json.is_object()) return configuration;
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_number_integer()) configuration[name] = value.get<std::int64_t>();
+  }
+  return configuration;
 }
 
 std::optional<double> confirmed_gain(const SessionView& view) {

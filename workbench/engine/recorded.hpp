@@ -30,6 +30,13 @@ Result<std::pair<Variant, Configuration>> stored_variant(const Session& session,
                                                          const SessionView& view,
                                                          std::string_view id);
 
+/// Variant `variant_id` of the session's kernels folder. `name`: the kernel's name or a label.
+/// Errors: damaged (the files were changed); those of the stored files.
+Result<Variant> load_stored(const Session& session, std::string_view name,
+                            const std::string& variant_id);
+/// Parameters by name; what is no integer is left out.
+Configuration configuration_of(const Json& json);
+
 /// The incumbent over the start: the product of the confirmed steps; nothing before the first.
 std::optional<double> confirmed_gain(const SessionView& view);
 /// The iteration that made the present incumbent (the baseline at first); nullptr before.

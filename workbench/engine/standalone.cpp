@@ -149,6 +149,8 @@ Result<Json> verb_compare(Context& context, const Json& args) {
   // The second process of `against` gives the noise floor of this very run.
   request.subjects = {&candidate, &against, &against};
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
+  // The floors of this run are its own: a session's are those that its log names.
+  const NoiseFloors sessions_floors = context.floors;
   std::vector<ProblemScore> scores;
   Json rows = Json::array();
   for (std::size_t p = 0; p < problems.size(); ++p) {
@@ -172,12 +174,20 @@ Result<Json> verb_compare(Context& context, const Json& args) {
                       comparison,
                       against_us,
                       same_margin(context, problems[p], request.plans[0])});
+    WB_TRY(log_comparison(context, comparison, problems[p],
+                          {.phase = request.phase,
+                           .role = "rival",
+                           .plan = request.plans[0],
+                           .turns = result.events[p],
+                           .flags = flags_of(lanes[0], lanes[1])},
+                          candidate_us, against_us));
     Json row = to_json(comparison);
     row["problem"] = label(problems[p]);
     row["candidate_us"] = candidate_us;
     row["against_us"] = against_us;
     rows.push_back(std::move(row));
   }
+  context.floors = sessions_floors;
   const Comparison total = score(Objective{}, scores);
   return Json{{"outcome", to_string(total.outcome)},
               {"speedup", std::isfinite(total.speedup) ? Json(total.speedup) : Json(nullptr)},

@@ -66,7 +66,7 @@ Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,
 
 Result<void> log_built(Context& context, const Variant& variant, const Configuration& configuration,
                        const Outcome<Subject>& subject) {
-  Json event{{"iteration", context.iteration},
+  Json event{{"iteration", context.iteration_or_null()},
              {"variant_id", variant.id},
              {"message", ""},
              {"configuration", to_json(configuration)},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verb tune: one iteration that searches a variant's space and confirms what looks best.
+// The verbs tune and race: one iteration that searches a variant's space, or a list of variants,
+// and confirms what looks best.
 #include "engine/tune.hpp"
 
 #include <fmt/format.h>
@@ -14,12 +15,16 @@ constexpr std::size_t k_rows_max = 40;  ///< of the answer's table; the log has 
 /// of a confirmation took no part in choosing, so it is not multiplied by the number of tries.
 constexpr double k_false_win_frac = 0.005;
 
-std::string best_name(const Configuration& configuration) {
-  return configuration.empty() ? std::string("the only configuration") : to_text(configuration);
+std::string_view plural(const TunePlan& plan) {
+  return plan.entrants.empty() ? "configurations" : "variants";
+}
+
+std::string best_name(const Candidate& best) {
+  return best.name.empty() ? std::string("the only configuration") : best.name;
 }
 
 /// The last answers, best first, all against the present best; those without a figure come last.
-Json answer_rows(const Tuner& tuner) {
+Json answer_rows(const Tuner& tuner, const TunePlan& plan) {
   struct Row {
     const TuneAnswer* answer;
     Score score;
@@ -39,7 +44,9 @@ Json answer_rows(const Tuner& tuner) {
   for (const Row& row : rows) {
     Json json = to_json(row.score);
     for (const char* key : {"turns", "samples"}) json.erase(key);
-    json["configuration"] = to_json(row.answer->evaluation.configuration);
+    const Candidate made = plan.candidate(row.answer->evaluation.configuration);
+    json["variant"] = plan.entrants.empty() ? made.variant.manifest.name : made.name;
+    json["configuration"] = to_json(made.configuration);
     json["duplicate"] = row.answer->evaluation.score.is_duplicate;
     json["message"] = printable(row.answer->message, 200);
     list.push_back(std::move(json));
@@ -48,7 +55,7 @@ Json answer_rows(const Tuner& tuner) {
 }
 
 /// Why nothing is left to confirm: the first failure that is the variant's own stands for all.
-Failure no_valid(const Tuner& tuner) {
+Failure no_valid(const Tuner& tuner, const TunePlan& plan) {
   std::map<std::string, int> words;
   const TuneAnswer* first = nullptr;
   for (const TuneAnswer& answer : tuner.answers()) {
@@ -65,8 +72,8 @@ Failure no_valid(const Tuner& tuner) {
   }
   return Failure{
       *first->evaluation.score.invalidity,
-      fmt::format("none of {} configurations is valid ({}); {}: {}", tuner.answers().size(), counts,
-                  to_text(first->evaluation.configuration), first->message),
+      fmt::format("none of {} {} is valid ({}); {}: {}", tuner.answers().size(), plural(plan),
+                  counts, plan.candidate(first->evaluation.configuration).name, first->message),
       ""};
 }
 
@@ -82,7 +89,8 @@ Comparison unchanged(const std::string& label) {
 }
 
 /// The most promising configuration, measured beside incumbent and rivals in fresh processes.
-Result<void> confirm(Context& context, Tuner& tuner, Run& run, const std::string& ended) {
+Result<void> confirm(Context& context, const TunePlan& plan, Tuner& tuner, Run& run,
+                     const std::string& ended) {
   const Standing standing = tuner.strategy().standing();
   const auto promising = tuner.strategy().promising();
   if (tuner.answers().empty()) {
@@ -90,12 +98,13 @@ Result<void> confirm(Context& context, Tuner& tuner, Run& run, const std::string
     return {};
   }
   if (!promising) {
-    run.failure = no_valid(tuner);
+    run.failure = no_valid(tuner, plan);
     return {};
   }
   WB_TRY_ASSIGN(Outcome<Subject> subject, tuner.subject(*promising));
-  run.preface = fmt::format("{} looks best of {} configurations tried, {} of them valid ({}); ",
-                            best_name(*promising), standing.told, standing.valid, ended);
+  run.preface = fmt::format("{} looks best of {} {} tried, {} of them valid ({}); ",
+                            best_name(plan.candidate(*promising)), standing.told, plural(plan),
+                            standing.valid, ended);
   if (!subject) {
     run.failure = std::move(subject).error();
     return {};
@@ -136,7 +145,7 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
           {"told", standing.told},
           {"valid", standing.valid},
           {"contenders", standing.contenders},
-          {"best", promising ? to_json(*promising) : Json(nullptr)},
+          {"best", promising ? to_json(plan.candidate(*promising).configuration) : Json(nullptr)},
           {"ended", ended},
           {"tries", standing.told},
           {"confirmed", run.confirmed},
@@ -155,16 +164,13 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
           {"measure_share_frac", share(totals.measure_s, totals.search_s)}};
 }
 
-}  // namespace
+/// What both verbs answer beyond an iteration, when nothing was searched.
+Json with_no_rows(Json answer) {
+  answer.update({{"configuration", nullptr}, {"evaluations", Json::array()}, {"tune", nullptr}});
+  return answer;
+}
 
-Result<Json> verb_tune(Context& context, const Json& args) {
-  const auto with_no_rows = [](Json answer) {
-    answer.update({{"configuration", nullptr}, {"evaluations", Json::array()}, {"tune", nullptr}});
-    return answer;
-  };
-  WB_TRY_ASSIGN(const auto refused, refuse_to_start(context));
-  if (refused) return with_no_rows(*refused);
-  WB_TRY_ASSIGN(const TunePlan plan, plan_tune(context, args));
+Result<Json> search_and_confirm(Context& context, const TunePlan& plan, const Json& args) {
   WB_TRY_ASSIGN(Strategy strategy, Strategy::make(plan.space, plan.options));
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
   WB_TRY_ASSIGN(const TunePast past, past_of_tune(*view, plan.id));
@@ -174,17 +180,35 @@ Result<Json> verb_tune(Context& context, const Json& args) {
   run.hypothesis = {args["hypothesis"].get<std::string>(), args["predicted_speedup"].get<double>()};
   run.confirm = "always";
   context.iteration = run.number;
-  WB_TRY(open_iteration(context, run, plan.variant, plan.options.start.value_or(Configuration{}),
-                        args, {{"tune", to_json(plan)}}));
+  const Candidate start = plan.candidate(plan.options.start.value());
+  WB_TRY(open_iteration(context, run, start.variant, start.configuration, args,
+                        {{"tune", to_json(plan)}}));
   Tuner tuner(context, plan, std::move(strategy), past);
   WB_TRY(tuner.replay_past(known));
   WB_TRY_ASSIGN(const std::string ended, tuner.search());
-  WB_TRY(confirm(context, tuner, run, ended));
+  WB_TRY(confirm(context, plan, tuner, run, ended));
   const Json tune = summary(tuner, plan, run, ended);
-  WB_TRY_ASSIGN(Json answer, conclude_iteration(context, run, plan.variant, {{"tune", tune}}));
+  const Variant& searched = run.candidate ? run.candidate->variant : plan.variant;
+  WB_TRY_ASSIGN(Json answer, conclude_iteration(context, run, Variant(searched), {{"tune", tune}}));
   answer["configuration"] = tune["best"];
-  answer["evaluations"] = answer_rows(tuner);
+  answer["evaluations"] = answer_rows(tuner, plan);
   return answer;
+}
+
+}  // namespace
+
+Result<Json> verb_tune(Context& context, const Json& args) {
+  WB_TRY_ASSIGN(const auto refused, refuse_to_start(context));
+  if (refused) return with_no_rows(*refused);
+  WB_TRY_ASSIGN(const TunePlan plan, plan_tune(context, args));
+  return search_and_confirm(context, plan, args);
+}
+
+Result<Json> verb_race(Context& context, const Json& args) {
+  WB_TRY_ASSIGN(const auto refused, refuse_to_start(context));
+  if (refused) return with_no_rows(*refused);
+  WB_TRY_ASSIGN(const TunePlan plan, plan_race(context, args));
+  return search_and_confirm(context, plan, args);
 }
 
 }  // namespace wb

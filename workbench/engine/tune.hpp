@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private to engine: one tune, from the verb's arguments to the configuration worth confirming. The
-// strategy asks, Tuner builds, judges and times, every answer is an event before the strategy hears
-// of it. docs/simulation.md has the strategies.
+// Private to engine: one tune or race, from the verb's arguments to the configuration worth
+// confirming. The strategy asks, Tuner builds, judges and times, every answer is an event before
+// the strategy hears of it. docs/simulation.md has the strategies.
 #pragma once
 
 #include <array>
@@ -23,8 +23,18 @@ struct TuneBudget {
   std::optional<double> seconds, usd;       ///< with what an interrupted run of the same tune took
 };
 
+/// What a configuration of the search stands for: something that can be built.
+struct Candidate {
+  Variant variant;
+  Configuration configuration;
+  std::string name;  ///< for people and the log
+};
+
 struct TunePlan {
   Variant variant;
+  /// A race's, of any variants: its space has one parameter, `entrant`, that counts them from 1. A
+  /// tune has none: its configurations are `variant`'s own.
+  std::vector<Candidate> entrants;
   SearchSpace space;
   StrategyOptions options;
   TuneBudget budget;
@@ -32,10 +42,15 @@ struct TunePlan {
   Effort effort;  ///< of one question; its rounds are those of the options
   std::optional<std::int64_t> ahead;
   std::string id;  ///< equal for tunes whose answers may be joined
+
+  [[nodiscard]] Candidate candidate(const Configuration& configuration) const;
 };
 /// Errors: usage (no limit on a large space, a money budget without a rate), those of
 /// read_proposal() and SearchSpace::make(); environment (no worker, no compiler).
 Result<TunePlan> plan_tune(Context& context, const Json& args);
+/// Errors: usage (fewer than two variants, or one named twice), those of resolve_variant(), and the
+/// last ones above.
+Result<TunePlan> plan_race(Context& context, const Json& args);
 Json to_json(const TunePlan& plan);  ///< member `tune` of iteration_opened
 
 /// One `evaluation` event.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From the verb's arguments to a plan, and from the log to what an interrupted run already knows.
+// From a verb's arguments to a plan.
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
@@ -10,6 +10,8 @@ namespace {
 
 /// More than anyone waits for without having said so.
 constexpr std::uint64_t k_unlimited_max = 1'000;
+constexpr std::size_t k_entrants_max = 64;
+const std::string k_entrant = "entrant";  ///< the only parameter of a race's space
 
 Json start_json(const StrategyOptions& options) {
   return options.start ? to_json(*options.start) : Json(nullptr);
@@ -41,7 +43,14 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
     problems.push_back({to_text(member.problem), member.weight, member.held_out});
   }
   const Services& services = context.services;
+  Json entrants = Json::array();
+  bool compiles = plan.entrants.empty() && plan.variant.manifest.backend != Backend::python;
+  for (const Candidate& entrant : plan.entrants) {
+    entrants.push_back({entrant.variant.id, to_json(entrant.configuration)});
+    compiles = compiles || entrant.variant.manifest.backend != Backend::python;
+  }
   Json key{{"variant", plan.variant.id},
+           {"entrants", entrants},
            {"size", plan.space.size()},
            {"strategy", to_string(plan.options.kind)},
            {"options", options_json(plan.options)},
@@ -49,7 +58,7 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
            {"objective", to_json(context.settings.objective)},
            {"effort", context.settings.effort},
            {"device", context.hello->device.id}};
-  if (plan.variant.manifest.backend != Backend::python) {
+  if (compiles) {
     WB_TRY_ASSIGN(const CompilerIdentity compiler,
                   services.toolchain->remembered_identity(context.cache.root() / "compilers"));
     key["compiler"] = compiler.signature;
@@ -65,7 +74,7 @@ std::optional<T> given(const Json& args, std::string_view key) {
 }
 
 Result<TuneBudget> read_budget(const Context& context, const Json& args, const SearchSpace& space,
-                               const std::string& name) {
+                               const std::string& name, StrategyKind kind) {
   TuneBudget budget{given<std::int64_t>(args, "evaluations"), given<double>(args, "seconds"),
                     given<double>(args, "usd")};
   const Rates& rates = context.settings.rates;
@@ -80,7 +89,7 @@ Result<TuneBudget> read_budget(const Context& context, const Json& args, const S
   const Budget& whole = context.settings.budget;
   const bool is_limited =
       budget.evaluations || budget.seconds || budget.usd || whole.wall_s || (whole.usd && has_rate);
-  if (!is_limited && space.size() > k_unlimited_max && args.value("strategy", "") != "racing") {
+  if (!is_limited && space.size() > k_unlimited_max && kind != StrategyKind::racing) {
     return Error{
         ErrorCode::usage, "tune", name,
         fmt::format("its space has {} configurations and nothing limits the search", space.size()),
@@ -99,40 +108,22 @@ Result<Configuration> start_of(const Context& context, const Variant& variant,
   return complete_configuration(variant.manifest, named);
 }
 
-std::optional<Configuration> configuration_or_nothing(const Json& json) {
-  if (!json.is_object()) return std::nullopt;
-  Configuration configuration;
-  for (const auto& [name, value] : json.items()) {
-    if (value.is_number_integer()) configuration[name] = value.get<std::int64_t>();
-  }
-  return configuration;
-}
+/// Whose configurations are searched.
+struct Field {
+  Variant variant;
+  std::vector<Candidate> entrants;
+  SearchSpace space;
+};
 
-std::string pair_key(const TuneAnswer& answer) {
-  return fmt::format("{} {}", answer.stage, to_text(answer.evaluation.configuration));
-}
-
-std::vector<Evaluation> evaluations_of(const std::vector<TuneAnswer>& answers) {
-  std::vector<Evaluation> evaluations;
-  for (const TuneAnswer& answer : answers) evaluations.push_back(answer.evaluation);
-  return evaluations;
-}
-
-bool is_environment(const TuneAnswer& answer) {
-  return answer.evaluation.score.invalidity == Invalidity::environment;
-}
-
-}  // namespace
-
-Result<TunePlan> plan_tune(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(auto proposal, read_proposal(context, args, "tune"));
-  WB_TRY_ASSIGN(SearchSpace space,
-                SearchSpace::make(proposal.first.manifest, context.settings.suite));
-  const std::string name = proposal.first.manifest.name;
-  WB_TRY_ASSIGN(const TuneBudget budget, read_budget(context, args, space, name));
-  TunePlan plan{.variant = std::move(proposal.first),
-                .space = std::move(space),
-                .options = {},
+Result<TunePlan> make_plan(Context& context, const Json& args, Field field,
+                           StrategyOptions options) {
+  const std::string name = field.entrants.empty() ? field.variant.manifest.name : "the variants";
+  WB_TRY_ASSIGN(const TuneBudget budget,
+                read_budget(context, args, field.space, name, options.kind));
+  TunePlan plan{.variant = std::move(field.variant),
+                .entrants = std::move(field.entrants),
+                .space = std::move(field.space),
+                .options = std::move(options),
                 .budget = budget,
                 .early_stop = {},
                 .effort = {},
@@ -140,110 +131,76 @@ Result<TunePlan> plan_tune(Context& context, const Json& args) {
                 .id = {}};
   const Effort selection = effort_plan(context.settings.effort).selection;
   plan.effort = {1, selection.placements, selection.rounds};
-  plan.options.kind = *parse_strategy_kind(args.value("strategy", "random"));
   plan.options.seed = args.value("seed", std::uint64_t{1});
   plan.options.rounds = selection.rounds;
-  WB_TRY_ASSIGN(plan.options.start, start_of(context, plan.variant, std::move(proposal.second)));
   WB_TRY_ASSIGN(plan.id, tune_id(context, plan));
   return plan;
 }
 
+}  // namespace
+
+Candidate TunePlan::candidate(const Configuration& configuration) const {
+  if (entrants.empty()) return {variant, configuration, to_text(configuration)};
+  return entrants.at(static_cast<std::size_t>(configuration.at(k_entrant)) - 1);
+}
+
+Result<TunePlan> plan_tune(Context& context, const Json& args) {
+  WB_TRY_ASSIGN(auto proposal, read_proposal(context, args, "tune"));
+  WB_TRY_ASSIGN(SearchSpace space,
+                SearchSpace::make(proposal.first.manifest, context.settings.suite));
+  StrategyOptions options;
+  options.kind = *parse_strategy_kind(args.value("strategy", "random"));
+  WB_TRY_ASSIGN(options.start, start_of(context, proposal.first, std::move(proposal.second)));
+  return make_plan(context, args, {std::move(proposal.first), {}, std::move(space)},
+                   std::move(options));
+}
+
+Result<TunePlan> plan_race(Context& context, const Json& args) {
+  std::vector<Candidate> entrants;
+  std::set<std::string> seen;
+  for (const Json& id : args["variants"]) {
+    const auto word = id.get<std::string>();
+    WB_TRY_ASSIGN(auto resolved, resolve_variant(context, word));
+    WB_TRY_ASSIGN(Configuration configuration,
+                  complete_configuration(resolved.first.manifest, resolved.second));
+    if (!seen.insert(resolved.first.id + to_text(configuration)).second) {
+      return Error{ErrorCode::usage, "race", word, "the same code and configuration runs already",
+                   "name each variant once"};
+    }
+    entrants.push_back({std::move(resolved.first), std::move(configuration), word});
+  }
+  if (entrants.size() < 2 || entrants.size() > k_entrants_max) {
+    return Error{ErrorCode::usage, "race", std::to_string(entrants.size()) + " variants",
+                 fmt::format("a race has 2 to {} of them", k_entrants_max),
+                 "use `iterate` for one, `tune` for a variant's configurations"};
+  }
+  Manifest field;
+  field.name = "race";
+  for (std::size_t n = 1; n <= entrants.size(); ++n) {
+    field.tune_params[k_entrant].push_back(static_cast<std::int64_t>(n));
+  }
+  WB_TRY_ASSIGN(SearchSpace space, SearchSpace::make(field, context.settings.suite));
+  StrategyOptions options;
+  options.kind = StrategyKind::racing;
+  options.entrants = static_cast<std::int64_t>(entrants.size());
+  options.start = Configuration{{k_entrant, 1}};
+  Variant first = entrants.front().variant;
+  return make_plan(context, args, {std::move(first), std::move(entrants), std::move(space)},
+                   std::move(options));
+}
+
 Json to_json(const TunePlan& plan) {
-  return {{"strategy", to_string(plan.options.kind)},
-          {"options", options_json(plan.options)},
-          {"space_size", plan.space.size()},
-          {"unrestricted_size", plan.space.unrestricted_size()},
-          {"tune_id", plan.id}};
-}
-
-Json to_json(const TuneAnswer& answer) {
-  const auto or_null = [](const std::optional<Configuration>& configuration) {
-    return configuration ? to_json(*configuration) : Json(nullptr);
-  };
-  Json json = to_json(answer.evaluation.score);
-  json["configuration"] = to_json(answer.evaluation.configuration);
-  json["artifact_id"] = answer.artifact_id;
-  json["code_hash"] = answer.evaluation.artifact;
-  json["stage"] = answer.stage;
-  json["against"] = or_null(answer.against);
-  json["duplicate_of"] = or_null(answer.duplicate_of);
-  json["build_s"] = answer.build_s;
-  json["message"] = answer.message;
-  json["events"] =
-      answer.turns.first > 0 ? Json{answer.turns.first, answer.turns.second} : Json(nullptr);
+  Json json{{"strategy", to_string(plan.options.kind)},
+            {"options", options_json(plan.options)},
+            {"space_size", plan.space.size()},
+            {"unrestricted_size", plan.space.unrestricted_size()},
+            {"tune_id", plan.id}};
+  for (const Candidate& entrant : plan.entrants) {
+    json["entrants"].push_back({{"variant", entrant.name},
+                                {"variant_id", entrant.variant.id},
+                                {"configuration", to_json(entrant.configuration)}});
+  }
   return json;
-}
-
-Result<TuneAnswer> answer_from_json(const Json& payload) {
-  ObjectReader reader(payload, "an evaluation");
-  TuneAnswer answer;
-  answer.artifact_id = reader.string_or("artifact_id", "");
-  answer.evaluation.artifact = reader.string_or("code_hash", "");
-  answer.message = reader.string_or("message", "");
-  answer.stage = reader.integer_or("stage", 0, 0, 1'000'000);
-  answer.build_s = reader.real_or("build_s", 0);
-  const Json* configuration = reader.member("configuration");
-  if (configuration == nullptr || !configuration->is_object()) {
-    reader.fail("configuration", "must be a map");
-  }
-  WB_TRY(reader.finish(true));
-  answer.evaluation.configuration = configuration_or_nothing(*configuration).value();
-  answer.against = configuration_or_nothing(payload.value("against", Json()));
-  answer.duplicate_of = configuration_or_nothing(payload.value("duplicate_of", Json()));
-  WB_TRY_ASSIGN(answer.evaluation.score, score_from_json(payload));
-  const Json events = payload.value("events", Json());
-  if (events.is_array() && events.size() == 2 && events[0].is_number_integer() &&
-      events[1].is_number_integer()) {
-    answer.turns = {events[0].get<std::int64_t>(), events[1].get<std::int64_t>()};
-  }
-  return answer;
-}
-
-Result<TunePast> past_of_tune(const SessionView& view, std::string_view tune_id) {
-  TunePast past;
-  for (const IterationView& iteration : view.iterations) {
-    const Json tune = iteration.opened.payload.value("tune", Json::object());
-    if (!tune.is_object() || tune.value("tune_id", "") != tune_id || !iteration.closed) continue;
-    if (iteration.closed->payload.value("outcome", "") != "abandoned") {
-      past = {};  // that one came to its end: the same again is a new tune
-      continue;
-    }
-    past.usd += iteration.ledger.total().usd;
-    for (const Fact& fact : iteration.evaluations) {
-      WB_TRY_ASSIGN(TuneAnswer answer, answer_from_json(fact.payload));
-      past.answers.push_back(std::move(answer));
-    }
-    const auto opened = parse_iso8601(iteration.opened.t);
-    const auto last = parse_iso8601(iteration.evaluations.empty() ? iteration.opened.t
-                                                                  : iteration.evaluations.back().t);
-    if (opened && last) past.seconds += std::chrono::duration<double>(*last - *opened).count();
-  }
-  return past;
-}
-
-Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast& past) {
-  std::vector<TuneAnswer> answers;
-  std::set<std::string> answered;
-  for (const TuneAnswer& answer : past.answers) {
-    if (is_environment(answer)) continue;
-    answers.push_back(answer);
-    answered.insert(pair_key(answer));
-  }
-  if (answers.size() == past.answers.size()) return answers;
-  const auto can_be_told = [&](const std::vector<TuneAnswer>& told) -> Result<bool> {
-    WB_TRY_ASSIGN(Strategy strategy, Strategy::make(plan.space, plan.options));
-    TuneLedger ledger;
-    return replay(strategy, ledger, evaluations_of(told)).ok();
-  };
-  WB_TRY_ASSIGN(const bool without, can_be_told(answers));
-  if (without) return answers;
-  answers.clear();
-  for (const TuneAnswer& answer : past.answers) {
-    const bool is_needed = !is_environment(answer) || !answered.contains(pair_key(answer));
-    if (is_needed) answers.push_back(answer);
-    if (is_needed && is_environment(answer)) answered.insert(pair_key(answer));
-  }
-  return answers;
 }
 
 }  // namespace wb

@@ -27,7 +27,10 @@ Tuner::Tuner(Context& context, const TunePlan& plan, Strategy strategy, const Tu
       m_place(
           place_of_builds(context.hello->device, context.worker->description(), allowed_cpus())),
       m_queue(
-          [this](const Configuration& c) { return build_subject(m_context, m_plan.variant, c); },
+          [this](const Configuration& wanted) {
+            const Candidate made = m_plan.candidate(wanted);
+            return build_subject(m_context, made.variant, made.configuration);
+          },
           m_place) {}
 
 double Tuner::seconds_since(std::chrono::steady_clock::time_point begin) const {
@@ -100,7 +103,7 @@ Result<std::string> Tuner::search() {
 
 Result<void> Tuner::answer(const Ask& ask) {
   m_context.report_progress({.stage = "tune",
-                             .what = to_text(ask.configuration),
+                             .what = m_plan.candidate(ask.configuration).name,
                              .done = m_told,
                              .total = m_plan.budget.evaluations.value_or(static_cast<std::int64_t>(
                                  std::min<std::uint64_t>(m_plan.space.size(), 1'000'000)))});
@@ -115,8 +118,9 @@ Result<void> Tuner::answer(const Ask& ask) {
   Json event = to_json(found);
   event["iteration"] = m_context.iteration;
   event["n"] = m_told + 1;
+  if (!m_plan.entrants.empty()) event["variant"] = m_plan.candidate(ask.configuration).name;
   WB_TRY(m_context.log("evaluation", std::move(event)));
-  WB_TRY(m_context.debit_device(to_text(ask.configuration)));
+  WB_TRY(m_context.debit_device(m_plan.candidate(ask.configuration).name));
   const bool is_machine = found.evaluation.score.invalidity == Invalidity::environment;
   m_machine_failures = is_machine ? m_machine_failures + 1 : 0;
   WB_TRY(tell(found));
@@ -171,7 +175,8 @@ Result<void> Tuner::collect_builds(std::chrono::milliseconds patience) {
     const Configuration configuration = built.configuration;
     // Once: the cache gives the same again. A failure is told as often as it happens.
     if (!m_logged.contains(configuration)) {
-      WB_TRY(log_built(m_context, m_plan.variant, configuration, built.subject));
+      const Candidate made = m_plan.candidate(configuration);
+      WB_TRY(log_built(m_context, made.variant, made.configuration, built.subject));
       if (built.subject) m_logged.insert(configuration);
       ++m_totals.builds;
       m_totals.build_s += built.wall_s;

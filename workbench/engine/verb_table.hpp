@@ -35,7 +35,7 @@ inline const ArgumentSpec k_configuration{.name = "configuration",
                                               "manifest's defaults"};
 
 std::vector<VerbSpec> make_session_verbs();    ///< open, run, resume, note, close
-std::vector<VerbSpec> make_iteration_verbs();  ///< iterate, tune
+std::vector<VerbSpec> make_iteration_verbs();  ///< iterate, tune, race
 std::vector<VerbSpec> make_measuring_verbs();  ///< check, measure, compare
 std::vector<VerbSpec> make_reading_verbs();    ///< what never writes
 

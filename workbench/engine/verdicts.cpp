@@ -102,7 +102,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
     judgement.problem = problem;
     WB_TRY_ASSIGN(judgement.event,
                   context.log("verdict_given",
-                              {{"iteration", context.iteration},
+                              {{"iteration", context.iteration_or_null()},
                                {"subject", subject.label},
                                {"problem", to_text(problem)},
                                {"pass", !judgement.invalidity.has_value()},

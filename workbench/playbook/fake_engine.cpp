@@ -153,13 +153,25 @@ Result<Json> FakeEngine::tune(const Json& args) {
   auto row = m_engine.call("kernels", {{"name", name}});
   answer["configuration"] =
       row ? (*row)["kernels"].at(0).value("defaults", Json::object()) : Json::object();
-  answer["evaluations"].push_back({{"configuration", answer["configuration"]},
+  answer["evaluations"].push_back({{"variant", name},
+                                   {"configuration", answer["configuration"]},
                                    {"outcome", "same"},
                                    {"speedup", 1.0},
                                    {"interval", nullptr},
                                    {"duplicate", false},
                                    {"message", ""}});
   return answer;
+}
+
+/// Like a tune of the first one.
+Result<Json> FakeEngine::race(Json args) {
+  const Json variants = args["variants"];
+  if (variants.size() < 2) {
+    return Error{ErrorCode::usage, "race", variants.dump(), "a race has 2 variants at least", ""};
+  }
+  args["variant"] = variants.at(0);
+  args.erase("variants");
+  return tune(args);
 }
 
 Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
@@ -175,6 +187,7 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   }
   if (name == "iterate") return iterate(checked);
   if (name == "tune") return tune(checked);
+  if (name == "race") return race(checked);
   if (name == "note") return Json{{"event", m_calls.size()}};
   if (name == "check" || name == "measure") {
     const std::string variant = checked["variant"].get<std::string>();

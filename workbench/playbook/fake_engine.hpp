@@ -37,6 +37,7 @@ class FakeEngine {
  private:
   Result<Json> iterate(const Json& args);
   Result<Json> tune(const Json& args);
+  Result<Json> race(Json args);
   Json stopped_answer() const;
   double draw_speedup();
   /// Why the configuration would be refused, or empty.

@@ -23,7 +23,9 @@ std::vector<std::string> playbook_verbs() {
 /// the command line replace all of the playbook's.
 Json open_arguments(const PlaybookMeta& meta, const Json& run_args) {
   Json args = meta.open;
-  if (run_args.contains("suite") || run_args.contains("problem")) {
+  const bool goes_on = run_args.contains("after");
+  if (goes_on) args.erase("start");
+  if (goes_on || run_args.contains("suite") || run_args.contains("problem")) {
     args.erase("suite");
     args.erase("problem");
   }
@@ -111,10 +113,10 @@ Result<Json> run_body(Engine& engine, const PlaybookOptions& options, const Json
   WB_TRY_ASSIGN(const Json arguments,
                 complete_arguments(host.meta(), args.value("arguments", Json::object())));
   const Json open = open_arguments(host.meta(), args);
-  if (!open.contains("start")) {
+  if (!open.contains("start") && !open.contains("after")) {
     return Error{ErrorCode::usage, "start the playbook", host.meta().name,
                  "neither it nor the command line names a kernel to start from",
-                 "give --start KERNEL"};
+                 "give --start KERNEL or --after SESSION"};
   }
   // Recorded before the baseline, so that a session killed during it knows its playbook.
   engine.on_opened([&]() -> Result<void> {
@@ -143,8 +145,15 @@ Result<PlaybookSource> find_recorded(const Services& services, const std::string
 Result<Json> resume(Engine& engine, const PlaybookOptions& options, const Json& args,
                     const fs::path& session) {
   WB_TRY_ASSIGN(const std::int64_t abandoned, engine.resume_session(session));
+  WB_TRY_ASSIGN(const SessionView view, engine.session()->view(FoldDepth::brief));
+  const Json changed = view.resumes.empty() ? Json::array()
+                                            : view.resumes.back().payload.value(
+                                                  "environment_changed", Json::array());
   WB_TRY_ASSIGN(const auto recorded, engine.recorded_playbook());
-  if (!recorded) return Json{{"session", session.string()}, {"abandoned", abandoned}};
+  if (!recorded) {
+    return Json{
+        {"session", session.string()}, {"abandoned", abandoned}, {"environment_changed", changed}};
+  }
   const Services& services = engine.services();
   WB_TRY_ASSIGN(const PlaybookSource source, find_recorded(services, recorded->value("path", "")));
   const Json arguments = recorded->value("args", Json::object());
@@ -157,6 +166,7 @@ Result<Json> resume(Engine& engine, const PlaybookOptions& options, const Json& 
   // After a change of the playbook nobody knows which lines are new: rather twice than never.
   WB_TRY_ASSIGN(Json result, drive(engine, host, arguments, replan ? 0 : printed));
   result["abandoned"] = abandoned;
+  result["environment_changed"] = changed;
   return result;
 }
 

@@ -110,9 +110,21 @@ std::string build_section(const IterationView& iteration) {
   return out + table.str() + "\n" + messages;
 }
 
+/// A configuration of a tune; of a race the name of the variant that it stands for.
+std::string searched_text(const IterationView& iteration, const Json& configuration) {
+  const Json& entrants = field(field(iteration.opened.payload, "tune"), "entrants");
+  const auto n = integer(configuration, "entrant").value_or(0);
+  if (!entrants.is_array() || n < 1 || n > static_cast<std::int64_t>(entrants.size())) {
+    return configuration_text(configuration);
+  }
+  const Json& entrant = entrants[static_cast<std::size_t>(n - 1)];
+  const std::string parameters = configuration_text(field(entrant, "configuration"));
+  return text(entrant, "variant") + (parameters.empty() ? "" : " ") + parameters;
+}
+
 /// What became of one question of a tune; the outcome of a duplicate is its twin's.
-std::string evaluation_outcome(const Json& evaluation) {
-  const std::string twin = configuration_text(field(evaluation, "duplicate_of"));
+std::string evaluation_outcome(const IterationView& iteration, const Json& evaluation) {
+  const std::string twin = searched_text(iteration, field(evaluation, "duplicate_of"));
   const std::string outcome = inline_text(text(evaluation, "outcome"), 40);
   return twin.empty() ? outcome : outcome + ", same code as " + code(twin, 120);
 }
@@ -148,16 +160,15 @@ std::string tune_lines(const IterationView& iteration) {
 std::string evaluation_section(const IterationView& iteration) {
   const std::string lines = tune_lines(iteration);
   if (iteration.evaluations.size() < 2 && lines.empty()) return {};
-  Table table(
-      {"#>", "configuration", "outcome", "speedup [interval]", "against", "build s>", "event"});
+  Table table({"#>", "searched", "outcome", "speedup [interval]", "against", "build s>", "event"});
   for (std::size_t i = 0; i < std::min(iteration.evaluations.size(), k_max_listed); ++i) {
     const Fact& evaluation = iteration.evaluations[i];
     const Json& said = evaluation.payload;
     const auto built = number(said, "build_s");
-    const std::string against = configuration_text(field(said, "against"));
+    const std::string against = searched_text(iteration, field(said, "against"));
     table.row({fmt::format("{}", integer(said, "n").value_or(static_cast<std::int64_t>(i) + 1)),
-               code(configuration_text(field(said, "configuration")), 120),
-               evaluation_outcome(said), speedup(ratio(said)),
+               code(searched_text(iteration, field(said, "configuration")), 120),
+               evaluation_outcome(iteration, said), speedup(ratio(said)),
                against.empty() ? "-" : code(against, 120), built ? fixed(*built, 2) : "-",
                ref(evaluation.seq)});
   }

@@ -86,6 +86,7 @@ std::string iterations_section(const Page& page);
 std::string hypotheses_section(const Page& page);
 std::string findings_section(const Page& page);
 std::string correctness_section(const Page& page);
+std::string series_section(const Page& page);  ///< empty for a session that stands alone
 std::string next_steps_section(const Page& page);
 std::string decision_section(const Page& page);
 std::string checklist_section(const Page& page);

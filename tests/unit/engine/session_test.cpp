@@ -231,6 +231,39 @@ TEST_CASE("a baseline that was killed is measured again on resume", "[engine][se
   CHECK(bench.iterate({{"confirm", "never"}})["iteration"] == 2);
 }
 
+TEST_CASE("a resume under another compiler says so and goes on", "[engine][session]") {
+  Bench bench;
+  bench.open();
+  bench.restart();
+  bench.toolchain->version = "fake-cc 2.0";
+  REQUIRE(bench.engine->resume_session(bench.session).ok());
+  const auto resumed = bench.events("session_resumed");
+  REQUIRE(resumed.size() == 1);
+  CHECK(resumed[0].payload["environment_changed"] ==
+        Json::array({"compiler: fake-cc 1.0 -> fake-cc 2.0"}));
+  CHECK(bench.iterate({{"confirm", "never"}})["iteration"] == 1);
+}
+
+TEST_CASE("a session is not gone on with on another device", "[engine][session]") {
+  Bench bench;
+  bench.open();
+  bench.restart();
+  bench.worker.hello_result.device.name = "Other CPU";
+  const auto before = Bench::snapshot(bench.session);
+  const auto resumed = bench.engine->resume_session(bench.session);
+  REQUIRE_FALSE(resumed.ok());
+  CHECK(resumed.error().code == ErrorCode::environment);
+  CHECK(resumed.error().message().find("measured on Fake CPU, and this is Other CPU") !=
+        std::string::npos);
+  CHECK(bench.engine->pause("an error").ok());
+  CHECK(Bench::snapshot(bench.session) == before);
+  const auto iterated = bench.engine->call(
+      "iterate", {{"variant", "cpu_tiled"}, {"hypothesis", "a reason"}, {"predicted_speedup", 1.5}},
+      bench.session);
+  REQUIRE_FALSE(iterated.ok());
+  CHECK(iterated.error().code == ErrorCode::environment);
+}
+
 TEST_CASE("the money of an iteration is in the log, and a missing rate is null",
           "[engine][session]") {
   Bench bench;

@@ -29,7 +29,7 @@ class TuneToolchain final : public Toolchain {
   Result<CompilerIdentity> identity() const override {
     return CompilerIdentity{"fake-cc", "fake-cc 1.0", "fake-signature"};
   }
-  Outcome<BuildRecord> compile(const Variant&, const Configuration& configuration,
+  Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
                                const BuildOptions&, std::string_view build_id,
                                const fs::path& output) const override {
     ++active;
@@ -39,7 +39,8 @@ class TuneToolchain final : public Toolchain {
     if (!configuration.empty() && !compiles(configuration)) {
       return Failure{Invalidity::compile, "the compiler refused it", "does not compile"};
     }
-    std::ofstream(output) << build_id << (configuration.empty() ? "" : code(configuration));
+    std::ofstream(output) << build_id
+                          << (configuration.empty() ? variant.manifest.name : code(configuration));
     BuildRecord record;
     record.compiler = "fake-cc 1.0";
     record.wall_s = 0.005;
@@ -59,6 +60,7 @@ struct TuneBench {
   std::atomic<bool> stop{false};
   int workers_started = 0;
   std::int64_t stop_before = 0;  ///< sets `stop` when the tune starts this evaluation, from 1
+  std::string stop_at = "=";     ///< and names so
   fs::path session = folder.path() / "s";
   Manifest manifest;
   std::unique_ptr<Engine> engine = make();
@@ -66,7 +68,7 @@ struct TuneBench {
   std::unique_ptr<Engine> make() {
     const auto watch = [this](const Progress& progress) {
       if (progress.stage == "tune" && stop_before > 0 && progress.total > 0 &&
-          progress.what.find('=') != std::string::npos && progress.done + 1 == stop_before) {
+          progress.what.find(stop_at) != std::string::npos && progress.done + 1 == stop_before) {
         stop = true;
       }
     };

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// check, measure and compare inside a session: between iterations, in the log, and nothing broken.
+#include "engine_world.hpp"
+
+using namespace wb;
+using testing::Bench;
+
+TEST_CASE("check, measure and compare leave a log that can be read", "[engine][standalone]") {
+  Bench bench;
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(100);
+  const std::string incumbent = bench.open()["incumbent"];
+  CHECK(bench.call("check", {{"variant", "cpu_tiled"}}, bench.session)["pass"] == true);
+  CHECK(bench.call("measure", {{"variant", incumbent}}, bench.session)["problems"].size() == 1);
+  const Json compared =
+      bench.call("compare", {{"candidate", "cpu_tiled"}, {"against", incumbent}}, bench.session);
+  CHECK(compared["speedup"].get<double>() == Approx(2.0).epsilon(0.05));
+  CHECK(bench.iterate()["outcome"] == "win");
+  bench.call("measure", {{"variant", "cpu_tiled"}}, bench.session);
+
+  const SessionView view = *bench.engine->session()->view(FoldDepth::full);
+  CHECK(view.outside.built.size() == 5);
+  CHECK(view.outside.verdicts.size() >= 4);
+  CHECK_FALSE(view.outside.turns.empty());
+  REQUIRE(view.outside.comparisons.size() == 1);
+  CHECK(view.outside.comparisons[0].payload["phase"] == "standalone");
+  CHECK(view.outside.comparisons[0].payload["speedup"] == compared["problems"][0]["speedup"]);
+  CHECK(view.iterations.size() == 2);
+  CHECK(view.iterations[1].built.size() == 1);
+  bench.call("close", {{"reason", "test"}}, bench.session);
+  // Another process reads it, and the report counts what it cost.
+  bench.restart();
+  CHECK(bench.call("status", Json::object(), bench.session)["iterations"] == 2);
+  CHECK(bench.call("report", Json::object(), bench.session)["text"].get<std::string>().size() >
+        500);
+}
