@@ -15,6 +15,26 @@ __device__ __forceinline__ void cp_async_cg_zfill(uint32_t smem, const void* glo
                : "memory");
 }
 
+// Copies 16 bytes that are all there; with `policy`, as the L2 is to keep their lines.
+__device__ __forceinline__ void cp_async_cg(uint32_t smem, const void* global) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(smem), "l"(global)
+               : "memory");
+}
+
+__device__ __forceinline__ void cp_async_cg_hint(uint32_t smem, const void* global,
+                                                 uint64_t policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(smem),
+               "l"(global), "l"(policy)
+               : "memory");
+}
+
+// Copies 4 bytes when `valid`, else writes zeros: rows that are not 16-byte aligned.
+__device__ __forceinline__ void cp_async_ca4_zfill(uint32_t smem, const void* global, bool valid) {
+  const int bytes = valid ? 4 : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(smem), "l"(global), "r"(bytes)
+               : "memory");
+}
+
 // The same for data read once: its lines are the first to leave the L2.
 __device__ __forceinline__ uint64_t createpolicy_evict_first() {
   uint64_t policy;

@@ -81,6 +81,69 @@ __device__ __forceinline__ void load_query(WarpState<S>& w, const PackedRows& p,
   }
 }
 
+// load_query in three parts, for kernels that work the first two out before they may read memory:
+// where each row of this lane lies (null: zeros), ...
+template <class S>
+__device__ __forceinline__ void query_sources(const uint32_t* (&src)[S::NT], const PackedRows& p,
+                                              int batch, int head_kv, int first_row, int lane) {
+  using T = typename S::T;
+#pragma unroll
+  for (int n = 0; n < S::NT; ++n) {
+    const int row = first_row + 8 * n + lane / 4;
+    const int query = row / p.group, head = head_kv * p.group + row % p.group;
+    src[n] = reinterpret_cast<const uint32_t*>(static_cast<const T*>(p.q) + batch * p.sq.batch +
+                                               head * p.sq.head + query * p.sq.row) +
+             lane % 4;
+    if (row >= p.rows) src[n] = nullptr;
+  }
+}
+
+// ... what the warp starts from, ...
+template <class S>
+__device__ __forceinline__ void start_rows(WarpState<S>& w, const PackedRows& p, int first_row,
+                                           int lane) {
+  int least = p.seq_kv - 1;
+#pragma unroll
+  for (int n = 0; n < S::NT; ++n) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const int row = first_row + 8 * n + 2 * (lane % 4) + j;
+      const int keep = row < p.rows ? row / p.group + p.causal_offset : p.seq_kv;
+      w.limit[n][j] = min(p.seq_kv - 1, keep);
+      least = min(least, w.limit[n][j]);
+      w.m[n][j] = -INFINITY;
+      w.l[n][j] = 0.0f;
+    }
+  }
+  least = min(least, __shfl_xor_sync(~0u, least, 1));
+  w.least_limit = min(least, __shfl_xor_sync(~0u, least, 2));
+#pragma unroll
+  for (int i = 0; i < S::DP / 16; ++i) {
+#pragma unroll
+    for (int n = 0; n < S::NT; ++n) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c) w.o[i][n][c] = 0.0f;
+    }
+  }
+}
+
+// ... and the reading itself.
+template <class S>
+__device__ __forceinline__ void fetch_query(WarpState<S>& w, const uint32_t* const (&src)[S::NT],
+                                            int dim, int lane) {
+#pragma unroll
+  for (int n = 0; n < S::NT; ++n) {
+#pragma unroll
+    for (int ks = 0; ks < S::DP / 16; ++ks) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int d = 16 * ks + 8 * half + 2 * (lane % 4);
+        w.q[n][ks][half] = (src[n] != nullptr && d < dim) ? __ldg(src[n] + 8 * ks + 4 * half) : 0u;
+      }
+    }
+  }
+}
+
 // S^T = K Q^T for this warp's keys, scaled into log2 units. `at(row, unit)` is the
 // shared-memory address of 16-byte unit `unit` of this warp's key `row`.
 template <class S, class At>

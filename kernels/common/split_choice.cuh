@@ -51,6 +51,35 @@ inline SplitChoice choose_splits(int64_t units, int64_t tiles, int64_t target, i
   return {int(ranks), int(clusters)};
 }
 
+// The most blocks of a cluster, up to 8 and to `tiles`, with which a cluster for each of `units` is
+// resident at once: one that has to wait doubles the call. Sizes that do not divide the SMs of a
+// processing cluster are in the running, too: 3 serves 32 units on an H200, where 4 does not.
+inline int largest_resident_cluster(const void* kernel, int threads, size_t smem_bytes,
+                                    int64_t units, int64_t tiles) {
+  for (int ranks = int(std::min<int64_t>(k_portable_cluster, tiles)); ranks > 1; --ranks) {
+    cudaLaunchAttribute attribute;
+    const cudaLaunchConfig_t config =
+        cluster_config(attribute, dim3(unsigned(ranks)), threads, smem_bytes, ranks);
+    int resident = 0;
+    if (cudaOccupancyMaxActiveClusters(&resident, kernel, &config) != cudaSuccess) return 1;
+    if (resident >= units) return ranks;
+  }
+  return 1;
+}
+
+// How many 256ths of K and V ask to stay in the L2, `keep_mb` of them at most. Where all of it
+// fits, or nothing is to be kept, no hints are given. A repeated reader finds about half of the L2
+// again (measured, docs/kernels.md).
+inline int kept_share(int device, int64_t kv_bytes, int64_t keep_mb) {
+  int l2_bytes = 0;
+  if (keep_mb == 0 ||
+      cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device) != cudaSuccess ||
+      kv_bytes <= l2_bytes / 2) {
+    return 256;
+  }
+  return int(std::min<int64_t>(keep_mb << 20, l2_bytes / 2) * 256 / kv_bytes);
+}
+
 // Workspace of a merge over several clusters of a head; all zero where one cluster is enough.
 struct MergeWorkspace {
   size_t ticket_bytes = 0, partial_bytes = 0, bytes = 0;

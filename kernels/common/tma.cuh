@@ -28,10 +28,22 @@ __device__ __forceinline__ void cp_async_bulk_tensor_4d(uint32_t smem, const CUt
       : "memory");
 }
 
+// The same with a policy that says how the L2 is to keep the lines (createpolicy).
+__device__ __forceinline__ void cp_async_bulk_tensor_4d_hint(uint32_t smem, const CUtensorMap* map,
+                                                             uint32_t barrier, int d, int row,
+                                                             int head, int batch, uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".L2::cache_hint [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(smem),
+      "l"(map), "r"(barrier), "r"(d), "r"(row), "r"(head), "r"(batch), "l"(policy)
+      : "memory");
+}
+
 // Encodes a map whose tiles are 64 elements by `box_rows` rows. Returns nullptr, or why not.
-inline const char* encode_bhsd_map(CUtensorMap* map, const void* base, int dtype, int64_t batch,
-                                   int64_t heads, int64_t rows, int64_t dim, wb_strides strides,
-                                   uint32_t box_rows) {
+inline const char* encode_bhsd_map(
+    CUtensorMap* map, const void* base, int dtype, int64_t batch, int64_t heads, int64_t rows,
+    int64_t dim, wb_strides strides, uint32_t box_rows,
+    CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B) {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found;
   if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault,
@@ -53,8 +65,7 @@ inline const char* encode_bhsd_map(CUtensorMap* map, const void* base, int dtype
   const CUresult result = encode(
       map, dtype == WB_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4,
       const_cast<void*>(base), sizes, bytes, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      CU_TENSOR_MAP_SWIZZLE_128B, promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return result == CUDA_SUCCESS ? nullptr : "cuTensorMapEncodeTiled refused the tensor";
 }
 

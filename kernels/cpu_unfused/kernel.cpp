@@ -46,6 +46,19 @@ void load_keys_and_values(const Call& call, const Head& head) {
   }
 }
 
+/// q . k, summed in order within runs of 64: one chain over thousands of columns loses digits that
+/// the log-sum-exp needs.
+float dot_in_order(const float* q, const float* k, std::int64_t dim) {
+  constexpr std::int64_t k_run = 64;
+  float sum = 0;
+  for (std::int64_t first = 0; first < dim; first += k_run) {
+    float part = 0;
+    for (std::int64_t d = first; d < std::min(first + k_run, dim); ++d) part += q[d] * k[d];
+    sum += part;
+  }
+  return sum;
+}
+
 /// scores[i, j] = scale * q[i] . k[j] + mask[i, j], -inf where the causal rule hides the key.
 void score(const Call& call, const Head& head) {
   const wb_sdpa_problem& p = call.problem;
@@ -55,9 +68,7 @@ void score(const Call& call, const Head& head) {
     const std::int64_t visible = visible_keys(p, i);
     load_row(call.args.q, offset(p.q, head.b, head.h, i), p.dim, p.dtype, 1.0f, head.q);
     for (std::int64_t j = 0; j < visible; ++j) {
-      float sum = 0;
-      for (std::int64_t d = 0; d < p.dim; ++d) sum += head.q[d] * head.k[j * p.dim + d];
-      row[j] = sum * scale;
+      row[j] = dot_in_order(head.q, head.k + j * p.dim, p.dim) * scale;
     }
     for (std::int64_t j = visible; j < p.seq_kv; ++j) row[j] = k_minus_infinity;
     apply_mask(call, head.b, head.h, i, 0, visible, row);

@@ -36,9 +36,17 @@ struct Entry {
   int rows, keys, threads, smem_bytes, blocks_per_sm;
 };
 
+// Asks for so much shared memory that no more than BPS blocks share an SM: with early start the
+// next calls' blocks would pile up on some SMs (a third block made 128 of them 0.5 us slower).
 template <class S>
 Entry entry_of() {
-  return {&mma_flash<S>, S::k_rows, S::k_keys, S::k_threads, S::k_smem_bytes, S::BPS};
+  constexpr int too_many = 228 * 1024 / (S::BPS + 1) - 1024 + 16;
+  return {&mma_flash<S>,
+          S::k_rows,
+          S::k_keys,
+          S::k_threads,
+          S::k_smem_bytes < too_many ? too_many : S::k_smem_bytes,
+          S::BPS};
 }
 
 constexpr int k_tiles = 6;
@@ -105,9 +113,10 @@ struct wb_sdpa_plan {
 
 namespace {
 
-bool rows_are_vectors(const wb_sdpa_problem& p) {
-  return p.dim % 8 == 0 && p.dim_v % 8 == 0 && strides_divide_by(p.q, 8) &&
-         strides_divide_by(p.k, 8) && strides_divide_by(p.v, 8) && strides_divide_by(p.out, 8);
+// Do all rows start on, and hold, a multiple of `n` elements?
+bool rows_divide_by(const wb_sdpa_problem& p, int64_t n) {
+  return p.dim % n == 0 && p.dim_v % n == 0 && strides_divide_by(p.q, n) &&
+         strides_divide_by(p.k, n) && strides_divide_by(p.v, n) && strides_divide_by(p.out, n);
 }
 
 int prepare(wb_sdpa_plan& plan) {
@@ -153,7 +162,7 @@ int prepare(wb_sdpa_plan& plan) {
                     : p.causal == WB_CAUSAL_TOP_LEFT ? 0
                                                      : int(p.seq_kv - p.seq_q);
   k.row_blocks = int(row_blocks);
-  k.vector_io = rows_are_vectors(p);
+  k.io = rows_divide_by(p, 8) ? RowIo::wide : rows_divide_by(p, 2) ? RowIo::pairs : RowIo::single;
   k.negate = p.scale < 0.0;
   // A zero scale becomes 2^-100: exp2 of any score is then 1, and -inf stays -inf.
   k.scale_log2 = std::max(float(std::fabs(p.scale) * 1.4426950408889634), 0x1p-100f);

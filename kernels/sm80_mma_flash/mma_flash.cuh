@@ -17,6 +17,10 @@
 
 namespace wb::gpu {
 
+// How rows can be moved: in 16 bytes (every row starts on 16 and holds a multiple of 8 elements),
+// in 4 bytes (even head dims and strides), or element by element.
+enum class RowIo { wide, pairs, single };
+
 struct Params {
   const void* q;
   const void* k;
@@ -27,7 +31,7 @@ struct Params {
   int heads_q, group, seq_q, seq_kv, dim, dim_v;
   int causal_offset;  // a row keeps key <= q + offset; seq_kv without a causal rule
   int row_blocks;
-  bool vector_io;    // every row starts on 16 bytes and holds a multiple of 8 elements
+  RowIo io;
   bool negate;       // the scale's sign, folded into Q
   float scale_log2;  // magnitude, above zero
 };
@@ -60,29 +64,72 @@ __device__ __forceinline__ uint32_t unit_at(uint32_t base, int row, int unit) {
   return base + row * Line + ((unit ^ (row & 7)) << 4);
 }
 
+// Eight elements of a row that no wide load can reach, `d` on; what lies beyond the row is zero.
+template <typename T>
+__device__ __forceinline__ uint4 gather_unit(const T* row, int d, int dim) {
+  alignas(16) T values[8];
+#pragma unroll
+  for (int c = 0; c < 8; ++c) values[c] = d + c < dim ? row[d + c] : T(0.0f);
+  return *reinterpret_cast<const uint4*>(values);
+}
+
+// The narrow rows of load_rows: 4 bytes at a time, still asynchronous, or (odd ones) gathered
+// through registers. A function of its own: inlined, it made the wide path's code longer, and short
+// calls 7 % slower (they pay for every instruction they fetch).
+template <typename T, int Rows, int DP, int Threads>
+__device__ __noinline__ void load_narrow_rows(uint32_t smem, unsigned char* smem_pointer,
+                                              const T* src, int64_t stride, int first, int limit,
+                                              int dim, bool pairs) {
+  constexpr int units = DP / 8;
+#pragma unroll 2
+  for (int e = threadIdx.x; e < Rows * units; e += Threads) {
+    const int row = e / units, d = e % units * 8;
+    const T* from = src + (first + row) * stride;
+    if (first + row >= limit || d >= dim || !pairs) {
+      uint4 bits = make_uint4(0u, 0u, 0u, 0u);
+      if (first + row < limit && d < dim) bits = gather_unit<T>(from, d, dim);
+      *reinterpret_cast<uint4*>(smem_pointer + unit_at<DP * 2>(0, row, d / 8)) = bits;
+      continue;
+    }
+#pragma unroll
+    for (int c = 0; c < 8; c += 2) {
+      const bool inside = d + c < dim;
+      cp_async_ca4_zfill(unit_at<DP * 2>(smem, row, d / 8) + 2 * c, inside ? from + d + c : src,
+                         inside);
+    }
+  }
+}
+
 // Rows [first, first + Rows) of a [S, D] matrix into shared memory; what lies outside is zero.
 template <typename T, int Rows, int DP, int Threads>
 __device__ __forceinline__ void load_rows(uint32_t smem, unsigned char* smem_pointer, const T* src,
-                                          int64_t stride, int first, int limit, int dim,
-                                          bool vector_io) {
+                                          int64_t stride, int first, int limit, int dim, RowIo io) {
   constexpr int units = DP / 8;
-  if (vector_io) {
+  if (io != RowIo::wide) {
+    load_narrow_rows<T, Rows, DP, Threads>(smem, smem_pointer, src, stride, first, limit, dim,
+                                           io == RowIo::pairs);
+    return;
+  }
+  if constexpr (Rows * units % Threads == 0) {  // a thread keeps to one unit of every hop-th row
+    constexpr int hop = Threads / units;
+    const int row = threadIdx.x / units, unit = threadIdx.x % units;
+    const int live = unit * 8 < dim ? limit - first - row : 0;
+    const T* from = src + int64_t(first + row) * stride + unit * 8;
 #pragma unroll
-    for (int i = 0; i < (Rows * units + Threads - 1) / Threads; ++i) {
-      const int e = i * Threads + threadIdx.x;
-      if (Rows * units % Threads != 0 && e >= Rows * units) break;
-      const int row = e / units, unit = e % units;
-      const bool valid = first + row < limit && unit * 8 < dim;
-      const T* from = src + (valid ? (first + row) * stride + unit * 8 : 0);
-      cp_async_cg_zfill(unit_at<DP * 2>(smem, row, unit), from, valid);
+    for (int i = 0; i < Rows; i += hop, from += hop * stride) {
+      cp_async_cg_zfill(unit_at<DP * 2>(smem, row + i, unit), from, i < live);
     }
     return;
   }
-  for (int e = threadIdx.x; e < Rows * DP; e += Threads) {
-    const int row = e / DP, d = e % DP;
-    const bool valid = first + row < limit && d < dim;
-    const T value = valid ? src[(first + row) * stride + d] : T(0.0f);
-    *reinterpret_cast<T*>(smem_pointer + unit_at<DP * 2>(0, row, d / 8) + d % 8 * 2) = value;
+  // fewer pieces than threads
+#pragma unroll
+  for (int i = 0; i < (Rows * units + Threads - 1) / Threads; ++i) {
+    const int e = i * Threads + threadIdx.x;
+    if (Rows * units % Threads != 0 && e >= Rows * units) break;
+    const int row = e / units, unit = e % units;
+    const bool valid = first + row < limit && unit * 8 < dim;
+    const T* from = src + (valid ? (first + row) * stride + unit * 8 : 0);
+    cp_async_cg_zfill(unit_at<DP * 2>(smem, row, unit), from, valid);
   }
 }
 
@@ -282,7 +329,7 @@ __device__ __forceinline__ void store_rows(WarpState<S>& w, const Params& p, typ
     if (first_query + row >= p.seq_q || unit * 8 >= p.dim_v) continue;
     const uint4 bits = *reinterpret_cast<const uint4*>(q_smem + unit_at<S::k_line>(0, row, unit));
     T* to = out + (first_query + row) * p.so.row + unit * 8;
-    if (p.vector_io) {
+    if (p.io == RowIo::wide) {
       *reinterpret_cast<uint4*>(to) = bits;
     } else {
       const T* values = reinterpret_cast<const T*>(&bits);
@@ -344,7 +391,7 @@ __device__ __forceinline__ void merge_rows(WarpState<S>& w, const Params& p, typ
     bits.x = pack2<T>(sum.x * inverse, sum.y * inverse);
     bits.y = pack2<T>(sum.z * inverse, sum.w * inverse);
     T* to = out + (first_query + row) * p.so.row + d;
-    if (p.vector_io) {
+    if (p.io == RowIo::wide) {
       *reinterpret_cast<uint2*>(to) = bits;
     } else {
       const T* values = reinterpret_cast<const T*>(&bits);
@@ -382,12 +429,12 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) mma_flash(const Params p
   const auto load_k = [&](int tile, int slot) {
     load_rows<T, S::k_keys, S::DP, S::k_threads>(ring_at + slot * S::k_stage_bytes,
                                                  ring + slot * S::k_stage_bytes, k, p.sk.row,
-                                                 tile * S::k_keys, p.seq_kv, p.dim, p.vector_io);
+                                                 tile * S::k_keys, p.seq_kv, p.dim, p.io);
   };
   const auto load_v = [&](int tile, int slot) {
     const int at = slot * S::k_stage_bytes + S::k_tile_bytes;
     load_rows<T, S::k_keys, S::DP, S::k_threads>(ring_at + at, ring + at, v, p.sv.row,
-                                                 tile * S::k_keys, p.seq_kv, p.dim_v, p.vector_io);
+                                                 tile * S::k_keys, p.seq_kv, p.dim_v, p.io);
   };
 
 #if EARLY_START
@@ -396,7 +443,7 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) mma_flash(const Params p
 #endif
   // Two groups a stage, K before V, so that scores start while V is still under way.
   load_rows<T, S::k_rows, S::DP, S::k_threads>(q_at, smem, q, p.sq.row, first_query, p.seq_q, p.dim,
-                                               p.vector_io);
+                                               p.io);
 #pragma unroll
   for (int stage = 0; stage < S::STAGES; ++stage) {
     if (stage < tiles) load_k(stage, stage);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sm90_cluster_large_hdim: f32 attention with head dims of 256 to 8192.
+// sm90_cluster_large_hdim: f32 attention with head dims of 132 to 8192.
 //
 // Idea. With a head dim this large there are few rows and few heads, so rows alone cannot fill the
 // device. A cluster of 16 blocks takes one tile of query rows; each block owns 1/16 of the columns
@@ -74,20 +74,55 @@ struct Shape {
   static constexpr int k_recv_p = k_recv_s + BM * BK;     // [row][key]
   static constexpr int k_recv_stat = k_recv_p + BM * BK;  // float2 [row]: factor for O, sum
   static constexpr int k_barriers = k_recv_stat + 2 * BM;
-  static constexpr int k_smem_bytes = (k_barriers + 4) * 4;
+  // So much that no more blocks share an SM than meant: with early start the next call's would pile
+  // up on some (8.8 instead of 6 us at a head dim of 4096).
+  static constexpr int k_needed_bytes = (k_barriers + 4) * 4;
+  static constexpr int k_alone_bytes = 228 * 512 - 1024 + 16;
+  static constexpr int k_smem_bytes =
+      DS > 128 && k_needed_bytes < k_alone_bytes ? k_alone_bytes : k_needed_bytes;
 };
 
-// Rows [first, first + Rows) and columns [column, column + DS) into lines of `Line` floats.
+// Keeps an address that was worked out above this point from being worked out below it.
+template <typename P>
+__device__ __forceinline__ void settle(P*& pointer) {
+  asm volatile("" : "+l"(pointer));
+}
+
+// A thread's share of a slice of DS columns: 16-byte unit `unit` of row `row`, then of every row
+// `hop` further on.
+template <int DS>
+struct Share {
+  static constexpr int units = DS / 4;
+  static constexpr int hop = k_threads / units;
+  static_assert(k_threads % units == 0);
+  static __device__ __forceinline__ int unit() { return threadIdx.x % units; }
+  static __device__ __forceinline__ int row() { return threadIdx.x / units; }
+};
+
+// Rows [first, first + Rows) into lines of `Line` floats; `src` is this thread's unit of row 0, of
+// which `dim` columns exist in this block's slice. Slices that lie inside need no tests: with them
+// the instructions, not the memory, set the pace.
 template <int Rows, int DS, int Line>
 __device__ __forceinline__ void load_slice(uint32_t smem, const float* src, int64_t stride,
-                                           int first, int limit, int column, int dim) {
-  constexpr int units = DS / 4;
+                                           int first, int limit, int dim) {
+  using Mine = Share<DS>;
+  const int row = Mine::row(), d = Mine::unit() * 4;
+  const float* from = src + first * stride;
+  const int64_t hop = Mine::hop * stride;
+  const uint32_t to = smem + (row * Line + d) * 4;
+  constexpr int passes = (Rows + Mine::hop - 1) / Mine::hop;
+  if (Rows < Mine::hop && row >= Rows) return;
+  if (first + Rows <= limit && dim >= DS) {
+#pragma unroll 8
+    for (int i = 0; i < passes; ++i, from += hop) {
+      cp_async_cg(to + i * (Mine::hop * Line * 4), from);
+    }
+    return;
+  }
 #pragma unroll 4
-  for (int e = threadIdx.x; e < Rows * units; e += k_threads) {
-    const int row = e / units, d = e % units * 4;
-    const bool valid = first + row < limit && column + d < dim;
-    const float* from = src + (valid ? (first + row) * stride + column + d : 0);
-    cp_async_cg_zfill(smem + (row * Line + d) * 4, from, valid);
+  for (int i = 0; i < passes; ++i, from += hop) {
+    const bool valid = first + row + i * Mine::hop < limit && d < dim;
+    cp_async_cg_zfill(to + i * (Mine::hop * Line * 4), valid ? from : src - row * stride, valid);
   }
 }
 
@@ -257,9 +292,16 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
   const int batch = blockIdx.z / p.heads_q, head = blockIdx.z % p.heads_q;
   const int head_kv = head / p.group;
   const int column = rank * S::DS;
-  const float* q = p.q + batch * p.sq.batch + head * p.sq.head;
-  const float* k = p.k + batch * p.sk.batch + head_kv * p.sk.head;
-  const float* v = p.v + batch * p.sv.batch + head_kv * p.sv.head;
+  // This thread's unit of the first row; a block without columns keeps to the tensor's start.
+  const auto mine = [&](const float* tensor, const wb_strides& s, int h, int dim) {
+    const int d = column + Share<S::DS>::unit() * 4;
+    return tensor + batch * s.batch + h * s.head + Share<S::DS>::row() * s.row + (d < dim ? d : 0);
+  };
+  const float* q = mine(p.q, p.sq, head, p.dim);
+  const float* k = mine(p.k, p.sk, head_kv, p.dim);
+  const float* v = mine(p.v, p.sv, head_kv, p.dim_v);
+  q += first_query * p.sq.row;
+  const int own_dim = p.dim - column, own_dim_v = p.dim_v - column;
 
   const int last_query = min(first_query + S::BM, p.seq_q) - 1;
   const int keys = max(0, min(p.seq_kv, last_query + p.causal_offset + 1));
@@ -273,13 +315,23 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
   if (threadIdx.x < 2 * S::BM) smem[S::k_recv_stat + threadIdx.x] = 0.0f;
 #if EARLY_START
   griddepcontrol_launch_dependents();
+#endif
+  const int out_column = threadIdx.x % (S::DS / 4) * 4;
+  const int out_row = threadIdx.x / (S::DS / 4) * S::k_out_rows;
+  float* to = p.out + batch * p.so.batch + head * p.so.head +
+              int64_t(first_query + out_row) * p.so.row + column + out_column;
+  settle(q);
+  settle(k);
+  settle(v);
+  settle(to);
+#if EARLY_START
   griddepcontrol_wait();
 #endif
-  load_slice<S::BM, S::DS, S::k_line>(base + S::k_q * 4, q, p.sq.row, first_query, p.seq_q, column,
-                                      p.dim);
-  load_slice<S::BK, S::DS, S::k_line>(base + S::k_k * 4, k, p.sk.row, 0, p.seq_kv, column, p.dim);
+  load_slice<S::BM, S::DS, S::k_line>(base + S::k_q * 4, q, p.sq.row, 0, p.seq_q - first_query,
+                                      own_dim);
+  load_slice<S::BK, S::DS, S::k_line>(base + S::k_k * 4, k, p.sk.row, 0, p.seq_kv, own_dim);
   cp_async_commit_group();
-  load_slice<S::BK, S::DS, S::DS>(base + S::k_v * 4, v, p.sv.row, 0, p.seq_kv, column, p.dim_v);
+  load_slice<S::BK, S::DS, S::DS>(base + S::k_v * 4, v, p.sv.row, 0, p.seq_kv, own_dim_v);
   cp_async_commit_group();
   __syncthreads();
   barrier_cluster_arrive();  // this block's barriers are ready for the peers' pushes
@@ -291,8 +343,6 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
   Output<S> out;
 #pragma unroll
   for (int i = 0; i < S::k_out_rows; ++i) out.o[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  const int out_column = threadIdx.x % (S::DS / 4) * 4;
-  const int out_row = threadIdx.x / (S::DS / 4) * S::k_out_rows;
 
   for (int block = 0; block < blocks; ++block) {
     if (threadIdx.x == 0) {
@@ -316,7 +366,7 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
     __syncthreads();  // the staged scores are read: the next K may land on them
     if (block + 1 < blocks) {
       load_slice<S::BK, S::DS, S::k_line>(base + S::k_k * 4, k, p.sk.row, (block + 1) * S::BK,
-                                          p.seq_kv, column, p.dim);
+                                          p.seq_kv, own_dim);
     }
     cp_async_commit_group();
     if (warp < S::k_own) {
@@ -335,7 +385,7 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
     if (block + 1 < blocks) {
       __syncthreads();  // V's and P's readers are done
       load_slice<S::BK, S::DS, S::DS>(base + S::k_v * 4, v, p.sv.row, (block + 1) * S::BK, p.seq_kv,
-                                      column, p.dim_v);
+                                      own_dim_v);
     }
     cp_async_commit_group();
   }
@@ -348,11 +398,9 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
     const int query = first_query + out_row + i;
     if (out_row >= S::BM || query >= p.seq_q || column + out_column >= p.dim_v) continue;
     const float sum = stat[out_row + i].y;
-    const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;  // a row with no key gives zeros
-    float* to =
-        p.out + batch * p.so.batch + head * p.so.head + query * p.so.row + column + out_column;
-    *reinterpret_cast<float4*>(to) = make_float4(out.o[i].x * inverse, out.o[i].y * inverse,
-                                                 out.o[i].z * inverse, out.o[i].w * inverse);
+    const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;  // no key: zeros
+    *reinterpret_cast<float4*>(to + i * p.so.row) = make_float4(
+        out.o[i].x * inverse, out.o[i].y * inverse, out.o[i].z * inverse, out.o[i].w * inverse);
   }
   if (p.lse != nullptr && warp < S::k_own && lane == 0 && first_query + row < p.seq_q) {
     p.lse[int64_t(blockIdx.z) * p.seq_q + first_query + row] = l > 0.0f ? m + logf(l) : -INFINITY;
@@ -410,8 +458,10 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   if (p.dtype != WB_F32) return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: f32 only");
   if (p.mask != WB_MASK_NONE) return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: no masks");
   const int64_t dim = std::max(p.dim, p.dim_v);
-  if (dim > 512 * k_ranks || p.dim % 4 != 0 || p.dim_v % 4 != 0) {
-    return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: head dims are multiples of 4 up to 8192");
+  if (dim <= 128 || dim > 512 * k_ranks || p.dim % 4 != 0 || p.dim_v % 4 != 0) {
+    return fail(WB_UNSUPPORTED,
+                "sm90_cluster_large_hdim: head dims are multiples of 4 from 132 to 8192; up to 128 "
+                "sm90_f16x3_flash is faster and nearer");
   }
   if (!aligned(p.q) || !aligned(p.k) || !aligned(p.v) || !aligned(p.out)) {
     return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: strides must be multiples of 4 elements");

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "cluster_merge.cuh"
+#include "cluster_pull.cuh"
+#include "cp_async.cuh"
 #include "griddepcontrol.cuh"
 #include "mbarrier.cuh"
 #include "mma.cuh"
@@ -29,32 +31,43 @@ struct Params {
   int row_blocks;
   bool negate;       // the scale's sign, folded into Q
   float scale_log2;  // magnitude, above zero
+  int kept_256;      // 256ths of a block's keys that the L2 is to keep; 256: no hints
 };
 
-// WGS warpgroups of 64 rows, BN keys a step, BPS blocks on an SM.
-template <typename T_, int DP_, int WGS_, int BN_, int STAGES_, int BPS_>
+// WGS warpgroups of 64 rows, BN keys a step, BPS blocks on an SM. With KS above 1 as many
+// warpgroups share 64 rows and take every KS-th step, each from a ring of its own.
+template <typename T_, int DP_, int WGS_, int BN_, int STAGES_, int BPS_, int KS_ = 1>
 struct Shape {
   using T = T_;
-  static constexpr int DP = DP_, WGS = WGS_, BN = BN_, STAGES = STAGES_, BPS = BPS_;
-  static constexpr int WK = 1;  // for the merge: no two warps share a row
+  static constexpr int DP = DP_, WGS = WGS_, BN = BN_, STAGES = STAGES_, BPS = BPS_, KS = KS_;
+  static_assert(KS == 1 || WGS == 1);
+  static constexpr int WK = KS;  // for the merge: so many warps share a row
   static constexpr int k_rows = 64 * WGS;
-  static constexpr int k_threads = 128 * WGS;
+  static constexpr int k_threads = 128 * WGS * KS;
   static constexpr int k_q_bytes = k_rows * DP * 2;
   static constexpr int k_tile_bytes = BN * DP * 2;
-  static constexpr int k_ring = k_q_bytes;  // offsets; K stages, then V stages
+  static constexpr int k_ring = k_q_bytes;  // offsets; K stages, then V stages; KS times
+  static constexpr int k_ring_bytes = 2 * STAGES * k_tile_bytes;
   static constexpr int k_partial_stride = DP + 4;
   static constexpr int k_partial_warp = k_rows * k_partial_stride;
   // With split keys the partials, then what peers push, overlay Q and the ring.
-  static constexpr int k_merge = (k_partial_warp * 4 + 127) / 128 * 128;
+  static constexpr int k_merge = (KS * k_partial_warp * 4 + 127) / 128 * 128;
   static constexpr int k_merge_end = k_merge + MergeSmem<Shape>::k_bytes;
-  static constexpr int k_ring_end = k_ring + 2 * STAGES * k_tile_bytes;
+  static constexpr int k_ring_end = k_ring + KS * k_ring_bytes;
   static constexpr int k_barriers = k_ring_end > k_merge_end ? k_ring_end : k_merge_end;
-  static constexpr int k_smem_bytes = k_barriers + 256;
+  static constexpr int k_smem_bytes = k_barriers + 8 + KS * 32 * STAGES;
   static_assert(BPS * (k_smem_bytes + 1024) <= 228 * 1024);
 };
 
 struct Barriers {
   uint32_t full_k, full_v, empty_k, empty_v, merge;
+};
+
+// The steps of a warpgroup: `first`, `first` + KS, ..., `count` of them; the first `kept` are read
+// for the L2 to keep, the others to leave it first.
+struct Steps {
+  int first, count, kept;
+  uint64_t policy;
 };
 
 // Packed Q rows into the swizzled slabs that wgmma reads; rows and columns beyond the end are zero.
@@ -83,11 +96,17 @@ __device__ __forceinline__ void load_query(unsigned char* q_smem, const Params& 
 
 template <class S>
 __device__ __forceinline__ void load_tile(uint32_t smem, const CUtensorMap* map, uint32_t barrier,
-                                          int key, int head, int batch) {
+                                          const Steps& steps, int j, int head, int batch) {
+  const int key = (steps.first + j * S::KS) * S::BN;
   mbarrier_arrive_expect_tx(barrier, S::k_tile_bytes);
 #pragma unroll
   for (int slab = 0; slab < S::DP / 64; ++slab) {
-    cp_async_bulk_tensor_4d(smem + slab * S::BN * 128, map, barrier, slab * 64, key, head, batch);
+    const uint32_t to = smem + slab * S::BN * 128;
+    if (j < steps.kept) {
+      cp_async_bulk_tensor_4d(to, map, barrier, slab * 64, key, head, batch);
+    } else {
+      cp_async_bulk_tensor_4d_hint(to, map, barrier, slab * 64, key, head, batch, steps.policy);
+    }
   }
 }
 
@@ -240,19 +259,20 @@ __device__ __forceinline__ void store_partial(const float (&o)[S::DP / 8][4], co
 }
 
 // The steps of this block. Step j: Q K(j) and P(j-1) V(j-1) are under way together; the softmax of
-// step j overlaps the latter. Thread 0 refills K's stage of step j-1 and V's of step j-2.
+// step j overlaps the latter. One thread of the ring refills K's stage of step j-1 and V's of step
+// j-2.
 template <class S>
 __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r, const Params& p,
                                           const CUtensorMap* map_k, const CUtensorMap* map_v,
-                                          uint32_t base, const Barriers& bar, int first, int last,
-                                          int head_kv, int batch, int lane) {
-  const uint32_t q_at = base + threadIdx.x / 128 * (64 * S::DP * 2);
-  const uint32_t k_ring = base + S::k_ring, v_ring = k_ring + S::STAGES * S::k_tile_bytes;
-  const int steps = last - first;
+                                          uint32_t base, uint32_t k_ring, const Barriers& bar,
+                                          const Steps& steps, int head_kv, int batch, int lane) {
+  const uint32_t q_at = S::KS > 1 ? base : base + threadIdx.x / 128 * (64 * S::DP * 2);
+  const uint32_t v_ring = k_ring + S::STAGES * S::k_tile_bytes;
+  const bool loads = threadIdx.x % (S::k_threads / S::KS) == 0;
   float s[S::BN / 8][4];
   uint32_t prob[S::BN / 16][4];
   const auto mask = [&](int j) {
-    const int first_key = (first + j) * S::BN;
+    const int first_key = (steps.first + j * S::KS) * S::BN;
     if (first_key + S::BN - 1 > r.least_limit) mask_scores<S>(s, r, first_key, lane);
   };
 
@@ -269,7 +289,7 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
 
   int slot = 0;  // of step j - 1
   uint32_t parity = 0;
-  for (int j = 1; j < steps; ++j) {
+  for (int j = 1; j < steps.count; ++j) {
     const int v_slot = slot;
     const uint32_t v_parity = parity;
     if (++slot == S::STAGES) {
@@ -287,18 +307,18 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
     wgmma_fence();
     accumulate<S>(o, prob, v_ring + v_slot * S::k_tile_bytes);
     wgmma_commit_group();
-    if (threadIdx.x == 0) {
+    if (loads) {
       // Every warp has read K(j - 1), or is about to have: its products are one step old.
-      if (j - 1 + S::STAGES < steps) {
+      if (j - 1 + S::STAGES < steps.count) {
         mbarrier_wait_parity(bar.empty_k + 8 * v_slot, v_parity);
-        load_tile<S>(k_ring + v_slot * S::k_tile_bytes, map_k, bar.full_k + 8 * v_slot,
-                     (first + j - 1 + S::STAGES) * S::BN, head_kv, batch);
+        load_tile<S>(k_ring + v_slot * S::k_tile_bytes, map_k, bar.full_k + 8 * v_slot, steps,
+                     j - 1 + S::STAGES, head_kv, batch);
       }
-      if (j >= 2 && j - 2 + S::STAGES < steps) {
+      if (j >= 2 && j - 2 + S::STAGES < steps.count) {
         const int old = v_slot == 0 ? S::STAGES - 1 : v_slot - 1;
         mbarrier_wait_parity(bar.empty_v + 8 * old, v_slot == 0 ? v_parity ^ 1 : v_parity);
-        load_tile<S>(v_ring + old * S::k_tile_bytes, map_v, bar.full_v + 8 * old,
-                     (first + j - 2 + S::STAGES) * S::BN, head_kv, batch);
+        load_tile<S>(v_ring + old * S::k_tile_bytes, map_v, bar.full_v + 8 * old, steps,
+                     j - 2 + S::STAGES, head_kv, batch);
       }
     }
     __syncwarp();
@@ -332,11 +352,13 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
   // needs.
   extern __shared__ __align__(1024) unsigned char smem[];
   const uint32_t base = smem_address(smem);
-  const uint32_t at = base + S::k_barriers;
+  const int part = S::KS > 1 ? threadIdx.x / 128 : 0;  // which steps this warpgroup takes
+  const uint32_t at = base + S::k_barriers + 8 + part * (32 * S::STAGES);
   const Barriers bar = {at, at + 8 * S::STAGES, at + 16 * S::STAGES, at + 24 * S::STAGES,
-                        at + 32 * S::STAGES};
+                        base + S::k_barriers};
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const bool is_split = gridDim.x > 1;
+  const int row_warp = S::KS > 1 ? warp % 4 : warp;
+  const bool is_split = S::KS > 1 || gridDim.x > 1;
   const int batch = blockIdx.y / p.heads_kv, head_kv = blockIdx.y % p.heads_kv;
   // Later row blocks have more keys under a causal rule: launch them first.
   const int first_row = (p.row_blocks - 1 - int(blockIdx.z)) * S::k_rows;
@@ -348,31 +370,42 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
   const int first = int(int64_t(tiles) * blockIdx.x / gridDim.x);
   const int last = int(int64_t(tiles) * (blockIdx.x + 1) / gridDim.x);
   const Slice slice = slice_of<S>(cluster_nctarank(), cluster_ctarank(), live_rows);
+  const bool pulls =
+      is_split && slice.ranks == gridDim.x;  // no other cluster has keys of this head
 
-  if (threadIdx.x == 0) {
+  Steps steps;
+  steps.first = first + part;
+  steps.count = max(0, (last - first - part + S::KS - 1) / S::KS);
+  steps.kept = p.kept_256 == 256 ? steps.count : steps.count * p.kept_256 / 256;
+  steps.policy = createpolicy_evict_first();
+  const uint32_t k_ring = base + S::k_ring + part * S::k_ring_bytes;
+  const bool loads = threadIdx.x % (S::k_threads / S::KS) == 0;
+  if (loads) {
     for (int i = 0; i < S::STAGES; ++i) {
       mbarrier_init(bar.full_k + 8 * i, 1);
       mbarrier_init(bar.full_v + 8 * i, 1);
       mbarrier_init(bar.empty_k + 8 * i, 4 * S::WGS);
       mbarrier_init(bar.empty_v + 8 * i, 4 * S::WGS);
     }
-    mbarrier_init(bar.merge, 1);
+    if (threadIdx.x == 0) mbarrier_init(bar.merge, 1);
     fence_mbarrier_init();
-    if (is_split) mbarrier_arrive_expect_tx(bar.merge, merge_bytes(slice, live_rows));
+    if (threadIdx.x == 0 && is_split) {
+      mbarrier_arrive_expect_tx(bar.merge, merge_bytes(slice, live_rows));
+    }
 #if EARLY_START
     griddepcontrol_launch_dependents();
     griddepcontrol_wait();
 #endif
-    const uint32_t k_ring = base + S::k_ring, v_ring = k_ring + S::STAGES * S::k_tile_bytes;
-    for (int i = 0; i < S::STAGES && first + i < last; ++i) {
-      load_tile<S>(k_ring + i * S::k_tile_bytes, &map_k, bar.full_k + 8 * i, (first + i) * S::BN,
-                   head_kv, batch);
-      load_tile<S>(v_ring + i * S::k_tile_bytes, &map_v, bar.full_v + 8 * i, (first + i) * S::BN,
-                   head_kv, batch);
+    const uint32_t v_ring = k_ring + S::STAGES * S::k_tile_bytes;
+    for (int i = 0; i < S::STAGES && i < steps.count; ++i) {
+      load_tile<S>(k_ring + i * S::k_tile_bytes, &map_k, bar.full_k + 8 * i, steps, i, head_kv,
+                   batch);
+      load_tile<S>(v_ring + i * S::k_tile_bytes, &map_v, bar.full_v + 8 * i, steps, i, head_kv,
+                   batch);
     }
   }
 #if EARLY_START
-  if (threadIdx.x != 0) {
+  if (!loads) {
     griddepcontrol_launch_dependents();
     griddepcontrol_wait();
   }
@@ -383,12 +416,12 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
   __syncthreads();
 
   RowState r;
-  r.least_limit = min(p.seq_kv - 1, (first_row + warp / 4 * 64) / p.group + p.causal_offset);
+  r.least_limit = min(p.seq_kv - 1, (first_row + row_warp / 4 * 64) / p.group + p.causal_offset);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     r.m[half] = -INFINITY;
     r.l[half] = 0.0f;
-    const int row = first_row + warp * 16 + 8 * half + lane / 4;
+    const int row = first_row + row_warp * 16 + 8 * half + lane / 4;
     r.limit[half] = min(p.seq_kv - 1, row / p.group + p.causal_offset);
   }
   float o[S::DP / 8][4];
@@ -397,8 +430,8 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
 #pragma unroll
     for (int c = 0; c < 4; ++c) o[n][c] = 0.0f;
   }
-  if (first < last) {
-    walk_keys<S>(o, r, p, &map_k, &map_v, base, bar, first, last, head_kv, batch, lane);
+  if (steps.count > 0) {
+    walk_keys<S>(o, r, p, &map_k, &map_v, base, k_ring, bar, steps, head_kv, batch, lane);
   }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -410,11 +443,16 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
     store_rows<S>(o, r, p, smem, batch, head_kv, first_row, warp, lane);
     return;
   }
-  __syncthreads();           // the partials overlay Q and the ring
-  barrier_cluster_arrive();  // from here on peers may push, too
+  __syncthreads();                       // the partials overlay Q and the ring
+  if (!pulls) barrier_cluster_arrive();  // from here on peers may push, too
+  float* partial = reinterpret_cast<float*>(smem) + part * S::k_partial_warp;
   float2* ml = reinterpret_cast<float2*>(smem + S::k_merge + MergeSmem<S>::k_warp_ml);
-  store_partial<S>(o, r, reinterpret_cast<float*>(smem), ml, p.scale_log2, warp, lane);
+  store_partial<S>(o, r, partial, ml + part * S::k_rows, p.scale_log2, row_warp, lane);
   __syncthreads();
+  if (pulls) {
+    pull_and_store<S>(p.merge, smem, batch, head_kv, first_row, live_rows, slice);
+    return;
+  }
   barrier_cluster_wait();
   merge_and_store<S>(p.merge, reinterpret_cast<float*>(smem), smem + S::k_merge, bar.merge, batch,
                      head_kv, first_row, live_rows, slice);

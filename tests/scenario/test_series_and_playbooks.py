@@ -1,7 +1,7 @@
 """Playbooks that measure outside iterations, races, and sessions that go on from one another."""
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, SMALL, events
+from conftest import EXIT_ENVIRONMENT, SMALL, events, skip_busy
 
 
 def run_playbook(wb, name, *words):
@@ -10,7 +10,7 @@ def run_playbook(wb, name, *words):
         "run", name, "--effort", "quick", "--rivals", "none", *words, timeout=400,
     )  # fmt: skip
     if done.returncode == EXIT_ENVIRONMENT:
-        pytest.skip(f"the machine is too busy to measure: {done.stderr}")
+        skip_busy(done.stderr)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -41,7 +41,7 @@ def test_a_race_and_a_session_after_it(wb, tmp_path):
     wb.run("close", "--session", "one", check=0)
     done = wb.run("open", "--after", "one", "--session", "two", "--json")
     if done.returncode == EXIT_ENVIRONMENT:
-        pytest.skip("the machine is too busy for a baseline")
+        skip_busy(done.stderr)
     assert done.returncode == 0, done.stderr
     first = events(tmp_path / "two")[0]["payload"]
     assert first["series"]["number"] == 2

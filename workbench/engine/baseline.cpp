@@ -19,8 +19,10 @@ std::vector<Problem> measured_problems(const Suite& suite) {
 }
 
 Error baseline_error(ErrorCode code, const std::string& subject, std::string cause) {
+  const bool is_machine = code == ErrorCode::environment;
   return Error{code, "measure the baseline of", subject, std::move(cause),
-               "fix the variant (see `sdpa-wb check`) or start from another kernel"};
+               is_machine ? "nothing is held against it: `sdpa-wb resume` measures it again"
+                          : "fix the variant (see `sdpa-wb check`) or start from another kernel"};
 }
 
 ErrorCode code_of(Invalidity invalidity) {

@@ -80,7 +80,8 @@ class TurnConductor {
   Outcome<void> prime(bool fresh_inputs, bool warm);
   Outcome<BlockTime> time_calls(std::int64_t samples, std::int64_t calls);
   Outcome<void> take_block(bool fresh_inputs);
-  bool draws_fresh_calls();
+  [[nodiscard]] bool draws_fresh_calls() const;
+  [[nodiscard]] std::string stage() const;
   struct FreshCalls {
     double fastest_us = std::numeric_limits<double>::infinity();
     double spent_us = 0;
@@ -224,13 +225,15 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
   return {};
 }
 
-/// Fresh calls cost as much as the turn itself, so not every turn has them: the first on a problem
-/// and plan does, and which later ones do is drawn after they ran, so a subject cannot behave for
-/// the occasion.
-bool TurnConductor::draws_fresh_calls() {
-  const bool first =
-      m_subject.enters(to_text(m_args.problem) + std::string(to_string(m_args.plan.kind)));
-  return first || draw_secret<std::uint32_t>() % k_fresh_one_in == 0;
+/// Fresh calls cost as much as the turn itself, so not every turn has them: on a problem and plan
+/// the first ones do, until one was passed, and which later ones do is drawn after they ran, so a
+/// subject cannot behave for the occasion.
+bool TurnConductor::draws_fresh_calls() const {
+  return !m_subject.has_shown(stage()) || draw_secret<std::uint32_t>() % k_fresh_one_in == 0;
+}
+
+std::string TurnConductor::stage() const {
+  return fmt::format("fresh {} {}", to_text(m_args.problem), to_string(m_args.plan.kind));
 }
 
 /// The fastest of a row of single calls, each on inputs never seen and into a poisoned output, by
@@ -278,7 +281,11 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   if (!calls.ok()) return calls.error();
   const auto wrong = spot_fails(m_blocks.blocks);
   if (!wrong.ok()) return wrong.error();
-  if (*wrong || calls->fastest_us <= limit_us) return {};
+  if (*wrong) return {};
+  if (calls->fastest_us <= limit_us) {
+    m_subject.note_shown(stage());
+    return {};
+  }
   const auto waited_us =
       static_cast<double>(m_subject.all_threads_delay_ns() + own_delay_ns() - delay_before_ns) *
       1e-3;
