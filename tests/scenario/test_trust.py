@@ -1,0 +1,88 @@
+"""Can a comparison on this machine be believed? Equal code must not be called faster or slower, and
+other work on the CPUs must widen the interval, not make a winner. The quick selection runs in
+`make test`; WB_TRUST=1 makes 200 comparisons of equal code and 20 beside a load generator."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import EXIT_ENVIRONMENT, ROOT, skip_busy
+
+WHOLE = os.environ.get("WB_TRUST") == "1"
+SHAPES = [
+    f"B=1 Hq={heads} Sq={queries} D={dim} f32 causal={causal}"
+    for heads, queries, dim, causal in [
+        (1, 32, 32, "none"), (2, 64, 32, "none"), (1, 64, 64, "top_left"), (2, 96, 32, "none"),
+        (4, 64, 32, "top_left"), (1, 128, 64, "none"), (2, 128, 32, "top_left"),
+        (1, 192, 64, "none"), (4, 96, 64, "none"), (2, 192, 64, "top_left"),
+    ]
+]  # fmt: skip
+DECIDED = {"faster", "slower"}
+# A process that takes a CPU for a while, lets go for a while, and so on: what a build server does.
+LOAD = """
+import time
+while True:
+    stop = time.monotonic() + 0.05
+    while time.monotonic() < stop:
+        pass
+    time.sleep(0.03)
+"""
+
+
+@pytest.fixture
+def twin(wb, tmp_path):
+    """A kernel of another name with the code of cpu_tiled."""
+    wb.run("new", "twin", "--from", "cpu_tiled", check=0)
+    assert (tmp_path / "kernels" / "twin" / "kernel.cpp").exists()
+    return "twin"
+
+
+def rows_of(wb, twin, shapes):
+    """One comparison a shape; nothing where the machine was too busy for any figure."""
+    done = wb.run(
+        "compare", twin, "cpu_tiled", "--problem", ";".join(shapes), "--effort", "quick",
+        "--path", str(wb.folder), "--json", timeout=600,
+    )  # fmt: skip
+    if done.returncode == EXIT_ENVIRONMENT:
+        return []
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["problems"]
+
+
+def test_equal_code_is_not_called_faster_or_slower(wb, twin):
+    """At 99 % one comparison in a hundred may err: of 200 at most 2 (chance of more: 32 % if every
+    interval were exact, so the noise floor has to do its part), of the quick 3 at most 1."""
+    wanted = 200 if WHOLE else 3
+    shapes = SHAPES[:wanted]
+    rows = []
+    for _ in range(1 + 2 * wanted // len(shapes)):
+        rows += rows_of(wb, twin, shapes)
+        if len(rows) >= wanted:
+            break
+    if len(rows) < wanted:
+        skip_busy(f"{len(rows)} of {wanted} comparisons could be made")
+    false = [row for row in rows if row["outcome"] in DECIDED]
+    print(f"{len(rows)} comparisons of equal code, {len(false)} false verdicts")
+    assert len(false) <= (2 if WHOLE else 1), false
+
+
+def test_a_noisy_neighbour_makes_no_winner(wb, twin):
+    wanted = 20 if WHOLE else 2
+    shapes = SHAPES[: min(wanted, 4)]
+    load = [
+        subprocess.Popen([sys.executable, "-c", LOAD], cwd=ROOT)
+        for _ in range(2 * (os.cpu_count() or 1))
+    ]
+    try:
+        rows = []
+        for _ in range(wanted // len(shapes)):
+            rows += rows_of(wb, twin, shapes)
+    finally:
+        for process in load:
+            process.kill()
+            process.wait()
+    false = [row for row in rows if row["outcome"] in DECIDED]
+    print(f"{len(rows)} comparisons beside the load, {len(false)} false verdicts")
+    assert len(false) <= (1 if WHOLE else 0), false
