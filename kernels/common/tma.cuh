@@ -39,6 +39,25 @@ __device__ __forceinline__ void cp_async_bulk_tensor_4d_hint(uint32_t smem, cons
       : "memory");
 }
 
+// Copies a tile from shared memory out; what lies beyond the tensor is left out.
+__device__ __forceinline__ void cp_async_bulk_tensor_4d_out(const CUtensorMap* map, uint32_t smem,
+                                                            int d, int row, int head, int batch) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::
+          "l"(map),
+      "r"(smem), "r"(d), "r"(row), "r"(head), "r"(batch)
+      : "memory");
+}
+
+__device__ __forceinline__ void cp_async_bulk_commit_group() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Waits until this thread's copies out have read their shared memory.
+__device__ __forceinline__ void cp_async_bulk_wait_group_read() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
 // Encodes a map whose tiles are 64 elements by `box_rows` rows. Returns nullptr, or why not.
 inline const char* encode_bhsd_map(
     CUtensorMap* map, const void* base, int dtype, int64_t batch, int64_t heads, int64_t rows,

@@ -59,6 +59,20 @@ __device__ __forceinline__ uint64_t wgmma_descriptor_mn_major(uint32_t smem, uin
          ((smem & 0x3ffff) >> 4);
 }
 
+// The same operand `bytes` further on. Only the low word changes (addresses end below 256 KB), so a
+// row of products costs one addition each instead of a chain of four instructions that wait for
+// each other.
+__device__ __forceinline__ uint64_t wgmma_descriptor_add(uint64_t descriptor, uint32_t bytes) {
+  uint64_t moved;
+  asm("{\n.reg .b32 low, high;\n"
+      "mov.b64 {low, high}, %1;\n"
+      "add.u32 low, low, %2;\n"
+      "mov.b64 %0, {low, high};\n}"
+      : "=l"(moved)
+      : "l"(descriptor), "r"(bytes >> 4));
+  return moved;
+}
+
 // d = a b^T (+ d when `accumulate`), m64nNk16; a and b from shared memory, both along K.
 template <typename T, int N>
 __device__ __forceinline__ void wgmma_ss(float (&d)[N][4], uint64_t a, uint64_t b, int accumulate);

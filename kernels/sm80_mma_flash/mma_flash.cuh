@@ -119,17 +119,16 @@ __device__ __forceinline__ void load_rows(uint32_t smem, unsigned char* smem_poi
     for (int i = 0; i < Rows; i += hop, from += hop * stride) {
       cp_async_cg_zfill(unit_at<DP * 2>(smem, row + i, unit), from, i < live);
     }
-    return;
-  }
-  // fewer pieces than threads
+  } else {  // fewer pieces than threads
 #pragma unroll
-  for (int i = 0; i < (Rows * units + Threads - 1) / Threads; ++i) {
-    const int e = i * Threads + threadIdx.x;
-    if (Rows * units % Threads != 0 && e >= Rows * units) break;
-    const int row = e / units, unit = e % units;
-    const bool valid = first + row < limit && unit * 8 < dim;
-    const T* from = src + (valid ? (first + row) * stride + unit * 8 : 0);
-    cp_async_cg_zfill(unit_at<DP * 2>(smem, row, unit), from, valid);
+    for (int i = 0; i < (Rows * units + Threads - 1) / Threads; ++i) {
+      const int e = i * Threads + threadIdx.x;
+      if (e >= Rows * units) break;
+      const int row = e / units, unit = e % units;
+      const bool valid = first + row < limit && unit * 8 < dim;
+      const T* from = src + (valid ? (first + row) * stride + unit * 8 : 0);
+      cp_async_cg_zfill(unit_at<DP * 2>(smem, row, unit), from, valid);
+    }
   }
 }
 

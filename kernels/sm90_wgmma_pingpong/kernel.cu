@@ -174,7 +174,7 @@ int64_t heads_of_a_section(const wb_sdpa_problem& p) {
 
 constexpr size_t k_mask_at = 256;  // in the workspace, behind the counter
 
-// How often the mask has each dimension, and whether it has to be made anew (mask.cuh).
+// How often the mask has each dimension, and whether it has to be made anew (prefill_mask.cuh).
 void prepare_mask(wb_sdpa_plan& plan) {
   const wb_sdpa_problem& p = plan.problem;
   const wb_strides& s = p.mask_strides;

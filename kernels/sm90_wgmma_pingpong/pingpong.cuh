@@ -3,8 +3,8 @@
 // and host part: kernel.cu, its only user.
 #pragma once
 
-#include "mask.cuh"
 #include "mma.cuh"
+#include "prefill_mask.cuh"
 #include "schedule.cuh"
 #include "warpgroup.cuh"
 #include "wgmma.cuh"

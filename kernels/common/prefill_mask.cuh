@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Masks of sm90_wgmma_pingpong. The kernel wants an additive mask of 16-bit elements that the copy
+// Masks of the prefill kernels. They want an additive mask of 16-bit elements that the copy
 // engine can read; expand_mask makes one in the workspace from what it cannot (booleans, odd
 // strides, one row for all queries). add_mask adds a tile of it to a warpgroup's scores.
 #pragma once
