@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: all demo test bench venv deps deps-test clean
+.PHONY: all demo test bench torture soak venv deps deps-test clean
 all: deps
 	@cmake --preset release -DWB_TESTS=$(if $(wildcard $(BUILD)/CMakeCache.txt),$(shell grep -s ^WB_TESTS: $(BUILD)/CMakeCache.txt | cut -d= -f2),OFF) >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS) --target sdpa-wb sdpa-wb-worker
@@ -30,6 +30,17 @@ bench: deps-test
 	@cmake --preset release -DWB_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS)
 	@bash tests/bench/run.sh $(BUILD) "$(VENV)"
+
+# The whole fault plan (docs/reliability.md): under an hour on 2 cores. Its record, in build/, becomes
+# the page's table when it is put into tests/data/ and tests/torture/torture_page.py is run.
+torture: venv
+	@cmake --preset release -DWB_TESTS=ON >/dev/null
+	@cmake --build $(BUILD) -j$(JOBS)
+	@"$(VENV)/bin/python3" tests/torture/run.py $(BUILD) build/torture_$(shell date +%F).json
+
+# A night in 20 minutes; WB_SOAK_SECONDS=60 to try it, 28800 for a real one.
+soak: all venv
+	@"$(VENV)/bin/python3" tests/torture/soak.py $(BUILD) build/soak_$(shell date +%F).json
 
 clean:
 	rm -rf build

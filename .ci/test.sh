@@ -3,4 +3,4 @@
 set -euo pipefail
 build=$1 venv=$2
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j2
-WB_BUILD_DIR="$build" "$venv/bin/python3" -m pytest tests/python tests/scenario tests/hostile -q -rs
+WB_BUILD_DIR="$build" "$venv/bin/python3" -m pytest tests/python tests/scenario tests/hostile tests/torture -q -rs

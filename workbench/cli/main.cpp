@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <thread>
 
 #include "cli/command_line.hpp"
@@ -83,6 +84,8 @@ int run(const wb::Command& command, const std::atomic<bool>& stop) {
   const std::string text =
       command.options.json ? result->dump() + "\n" : wb::render_result(command.verb, *result);
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    std::fputs("sdpa-wb: cannot write the result to standard output; the verb itself is done\n",
+               stderr);
     return static_cast<int>(wb::ExitCode::io);
   }
   return static_cast<int>(wb::exit_code_of(command.verb, *result));
@@ -145,9 +148,16 @@ int main(int argc, char** argv) {
   // Blocked before any thread or child starts; children get an empty mask from the spawner.
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::atomic<bool> stop{false};
-  std::thread([signals, &stop] { watch_signals(signals, stop); }).detach();
   try {
+    std::thread([signals, &stop] { watch_signals(signals, stop); }).detach();
     return run(std::get<wb::Command>(parsed), stop);
+  } catch (const std::system_error& error) {
+    std::fputs(fmt::format("sdpa-wb: cannot start a thread: {}; end other processes or raise the "
+                           "process limit\n",
+                           error.what())
+                   .c_str(),
+               stderr);
+    return static_cast<int>(wb::ExitCode::environment);
   } catch (const std::exception& error) {
     std::fputs(fmt::format("sdpa-wb: internal fault: {}\n", error.what()).c_str(), stderr);
     return static_cast<int>(wb::ExitCode::internal);

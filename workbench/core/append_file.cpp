@@ -138,7 +138,13 @@ Result<std::unique_ptr<AppendFile>> RealFileSystem::open_append(const fs::path& 
   }
   if (retry_on_signal([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) == -1) {
     if (errno == EWOULDBLOCK) return locked_error(path, fd.get());
-    return errno_error("lock", path, errno);
+    Error error = errno_error("lock", path, errno);
+    if (error.next.empty()) {
+      error.next =
+          "a file system without locks (some network disks) cannot hold a session: choose "
+          "a local one";
+    }
+    return error;
   }
   // The size counts only now: before the lock was ours another process may have appended.
   if (::fstat(fd.get(), &facts) != 0) return errno_error("open for appending", path, errno);

@@ -198,6 +198,10 @@ Result<TempDirectory> TempDirectory::create(std::string_view prefix) {
   std::error_code error;
   const fs::path root = fs::temp_directory_path(error);
   if (error) return errno_error("find the temporary folder", root, error.value());
+  return create_in(root, prefix);
+}
+
+Result<TempDirectory> TempDirectory::create_in(const fs::path& root, std::string_view prefix) {
   if (prefix.find('/') != std::string_view::npos) {
     throw std::logic_error("the prefix of a temporary folder holds a '/'");
   }

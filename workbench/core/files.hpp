@@ -82,6 +82,8 @@ class RealFileSystem final : public FileSystem {
 class TempDirectory {
  public:
   static Result<TempDirectory> create(std::string_view prefix);
+  /// In a folder that somebody tidies up should we be killed.
+  static Result<TempDirectory> create_in(const fs::path& root, std::string_view prefix);
   TempDirectory(TempDirectory&& other) noexcept;
   TempDirectory& operator=(TempDirectory&& other) noexcept;
   ~TempDirectory();

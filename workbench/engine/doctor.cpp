@@ -53,11 +53,30 @@ Json sessions_row(const Context& context) {
   return check_row("disk", "ok", fmt::format("{:.0f} GiB free for sessions", free_gib), "");
 }
 
+/// One writer a session rests on locks, which some network file systems lack or only pretend.
+Json locks_row(const Context& context) {
+  const fs::path& root = context.services.sessions_root;
+  std::error_code error;
+  const std::string next = "keep sessions on a local disk: --sessions DIR";
+  const auto folder =
+      TempDirectory::create_in(fs::exists(root, error) ? root : fs::path("."), ".wb-doctor-");
+  if (!folder.ok()) return check_row("locks", "warning", folder.error().message(), next);
+  FileSystem& files = context.services.file_system;
+  const auto held = files.open_append(folder->path() / "probe");
+  if (!held.ok()) return check_row("locks", "warning", held.error().message(), next);
+  const auto second = files.open_append(folder->path() / "probe");
+  if (!second.ok() && second.error().code == ErrorCode::locked) {
+    return check_row("locks", "ok", "one writer a session", "");
+  }
+  return check_row("locks", "warning",
+                   "two writers can hold the lock of one file in the sessions' folder", next);
+}
+
 }  // namespace
 
 Result<Json> verb_doctor(Context& context) {
-  Json checks = Json::array(
-      {compiler_row(context), kernels_row(context), suites_row(context), sessions_row(context)});
+  Json checks = Json::array({compiler_row(context), kernels_row(context), suites_row(context),
+                             sessions_row(context), locks_row(context)});
   auto worker = context.need_worker();
   if (!worker) {
     checks.push_back(check_row("worker", "missing", worker.error().message,

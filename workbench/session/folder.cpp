@@ -73,7 +73,18 @@ Result<fs::path> SessionFolder::resolve(const fs::path& relative) const {
   return path;
 }
 
+Result<void> SessionFolder::require_present() const {
+  std::error_code error;
+  if (fs::is_directory(m_path, error)) return {};
+  return Error{ErrorCode::io, "write to the session", m_path.string(),
+               "its folder is not there any more",
+               "if it was moved, go on with `sdpa-wb resume --session` where it is now"};
+}
+
 Result<void> SessionFolder::write(const fs::path& relative, std::string_view text) {
+  // Sub-folders are made again where they are missing, the session's own never: whoever moved it
+  // would find a second one in the old place.
+  WB_TRY(require_present());
   WB_TRY_ASSIGN(const fs::path path, resolve(relative));
   std::error_code ignored;
   const fs::path parent = path.parent_path();
@@ -189,6 +200,7 @@ Result<void> SessionFolder::store_variant(std::string_view variant_id,
       return name_error("store the variant's file", path, "its path is not one of plain names");
     }
   }
+  WB_TRY(require_present());
   WB_TRY_ASSIGN(const fs::path target, resolve(fs::path("kernels") / variant_id));
   std::error_code error;
   if (fs::is_directory(target, error)) return {};
@@ -269,6 +281,9 @@ Result<std::map<std::string, std::string>> SessionFolder::read_reports() const {
     if (!is_safe_name(name) || !fs::is_regular_file(it->symlink_status(error))) continue;
     WB_TRY_ASSIGN(std::string text, m_file_system->read(it->path(), k_max_file_bytes));
     reports.emplace("reports/" + name, std::move(text));
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return errno_error("list the reports in", folder, error.value());
   }
   return reports;
 }

@@ -49,6 +49,7 @@ class SessionFolder {
  private:
   /// m_path / relative, unless a part of it below m_path is a link.
   Result<fs::path> resolve(const fs::path& relative) const;
+  Result<void> require_present() const;
   Result<void> write(const fs::path& relative, std::string_view text);
 
   FileSystem* m_file_system;

@@ -110,7 +110,8 @@ Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
     const bool retry = code == GIT_ELOCKED || code == GIT_EMODIFIED || code == GIT_EEXISTS;
     const Error refused = state.error("move the branch main of", code);
     if (!retry) return refused;
-    if (code == GIT_ELOCKED && !committed.removed_stale_lock && state.remove_stale_lock(made)) {
+    if (code == GIT_ELOCKED && !committed.removed_stale_lock &&
+        state.remove_stale_lock(made, current)) {
       committed.removed_stale_lock = true;
       continue;
     }

@@ -181,7 +181,7 @@ Result<bool> Repository::State::descends(const git_oid& descendant, const git_oi
   return code == 1;
 }
 
-bool Repository::State::remove_stale_lock(const git_oid& target) const {
+bool Repository::State::remove_stale_lock(const git_oid& target, const git_oid* tip) const {
   const fs::path path = git_folder / (std::string(k_branch) + ".lock");
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts {};
@@ -190,8 +190,12 @@ bool Repository::State::remove_stale_lock(const git_oid& target) const {
   const ssize_t got = ::read(fd.get(), content, sizeof content);
   // Whoever was about to write this very commit, which is made from this session's log, was an
   // earlier holder of the session's lock; it is gone, because we hold that lock now. One that was
-  // killed even earlier left the file empty, which a git command leaves it for no time at all.
-  const bool ours = got == GIT_OID_HEXSZ && std::string(content, sizeof content) == git_hex(target);
+  // killed even earlier left the file empty, which a git command leaves it for no time at all. One
+  // that was killed between linking the lock to its name and unlinking it (so libgit2 makes a
+  // branch) left the id that the branch has.
+  const std::string held(content, sizeof content);
+  const bool ours = got == GIT_OID_HEXSZ &&
+                    (held == git_hex(target) || (tip != nullptr && held == git_hex(*tip)));
   const auto age = std::chrono::system_clock::now() -
                    std::chrono::system_clock::from_time_t(facts.st_mtim.tv_sec) -
                    std::chrono::nanoseconds(facts.st_mtim.tv_nsec);

@@ -32,7 +32,8 @@ struct Repository::State {
   Result<git_oid> write_tree(const git_commit* parent, const CommitSpec& spec) const;
   Result<git_oid> write_commit(const std::optional<git_oid>& parent, const CommitSpec& spec) const;
   Result<bool> descends(const git_oid& descendant, const git_oid& ancestor) const;
-  bool remove_stale_lock(const git_oid& target) const;
+  /// `target` is about to be committed; `tip` is where the branch is, or null.
+  bool remove_stale_lock(const git_oid& target, const git_oid* tip) const;
 };
 
 }  // namespace wb

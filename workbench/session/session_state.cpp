@@ -11,6 +11,20 @@
 #include "session/commits.hpp"
 
 namespace wb {
+namespace {
+
+/// True of what lies there unread: it may well be whole, so a commit without it must not be made.
+bool may_be_whole(const Error& error) {
+  return error.code == ErrorCode::io || error.code == ErrorCode::no_space ||
+         error.code == ErrorCode::read_only;
+}
+
+Error unread(Error error) {
+  error.next = "try again; where it can never be read, remove it: the commit is made without it";
+  return error;
+}
+
+}  // namespace
 
 Result<const SessionView*> Session::State::current(FoldDepth depth) const {
   Folder& folder_of_depth = depth == FoldDepth::brief ? brief : full;
@@ -85,6 +99,8 @@ Result<std::map<std::string, std::string>> Session::State::files_of(const Fact& 
       Result<std::string> text = folder.read_page(name);
       if (text.ok() && Json(sha256_hex(*text)) == sha256) {
         files.emplace("iterations/" + name, *std::move(text));
+      } else if (!text.ok() && may_be_whole(text.error())) {
+        return unread(text.error());
       } else {
         missing += fmt::format(" page {} is gone or was changed;", printable(name));
       }
@@ -95,6 +111,7 @@ Result<std::map<std::string, std::string>> Session::State::files_of(const Fact& 
       commit != closed.payload.end() ? text_or(*commit, "variant_id", "") : std::string();
   if (variant_id.empty()) return files;
   Result<std::map<std::string, std::string>> sources = folder.load_variant(variant_id);
+  if (!sources.ok() && may_be_whole(sources.error())) return unread(sources.error());
   if (!sources.ok()) {
     missing += fmt::format(" the sources of {} cannot be read;", printable(variant_id));
     return files;

@@ -3,6 +3,8 @@
 // rename and is never changed afterwards; only a repair, under a lock, may replace it.
 #include "variant/builder.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@ constexpr std::uint64_t k_record_max_bytes = 1u << 20;
 /// Leases of one cache object, so that descriptors are left for the rest of the process.
 constexpr int k_max_leases = 200;
 constexpr int k_lease_attempts = 3;
+/// A new private folder has its maker's lock by then.
+constexpr auto k_lock_is_taken_after = std::chrono::seconds(10);
 
 Failure failure(Invalidity invalidity, const Error& error) {
   return Failure{invalidity, error.message(), {}};
@@ -60,8 +64,13 @@ Error no_toolchain(const Variant& variant) {
       "see `sdpa-wb doctor`"};
 }
 
+UniqueFd open_folder(const fs::path& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+}
+
 /// A private folder below <root>/tmp, on the same file system as the entries so that a rename
-/// publishes it. Removed with its content unless it was renamed away.
+/// publishes it. Removed with its content unless it was renamed away. It is locked while its maker
+/// lives: what a killed process leaves behind can be told from what is in use.
 class PrivateFolder {
  public:
   static Result<PrivateFolder> create(const fs::path& parent) {
@@ -71,18 +80,33 @@ class PrivateFolder {
     }
     return PrivateFolder(name);
   }
-  PrivateFolder(PrivateFolder&& other) noexcept : m_path(std::exchange(other.m_path, {})) {}
+  PrivateFolder(PrivateFolder&& other) noexcept
+      : m_path(std::exchange(other.m_path, {})), m_lock(std::move(other.m_lock)) {}
   PrivateFolder& operator=(PrivateFolder&&) = delete;
   ~PrivateFolder() {
     std::error_code ignored;
     if (!m_path.empty()) fs::remove_all(m_path, ignored);
   }
   [[nodiscard]] const fs::path& path() const { return m_path; }
+  /// Before it is published: an entry is locked by those who use it.
+  void unlock() { m_lock.reset(); }
 
  private:
-  explicit PrivateFolder(fs::path path) : m_path(std::move(path)) {}
+  explicit PrivateFolder(fs::path path) : m_path(std::move(path)), m_lock(open_folder(m_path)) {
+    // Without locks on this file system age alone tells.
+    if (m_lock.valid()) ::flock(m_lock.get(), LOCK_EX | LOCK_NB);
+  }
   fs::path m_path;
+  UniqueFd m_lock;
 };
+
+/// Nobody holds the folder's lock, and nobody is about to take it.
+bool is_abandoned(const fs::path& path, std::chrono::nanoseconds age) {
+  if (age > k_stale_after) return true;
+  if (!(age > k_lock_is_taken_after)) return false;
+  const UniqueFd fd = open_folder(path);
+  return fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0;
+}
 
 void remove_stale_folders(const fs::path& parent) {
   std::error_code error;
@@ -90,7 +114,7 @@ void remove_stale_folders(const fs::path& parent) {
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     const auto age = now - fs::last_write_time(it->path(), ignored);
-    if (!ignored && age > k_stale_after) fs::remove_all(it->path(), ignored);
+    if (!ignored && is_abandoned(it->path(), age)) fs::remove_all(it->path(), ignored);
   }
 }
 
@@ -305,10 +329,11 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
     if (!made.ok()) return failure(Invalidity::environment, made.error());
   }
   remove_stale_folders(temporary);
-  const auto folder = PrivateFolder::create(temporary);
+  auto folder = PrivateFolder::create(temporary);
   if (!folder.ok()) return failure(Invalidity::environment, folder.error());
   auto built = make_entry(m_file_system, entry, folder->path(), *complete, options, toolchain);
   if (!built.ok()) return built;
+  folder->unlock();
   const auto published = publish(folder->path(), entry);
   if (!published.ok()) return failure(Invalidity::environment, published.error());
   if (*published) {

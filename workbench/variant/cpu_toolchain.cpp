@@ -246,7 +246,9 @@ Outcome<BuildRecord> CpuToolchain::compile(const Variant& variant,
   if (!compiler.ok()) return failure(Invalidity::environment, compiler.error().message());
   auto command = command_line(*compiler, variant, configuration, options, build_id);
   if (!command.ok()) return std::move(command).error();
-  const auto private_folder = TempDirectory::create("wb-build");
+  // Beside the output: what a killed process leaves there is removed by a later build.
+  const auto private_folder =
+      TempDirectory::create_in(fs::absolute(output).parent_path(), "wb-build");
   if (!private_folder.ok()) {
     return failure(Invalidity::environment, private_folder.error().message());
   }

@@ -2,8 +2,10 @@
 // Playbooks that mean harm or are badly broken: each ends with its message, in time.
 #include "lua_child.hpp"
 #include "support/catch.hpp"
+#include "support/torture.hpp"
 
 using namespace wb;
+using wb::testing::Points;
 using wb::testing::run_lua;
 using wb::testing::small_limits;
 
@@ -104,6 +106,40 @@ const Hostile k_hostile[] = {
      "error(setmetatable({}, { __tostring = function() while true do end end }))", "limit: "},
     {"long error", "error(('x'):rep(1 << 20))", "invalid: test.lua:1: xxxx"},
     {"pairs over table keys", "for _ in pairs({ [{}] = 1 }) do end", "has no fixed order"},
+    {"globals behind another _ENV", "local _ENV = { load = load } return load('return os')()",
+     "'os' is not defined"},
+    {"an _ENV of nothing", "return load('return os', 'x', 't', nil)()", "index a nil value"},
+    {"an _ENV that answers all",
+     "local _ENV = setmetatable({}, { __index = function() while true do end end }) return io",
+     "limit: "},
+    {"globals table by way of load", "return load('return _G.debug.getinfo')()",
+     "'debug' is not defined"},
+    {"package by way of _G", "return rawget(_G, 'package').loaded", "index a nil value"},
+    {"metatable of nil", "return getmetatable(nil).__index", "index a nil value"},
+    {"metatable for nil", "setmetatable(nil, { __index = _G })", "table expected"},
+    {"metatable for a boolean", "setmetatable(true, {})", "table expected"},
+    {"metatable of a function", "return getmetatable(print).__call", "index a nil value"},
+    {"metatable for a coroutine", "setmetatable(coroutine.running(), {})", "table expected"},
+    {"coroutine.close that loops",
+     "local m = { __close = function() while true do end end } local c = "
+     "coroutine.create(function() "
+     "local x <close> = setmetatable({}, m) coroutine.yield() end) coroutine.resume(c) "
+     "while true do pcall(coroutine.close, c) end",
+     "limit: "},
+    {"coroutines inside each other", "local function f() return coroutine.wrap(f)() end return f()",
+     "invalid: test.lua:1: test.lua:1:"},
+    {"yield from no coroutine", "coroutine.yield()", "outside a coroutine"},
+    {"long chain of __index",
+     "local t = {} for _ = 1, 5000 do t = setmetatable({}, { __index = t }) end return t.x",
+     "chain too long"},
+    {"comparison that loops",
+     "local m = { __lt = function() while true do end end } "
+     "return setmetatable({}, m) < setmetatable({}, m)",
+     "limit: "},
+    {"replacement that loops", "return ('x'):gsub('x', function() while true do end end)",
+     "limit: "},
+    {"loop to infinity", "for _ = 1, math.huge do end", "limit: "},
+    {"a million code points", "return utf8.codepoint(('x'):rep(1000000), 1, -1)", "too long"},
     {"sort of mixed values", "table.sort({ 1, 'a' })", "attempt to compare"},
 };
 
@@ -122,18 +158,27 @@ const Hostile k_deaf[] = {
 }  // namespace
 
 TEST_CASE("a hostile playbook ends with its message", "[playbook][hostile]") {
+  Points points("G");
   for (const Hostile& hostile : k_hostile) {
+    points.begin();
     const auto end = run_lua(hostile.source);
     INFO(hostile.name << ": " << end.text.substr(0, 300) << " after " << end.seconds << " s");
-    CHECK(end.text.find(hostile.fragment) != std::string::npos);
+    // On a starved machine the watchdog may be quicker than the hook that raises the limit.
+    const bool watchdog = std::string_view(hostile.fragment) == "limit: " &&
+                          end.text.starts_with("gave up: it ran more than");
+    const bool said = watchdog || end.text.find(hostile.fragment) != std::string::npos;
+    CHECK(said);
     CHECK(end.text.size() < 2200);
     CHECK(end.text.rfind("ok", 0) != 0);
     CHECK(end.seconds < 7);
+    if (said && end.seconds < 7) points.pass();
   }
 }
 
 TEST_CASE("loops that no hook reaches end the process", "[playbook][hostile]") {
+  Points points("G");
   for (const Hostile& hostile : k_deaf) {
+    points.begin();
     PlaybookLimits limits = small_limits();
     limits.lua_time = std::chrono::milliseconds(400);
     const auto end = run_lua(hostile.source, limits);
@@ -142,6 +187,7 @@ TEST_CASE("loops that no hook reaches end the process", "[playbook][hostile]") {
     CHECK(end.text.find(by_time ? "gave up: it ran longer than 0.4 s inside Lua and did not stop"
                                 : hostile.fragment) != std::string::npos);
     CHECK(end.seconds < 0.4 + 2);
+    if (end.seconds < 0.4 + 2) points.pass();
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Every call of the file system fails once, and for ever, at every place of a session's life: each
 // time there is a typed error, nothing acknowledged is lost and the session can be gone on with.
+#include "session/repository.hpp"
 #include "support/fault_file_system.hpp"
-
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 
@@ -29,8 +29,15 @@ void check_whole(const fs::path& folder, std::int64_t acknowledged) {
   Session session = *std::move(opened);
   REQUIRE(session.log().size() >= acknowledged);
   const SessionView view = must(session.view(FoldDepth::full));
+  const Repository repository = must(Repository::open_or_create(folder));
   for (const IterationView& iteration : view.iterations) {
     REQUIRE(iteration.is_closed() == iteration.committed.has_value());
+    if (!iteration.committed) continue;
+    // A page that could not be read at that moment is in the commit all the same.
+    const auto oid = iteration.committed->payload["oid"].get<std::string>();
+    for (const auto& [name, sha256] : iteration.closed->payload["pages"].items()) {
+      REQUIRE(repository.file_at(oid, "iterations/" + name).ok());
+    }
   }
   if (view.status == SessionStatus::closed) return;
   const std::int64_t number = view.iterations.empty() ? 0 : view.iterations.back().number + 1;

@@ -183,6 +183,23 @@ TEST_CASE("a link or special file among a variant's sources is damage", "[sessio
   CHECK(must(f.folder.load_variant(id)) == k_sources);
 }
 
+TEST_CASE("a folder that was moved away is not made again", "[session][folder]") {
+  FolderFixture f;
+  const fs::path old = f.scratch / "s", elsewhere = f.scratch / "elsewhere";
+  fs::rename(old, elsewhere);
+  const auto refused = [&](const auto& done) {
+    REQUIRE_FALSE(done.ok());
+    CHECK(done.error().code == ErrorCode::io);
+    CHECK(done.error().message().find("not there any more") != std::string::npos);
+  };
+  refused(f.folder.write_page("0001.md", "# One\n"));
+  refused(f.folder.write_report("session.md", "# One\n"));
+  refused(f.folder.put_blob("bytes"));
+  refused(f.folder.store_variant(example_variant_id("cpu_tiled"), k_sources));
+  CHECK_FALSE(fs::exists(old));
+  must(SessionFolder(f.files, elsewhere).write_report("session.md", "# One\n"));
+}
+
 TEST_CASE("reports are what lies in reports/ as plain files", "[session][folder]") {
   FolderFixture f;
   must(f.folder.write_report("session.md", "# One\n"));

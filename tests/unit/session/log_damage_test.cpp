@@ -7,6 +7,8 @@
 #include "session/log.hpp"
 #include "session/log_reader.hpp"
 #include "support/fault_file_system.hpp"
+#include "support/torture.hpp"
+#include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 
 using namespace wb;
@@ -27,6 +29,16 @@ std::string example_log() {
                     {{"text", "event " + std::to_string(i)}, {"iteration", i}}));
   }
   return slurp(scratch / "events.jsonl");
+}
+
+/// That log, or under `make torture` the one of a whole session, with lines as long as they get.
+std::string damaged_soon() {
+  if (!torture()) return example_log();
+  const Scratch scratch;
+  RealFileSystem files;
+  FakeClock clock;
+  must(run_example(files, clock, scratch / "s"));
+  return slurp(scratch / "s" / "events.jsonl");
 }
 
 struct Opened {
@@ -54,11 +66,14 @@ std::size_t offset_of_line(const std::string& text, int line) {
 
 TEST_CASE("a log cut at any byte of its last three lines opens with the whole lines",
           "[session][log][recovery]") {
-  const std::string whole = example_log();
+  Points points("A2 cut");
+  const std::string whole = damaged_soon();
+  const auto lines = static_cast<int>(std::count(whole.begin(), whole.end(), '\n'));
   const Scratch scratch;
   const fs::path path = scratch / "events.jsonl";
   int cuts = 0;
-  for (std::size_t length = offset_of_line(whole, k_lines - 2); length <= whole.size(); ++length) {
+  for (std::size_t length = offset_of_line(whole, lines - 2); length <= whole.size(); ++length) {
+    points.begin();
     const std::string text = whole.substr(0, length);
     const auto kept = std::count(text.begin(), text.end(), '\n');
     const std::size_t torn = length - (text.rfind('\n') + 1);
@@ -81,16 +96,19 @@ TEST_CASE("a log cut at any byte of its last three lines opens with the whole li
     }
     // What was mended is whole the next time.
     REQUIRE_FALSE(open_owner(scratch.path()).recovery);
+    points.pass();
   }
   CHECK(cuts > 300);
 }
 
 TEST_CASE("every flipped bit of a line in the middle is found", "[session][log][recovery]") {
-  const std::string whole = example_log();
+  Points points("A2 flip");
+  const std::string whole = damaged_soon();
+  const int line = torture() ? 14 : 4;
   const Scratch scratch;
   const fs::path path = scratch / "events.jsonl";
-  const std::size_t begin = offset_of_line(whole, 4);
-  const std::size_t end = offset_of_line(whole, 5);  // with the line's own newline
+  const std::size_t begin = offset_of_line(whole, line);
+  const std::size_t end = offset_of_line(whole, line + 1);  // with the line's own newline
   int found = 0;
   for (std::size_t at = begin; at < end; ++at) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -98,13 +116,17 @@ TEST_CASE("every flipped bit of a line in the middle is found", "[session][log][
       text[at] = static_cast<char>(text[at] ^ (1 << bit));
       spill(path, text);
       INFO("byte " << at - begin << " bit " << bit);
+      points.begin();
       const Opened opened = open_owner(scratch.path());
       REQUIRE(opened.refused == ErrorCode::damaged);
       // Named by its own line, or by the next, whose prev does not agree.
-      const bool names_line = opened.message.find("line 4") != std::string::npos ||
-                              opened.message.find("line 5") != std::string::npos;
+      const auto names = [&](int number) {
+        return opened.message.find("line " + std::to_string(number)) != std::string::npos;
+      };
+      const bool names_line = names(line) || names(line + 1);
       REQUIRE(names_line);
       REQUIRE(slurp(path) == text);
+      points.pass();
       ++found;
     }
   }

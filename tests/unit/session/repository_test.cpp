@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "support/in_child.hpp"
+#include "support/torture.hpp"
 #include "unit/session/scratch.hpp"
 
 using namespace wb;
@@ -152,7 +153,7 @@ TEST_CASE("a stale lock of the branch is removed, a fresh foreign one is waited 
   const std::string root = must(repository.commit(root_spec())).oid;
   const fs::path lock = scratch / "s" / ".git" / "refs" / "heads" / "main.lock";
 
-  spill(lock, root + "\n");
+  spill(lock, std::string(40, '1') + "\n");
   const auto refused = repository.commit(spec(root));
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == ErrorCode::locked);
@@ -171,8 +172,15 @@ TEST_CASE("a stale lock of the branch is removed, a fresh foreign one is waited 
   CHECK(forgotten.removed_stale_lock);
   CHECK(must(repository.tip()) == forgotten.oid);
 
+  // One that holds what the branch has was not unlinked after the branch was made.
+  spill(lock, forgotten.oid + "\n");
+  const auto finished = must(repository.commit(spec(forgotten.oid, "finished")));
+  CHECK(finished.removed_stale_lock);
+  CHECK_FALSE(finished.moved);
+  CHECK_FALSE(fs::exists(lock));
+
   // A lock that holds the very commit about to be made is what a killed owner left behind.
-  const CommitSpec next = spec(forgotten.oid, "next");
+  const CommitSpec next = spec(finished.oid, "next");
   const Scratch other;
   fs::copy(scratch / "s", other / "s", fs::copy_options::recursive);
   const std::string oid = must(must(Repository::open_or_create(other / "s")).commit(next)).oid;
@@ -272,13 +280,14 @@ TEST_CASE("another user's repository is explained in one sentence", "[session][r
 }
 
 TEST_CASE("two writers lose nothing", "[session][repository]") {
+  Points points("B3");
   const Scratch scratch;
   { must(fresh(scratch / "s").commit(root_spec())); }
-  constexpr int k_commits = 20;
+  const int commits = points_of(200, 20);
   const auto write = [&](const std::string& name) {
     auto repository = Repository::open_or_create(scratch / "s");
     if (!repository.ok()) return 1;
-    for (int i = 0; i < k_commits; ++i) {
+    for (int i = 0; i < commits; ++i) {
       const auto tip = repository->tip();
       if (!tip.ok()) return 2;
       CommitSpec mine = spec(*tip, name + std::to_string(i));
@@ -297,9 +306,17 @@ TEST_CASE("two writers lose nothing", "[session][repository]") {
   CHECK(status == 0);
   const Repository repository = must(Repository::open_or_create(scratch / "s"));
   const std::string tip = must(repository.tip());
-  for (int i = 0; i < k_commits; ++i) {
+  for (int i = 0; i < commits; ++i) {
     for (const char* name : {"child/", "parent/"}) {
-      CHECK(must(repository.file_at(tip, name + std::to_string(i))) == "x");
+      points.begin();
+      REQUIRE(must(repository.file_at(tip, name + std::to_string(i))) == "x");
+      points.pass();
     }
   }
+  const std::string git_folder = (scratch / "s" / ".git").string();
+  if (std::system("git --version >/dev/null 2>&1") != 0) {
+    WARN("skipped: no git command to check the repository with");
+    return;
+  }
+  CHECK(std::system(("git --git-dir " + git_folder + " fsck --strict --no-progress").c_str()) == 0);
 }

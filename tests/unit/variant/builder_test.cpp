@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "variant/builder.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +79,24 @@ std::size_t count_entries(const fs::path& folder) {
 }
 
 }  // namespace
+
+TEST_CASE("what a killed builder left is removed, what a living one uses is not",
+          "[variant][builder]") {
+  Fixture f;
+  const fs::path temporary = f.cache_root / "tmp";
+  fs::create_directories(temporary / "build-abandoned");
+  fs::create_directories(temporary / "build-in-use");
+  fs::create_directories(temporary / "build-just-made");
+  const auto old = fs::file_time_type::clock::now() - std::chrono::minutes(1);
+  fs::last_write_time(temporary / "build-abandoned", old);
+  fs::last_write_time(temporary / "build-in-use", old);
+  const UniqueFd held(::open((temporary / "build-in-use").c_str(), O_RDONLY | O_DIRECTORY));
+  REQUIRE(::flock(held.get(), LOCK_EX | LOCK_NB) == 0);
+  f.must_build();
+  CHECK_FALSE(fs::exists(temporary / "build-abandoned"));
+  CHECK(fs::exists(temporary / "build-in-use"));
+  CHECK(fs::exists(temporary / "build-just-made"));
+}
 
 TEST_CASE("the artifact id covers everything the bytes depend on", "[variant][cache]") {
   Fixture f;
