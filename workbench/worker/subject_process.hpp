@@ -4,7 +4,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -44,9 +43,6 @@ class SubjectProcess {
   [[nodiscard]] std::int64_t main_thread_delay_ns() const;
   /// The same, summed over all its threads.
   [[nodiscard]] std::int64_t all_threads_delay_ns() const;
-  /// Marks: what this process has shown already, such as its honesty on a problem under a plan.
-  [[nodiscard]] bool has_shown(const std::string& what) const { return m_shown.contains(what); }
-  void note_shown(std::string what) { m_shown.insert(std::move(what)); }
   void kill() { m_child.kill(); }
   [[nodiscard]] std::string captured() const { return m_child.captured(); }
   /// Ends the process and gives a failure with its output.
@@ -61,7 +57,6 @@ class SubjectProcess {
   SubjectKind m_kind;
   std::int64_t m_number = 0;  ///< of the last message; an answer repeats it
   std::string m_op;
-  std::set<std::string> m_shown;
 };
 
 /// Of this process's main thread.

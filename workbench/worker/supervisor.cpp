@@ -93,9 +93,13 @@ Wait Supervisor::wait_for(std::int64_t deadline_ms) const {
   return {deadline_in(milliseconds(deadline_ms)), m_cancel};
 }
 
-TurnContext Supervisor::context() {
-  return {m_greeted->judge, m_greeted->threads, m_greeted->empty_call_us,
-          m_greeted->empty_python_call_us};
+TurnContext Supervisor::context(std::string subject) {
+  return {m_greeted->judge,
+          m_greeted->threads,
+          m_greeted->empty_call_us,
+          m_greeted->empty_python_call_us,
+          &m_shown,
+          std::move(subject)};
 }
 
 Outcome<DeviceLock::Held> Supervisor::take_device() {
@@ -291,8 +295,9 @@ Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  return as_json(noted(
-      args.handle, conduct_turn((*subject)->process, args, context(), wait_for(args.deadline_ms))));
+  return as_json(
+      noted(args.handle, conduct_turn((*subject)->process, args, context((*subject)->label),
+                                      wait_for(args.deadline_ms))));
 }
 
 Outcome<Json> Supervisor::profile(const Json& args) {

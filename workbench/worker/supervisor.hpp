@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,7 @@ class Supervisor {
   Outcome<T> noted(std::int64_t handle, Outcome<T> outcome);
   Outcome<DeviceLock::Held> take_device();
   Outcome<LoadedSubject*> find_subject(std::int64_t handle);
-  [[nodiscard]] TurnContext context();
+  [[nodiscard]] TurnContext context(std::string subject = {});
   [[nodiscard]] Wait wait_for(std::int64_t deadline_ms) const;
 
   std::string m_own_program;
@@ -72,6 +73,7 @@ class Supervisor {
   Store m_store;
   std::optional<Greeted> m_greeted;
   std::map<std::int64_t, LoadedSubject> m_subjects;
+  std::set<std::string> m_shown;  ///< see TurnContext
   std::int64_t m_next_handle = 1;
   bool m_canary_due = false;
 };

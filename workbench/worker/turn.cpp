@@ -225,15 +225,17 @@ Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
   return {};
 }
 
-/// Fresh calls cost as much as the turn itself, so not every turn has them: on a problem and plan
-/// the first ones do, until one was passed, and which later ones do is drawn after they ran, so a
-/// subject cannot behave for the occasion.
+/// Fresh calls cost as much as the turn itself, so not every turn has them: of each code on a
+/// problem and plan the first ones do, until one was passed; which later ones do, in whatever
+/// process, is drawn after they ran, so a subject cannot behave for the occasion.
 bool TurnConductor::draws_fresh_calls() const {
-  return !m_subject.has_shown(stage()) || draw_secret<std::uint32_t>() % k_fresh_one_in == 0;
+  const bool has_passed = m_context.shown != nullptr && m_context.shown->contains(stage());
+  return !has_passed || draw_secret<std::uint32_t>() % k_fresh_one_in == 0;
 }
 
 std::string TurnConductor::stage() const {
-  return fmt::format("fresh {} {}", to_text(m_args.problem), to_string(m_args.plan.kind));
+  return fmt::format("{} {} {}", m_context.subject, to_text(m_args.problem),
+                     to_string(m_args.plan.kind));
 }
 
 /// The fastest of a row of single calls, each on inputs never seen and into a poisoned output, by
@@ -283,7 +285,7 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   if (!wrong.ok()) return wrong.error();
   if (*wrong) return {};
   if (calls->fastest_us <= limit_us) {
-    m_subject.note_shown(stage());
+    if (m_context.shown != nullptr) m_context.shown->insert(stage());
     return {};
   }
   const auto waited_us =

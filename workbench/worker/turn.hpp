@@ -15,6 +15,9 @@ struct TurnContext {
   int threads = 1;
   double empty_call_us = 0;  ///< native, for resolution_limited
   double empty_python_call_us = 0;
+  /// Which code has passed calls on fresh inputs, and on what: outlives its processes.
+  std::set<std::string>* shown = nullptr;
+  std::string subject = {};  ///< label of the loaded code
 };
 
 /// flags beside those of measure/plan.hpp
