@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -75,23 +76,36 @@ def have(arena):
 
 @pytest.fixture(scope="session")
 def outcome(arena, have):
-    """All results: one session for what a verdict tells, one for what only timing shows."""
-    results, logs = {}, []
-    for stages in (STAGES[:3], STAGES[3:]):
-        names = [
+    """All results: two sessions side by side for what a verdict tells, and one by itself for what
+    only timing shows."""
+
+    def names(stages):
+        return [
             name for name, case in CASES.items()
             if case["stage"] in stages and quick(case) and not lacks(case, have)
         ]  # fmt: skip
-        found, events = arena.run(names, "-".join(stages), SHARD_SECONDS + (1200 if LONG else 0))
-        for attempt in range(BUSY_ATTEMPTS):
-            results |= found
-            logs += events
-            # A machine too busy to measure is the machine's matter, whoever the candidate is.
-            busy = [name for name, result in found.items() if word_of(result) == "environment"]
-            if not busy:
-                break
-            found, events = arena.run(busy, f"{'-'.join(stages)}-{attempt}", SHARD_SECONDS)
+
+    judged = names(STAGES[:3])
+    with ThreadPoolExecutor() as pool:
+        halves = pool.map(play, [arena] * 2, (judged[::2], judged[1::2]), ("even", "odd"))
+    results, logs = {}, []
+    for found, events in [*halves, play(arena, names(STAGES[3:]), "timed")]:
         results |= found
+        logs += events
+    return results, logs
+
+
+def play(arena, names, session):
+    """Results by name, and the events of all its sessions."""
+    results, logs = {}, []
+    for attempt in range(1 + BUSY_ATTEMPTS):
+        found, events = arena.run(names, f"{session}-{attempt}", SHARD_SECONDS + 1200 * LONG)
+        results |= found
+        logs += events
+        # A machine too busy to measure is the machine's matter, whoever the candidate is.
+        names = [name for name, result in found.items() if word_of(result) == "environment"]
+        if not names:
+            break
     return results, logs
 
 

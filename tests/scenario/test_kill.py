@@ -116,7 +116,7 @@ def test_sigterm_pauses_in_order(wb, tmp_path):
 
 def test_resume_or_start_may_be_called_again_and_again(wb, tmp_path):
     session = tmp_path / "s"
-    words = ["run", PLAYBOOK, "--session", session, "--resume-or-start"]
+    words = ["run", PLAYBOOK, "--session", session, "--arguments", "steps=1", "--resume-or-start"]
     process = wb.start(*words)
     wait_for_log(process, session)
     time.sleep(1.0)

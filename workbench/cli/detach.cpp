@@ -75,7 +75,7 @@ Result<Detached> start_detached(const fs::path& program, const Command& command,
   if (!is_detachable(verb)) {
     return Error{ErrorCode::usage, "detach", std::string(verb.name),
                  "it is no long work in a session of its own",
-                 "iterate, tune, open, run and resume can be detached"};
+                 "iterate, tune, race, open, run and resume can be detached"};
   }
   Detached job;
   job.session = command.options.session;

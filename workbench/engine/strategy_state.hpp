@@ -98,7 +98,6 @@ class HillClimb {
   bool move_to_best(const Field& field);
   SeededOrder m_starts;
   std::uint64_t m_start_position = 0;
-  bool m_start_used = false;
   std::optional<Index> m_center;
   Neighborhood m_tier = Neighborhood::adjacent;
   std::vector<Index> m_neighbors;

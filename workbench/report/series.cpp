@@ -22,7 +22,7 @@ struct Sum {
 };
 
 struct Totals {
-  std::optional<double> gain = 1.0;  ///< product since the task is the same
+  double gain = 1;  ///< product since the task is the same
   std::string task;
   Sum wall_s, usd;
   std::int64_t iterations = 0, wins = 0;
@@ -31,7 +31,7 @@ struct Totals {
   void add_gain(const std::string& sessions_task, std::optional<double> gained) {
     if (sessions_task != task) gain = 1.0;
     task = sessions_task;
-    if (gained) *gain *= *gained;
+    if (gained) gain *= *gained;
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "worker/build_process.hpp"
+#include "worker/failure.hpp"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,10 +15,6 @@ namespace wb::worker {
 namespace {
 
 constexpr std::size_t k_log_bytes = 24u << 10;  // of the compiler's words: a message has 64 KiB
-
-Failure environment(std::string message) {
-  return Failure{Invalidity::environment, std::move(message), {}};
-}
 
 std::string shortened(const std::string& text) {
   if (text.size() <= k_log_bytes) return text;

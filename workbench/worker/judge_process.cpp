@@ -7,16 +7,13 @@
 #include <limits>
 #include <utility>
 
+#include "worker/failure.hpp"
 #include "worker/roles.hpp"
 
 namespace wb::worker {
 namespace {
 
 constexpr std::int64_t k_max_number = std::numeric_limits<std::int64_t>::max();
-
-Failure environment(std::string message, std::string output = {}) {
-  return Failure{Invalidity::environment, std::move(message), std::move(output)};
-}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "worker/failure.hpp"
 #include "worker/roles.hpp"
 
 namespace wb::worker {
@@ -14,10 +15,6 @@ namespace {
 
 constexpr std::uint64_t k_python_file_bytes = 1ull << 30;  // caches of just-in-time compilers
 constexpr std::uint64_t k_python_open_files = 4'096;
-
-Failure environment(std::string message) {
-  return Failure{Invalidity::environment, std::move(message), {}};
-}
 
 }  // namespace
 

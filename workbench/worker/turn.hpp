@@ -30,18 +30,4 @@ Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protoc
 Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol::RunArgs& args,
                                          const TurnContext& context, const Wait& wait);
 
-/// Input tensors for a subject that cannot make them itself (Python): filled here, mapped there.
-class HandedInputs {
- public:
-  static Result<HandedInputs> create(const Problem& problem);
-  void refill(std::uint32_t seed, Draw draw, int threads);
-  /// q, k, v and, when the problem has one, mask.
-  [[nodiscard]] std::vector<int> fds() const;
-
- private:
-  explicit HandedInputs(Problem problem) : m_problem(std::move(problem)) {}
-  Problem m_problem;
-  std::vector<SharedMemory> m_tensors;
-};
-
 }  // namespace wb::worker

@@ -1,4 +1,4 @@
--- Six iterations over tile sizes: long enough to be killed in the middle, deterministic for replay.
+-- Iterations over tile sizes: long enough to be killed in the middle, deterministic for replay.
 return {
   name = "steps",
   about = "walks the tile sizes of cpu_tiled in a fixed order",
@@ -8,12 +8,16 @@ return {
     rivals = { "none" },
     effort = "quick",
   },
+  arguments = {
+    steps = { doc = "how many after the first", default = "4" },
+  },
   run = function(wb, args)
     local outcomes = {}
     local first = wb.iterate { variant = "cpu_online", hypothesis = "one pass over the keys",
                                predicted_speedup = 1.2 }
     outcomes[#outcomes + 1] = first.outcome
-    for _, tile in ipairs { 8, 16, 32, 64 } do
+    for step, tile in ipairs { 8, 16, 32, 64 } do
+      if step > tonumber(args.steps) then break end
       local answer = wb.iterate {
         variant = "cpu_tiled",
         configuration = { TILE_M = tile },

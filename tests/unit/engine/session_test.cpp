@@ -149,6 +149,33 @@ TEST_CASE("foreign load in every turn is never a figure", "[engine][session]") {
   CHECK(bench.events("incumbent_changed").size() == 1);
 }
 
+TEST_CASE("load that does not end costs no more repeats than there are turns",
+          "[engine][session]") {
+  const auto hot_turns = [](bool load_begins) {
+    Bench bench;
+    bench.open();
+    FakeSubject& subject = bench.worker.subjects["cpu_tiled"];
+    subject.time_us = [&subject, load_begins, n = 0](const Problem&, PlanKind plan) mutable {
+      // The first turn is clean, so the lane has a figure and need not go on trying.
+      if (load_begins && plan == PlanKind::hot && n++ > 0) subject.turn_flags = {"foreign_load"};
+      return 100.0;
+    };
+    const std::size_t before = bench.worker.requests.size();
+    (void)bench.engine->call("measure", {{"variant", "cpu_tiled"}}, bench.session);
+    const auto& requests = bench.worker.requests;
+    return std::count_if(requests.begin() + static_cast<std::ptrdiff_t>(before), requests.end(),
+                         [](const protocol::Request& request) {
+                           return request.verb == protocol::Verb::turn &&
+                                  request.args["plan"]["kind"] == "hot";
+                         });
+  };
+  const auto places = hot_turns(false), asked = hot_turns(true);
+  INFO(places << " places, " << asked << " turns asked for");
+  REQUIRE(places > 1);
+  CHECK(asked > places);
+  CHECK(asked <= 2 * places);
+}
+
 TEST_CASE("a rival that fails its verdict never serves as a rival", "[engine][session]") {
   Bench bench;
   FakeSubject wrong;

@@ -159,3 +159,33 @@ TEST_CASE("hostile variants end in the promised word, and the worker goes on",
   CHECK_FALSE(fs::exists("/tmp/sdpa-wb-hostile-was-here"));
   CHECK(client.canary()->healthy);
 }
+
+TEST_CASE("who behaves only while it is watched is found out sooner or later",
+          "[worker][hostile]") {
+  WorkerClient client = open_worker();
+  const auto loaded = load_hostile(client, "behaves_when_watched");
+  REQUIRE(loaded.ok());
+  protocol::TurnArgs args;
+  args.handle = loaded->handle;
+  // Long enough that what is left out is more than a call may be late.
+  args.problem = *parse_problem("B=1 Hq=4 Sq=128 Skv=256 D=32 f32");
+  args.plan = quick_plan();
+  int counted = 0;
+  for (int i = 0; i < 150; ++i) {
+    const auto turn = client.turn(args);
+    if (!turn.ok()) {
+      INFO(counted << " turns counted before; " << turn.error().message);
+      CHECK(turn.error().invalidity == Invalidity::runtime);
+      CHECK(turn.error().message.find("fresh inputs") != std::string::npos);
+      return;
+    }
+    const auto& flags = turn->flags;
+    counted += std::find(flags.begin(), flags.end(), k_flag_foreign_load) == flags.end() ? 1 : 0;
+  }
+  // One turn in eight is looked at, so 60 that counted pass with a chance of 1 in 3000.
+  if (counted < 60) {
+    WARN("this machine is too busy: " << counted << " of 150 turns counted");
+    return;
+  }
+  FAIL("never found out in " << counted << " turns that counted");
+}

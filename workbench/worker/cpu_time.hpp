@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Who had the CPUs: the kernel's account of a process's CPU time, and of what others took of the
+// CPUs that this process may use. A subject can spend CPU time, but it spends its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+
+namespace wb::worker {
+
+/// User and system time of a process, all its threads together; nothing when it is gone.
+std::optional<std::chrono::nanoseconds> cpu_time(pid_t pid);
+
+/// Time that this process's CPUs were busy, whoever had them; what a hypervisor took counts. In
+/// steps of a clock tick. Nothing when the kernel does not tell.
+std::optional<std::chrono::nanoseconds> busy_time();
+
+/// From its making on: the CPUs that neither this process nor `subject` had.
+class ForeignCpus {
+ public:
+  explicit ForeignCpus(pid_t subject);
+  /// Their mean number until now, less what the clock ticks leave in doubt, at least 0. Nothing
+  /// when it cannot be told.
+  [[nodiscard]] std::optional<double> mean() const;
+
+ private:
+  using Account = std::optional<std::chrono::nanoseconds>;  ///< of all others, since some time
+  [[nodiscard]] Account others() const;
+  pid_t m_subject;
+  std::chrono::steady_clock::time_point m_begin;
+  Account m_before;
+};
+
+}  // namespace wb::worker

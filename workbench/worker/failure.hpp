@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What the worker's parts say when the machine, not a subject, is at fault.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "core/invalidity.hpp"
+
+namespace wb::worker {
+
+inline Failure environment(std::string message, std::string output = {}) {
+  return Failure{Invalidity::environment, std::move(message), std::move(output)};
+}
+
+/// An Error of the machine as a Failure.
+template <typename Value>
+Outcome<Value> as_outcome(Result<Value> result) {
+  if (!result.ok()) return environment(result.error().message());
+  return *std::move(result);
+}
+
+}  // namespace wb::worker

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Private to turn.cpp and fresh_calls.cpp. TurnConductor: the state of one turn between its
+// messages.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/hand_over.hpp"
+#include "worker/turn.hpp"
+#include "worker/turn_plan.hpp"
+
+namespace wb::worker {
+
+class TurnConductor {
+ public:
+  TurnConductor(SubjectProcess& subject, const protocol::TurnArgs& args, const TurnContext& context,
+                const Wait& wait)
+      : m_subject(subject), m_args(args), m_context(context), m_wait(wait) {}
+
+  Outcome<protocol::TurnResult> conduct();
+
+ private:
+  Outcome<void> set_stage();
+  Outcome<void> measure_round_trip();
+  Outcome<void> prime(bool fresh_inputs, bool warm);
+  Outcome<BlockTime> time_calls(std::int64_t samples, std::int64_t calls);
+  Outcome<void> take_block(bool fresh_inputs);
+  Outcome<void> take_all_blocks();
+  Outcome<bool> spot_fails(std::int64_t block);
+  protocol::TurnResult summary() const;
+
+  // fresh_calls.cpp
+  [[nodiscard]] bool draws_fresh_calls() const;
+  [[nodiscard]] std::string stage() const;
+  /// The fastest one, by the supervisor's clock.
+  Outcome<double> time_fresh_calls(double limit_us);
+  Outcome<void> try_fresh_calls();
+
+  [[nodiscard]] bool cold() const { return m_args.plan.kind == PlanKind::cold; }
+  std::uint32_t refill();
+
+  SubjectProcess& m_subject;
+  const protocol::TurnArgs& m_args;
+  const TurnContext& m_context;
+  const Wait& m_wait;
+  std::optional<HandedInputs> m_inputs;  // Python only
+  std::optional<SharedMemory> m_shown;   // the output after the last block
+  BlockPlan m_blocks;
+  double m_round_trip_us = 0;
+  std::uint32_t m_seed = 0;
+  Poison m_poison;
+  std::vector<double> m_samples_us;
+  std::vector<BlockTime> m_times;
+  std::vector<std::string> m_flags;
+  std::optional<OutputVerdict> m_spot;
+};
+
+}  // namespace wb::worker
