@@ -1,4 +1,8 @@
-# wb_add_module(NAME SOURCES ... DEPS ...): the one way a module of the house is declared.
+# wb_add_module(NAME SOURCES ... ALONE ... DEPS ...): the one way a module of the house is declared.
+# Release and sanitizer presets compile five files at once (CMAKE_UNITY_BUILD), as most of a file's
+# compilation is its headers'; the preset dev compiles each file by itself, and so does clang-tidy.
+# A file with names that a neighbour uses, too, or whose classes hold types of its own, is under
+# ALONE (and not under SOURCES).
 # wb::settings holds the language level and the warnings that every target of ours gets.
 
 add_library(wb_settings INTERFACE)
@@ -12,9 +16,11 @@ target_compile_options(wb_settings INTERFACE
 target_include_directories(wb_settings INTERFACE "${CMAKE_SOURCE_DIR}/workbench")
 
 function(wb_add_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
-  add_library(wb_${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "" "" "SOURCES;ALONE;DEPS" ${ARGN})
+  add_library(wb_${name} STATIC ${ARG_SOURCES} ${ARG_ALONE})
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_library(wb::${name} ALIAS wb_${name})
   target_link_libraries(wb_${name} PUBLIC wb::settings ${ARG_DEPS})
-  set_target_properties(wb_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
+  set_target_properties(wb_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
+                                              UNITY_BUILD_BATCH_SIZE 5)
 endfunction()
