@@ -49,6 +49,7 @@ class UnsyncedFileSystem final : public FileSystem {
   Result<void> make_directories(const fs::path& path) override {
     return m_real.make_directories(path);
   }
+  Result<void> make_directory(const fs::path& path) override { return m_real.make_directory(path); }
   Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
     return std::unique_ptr<AppendFile>(std::make_unique<UnsyncedFile>(path));
   }

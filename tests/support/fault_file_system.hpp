@@ -52,6 +52,12 @@ class FaultFileSystem final : public FileSystem {
     }
     return m_inner.make_directories(path);
   }
+  Result<void> make_directory(const fs::path& path) override {
+    if (const auto fault = m_plan->next(FileCall::make_directories)) {
+      return made_up("create the folder", path, *fault);
+    }
+    return m_inner.make_directory(path);
+  }
   Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
     if (const auto fault = m_plan->next(FileCall::open_append)) {
       return made_up("open for appending", path, *fault);

@@ -41,6 +41,11 @@ class MemoryFileSystem final : public FileSystem {
     return {};
   }
 
+  Result<void> make_directory(const fs::path& path) override {
+    WB_TRY(check_parent("create the folder", path));
+    return make_directories(path);
+  }
+
   Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
     WB_TRY(check_parent("open for appending", path));
     if (!m_disk->locked.insert(key(path)).second) {

@@ -187,6 +187,13 @@ Result<void> RealFileSystem::write_atomic(const fs::path& path, std::string_view
   return durability == Durability::synced ? sync_folder(folder) : Result<void>();
 }
 
+Result<void> RealFileSystem::make_directory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directory(path, error);
+  if (error) return errno_error("create the folder", path, error.value());
+  return {};
+}
+
 Result<void> RealFileSystem::make_directories(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);

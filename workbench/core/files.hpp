@@ -61,6 +61,8 @@ class FileSystem {
   virtual Result<void> write_atomic(const fs::path& path, std::string_view bytes,
                                     Durability durability) = 0;
   virtual Result<void> make_directories(const fs::path& path) = 0;
+  /// One folder, fine when it is there. Errors: not_found (its parent is not there), as above.
+  virtual Result<void> make_directory(const fs::path& path) = 0;
   /// Errors: locked (names the holder's pid when it can be known), read_only, no_space, io.
   virtual Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) = 0;
 };
@@ -75,6 +77,7 @@ class RealFileSystem final : public FileSystem {
   Result<void> write_atomic(const fs::path& path, std::string_view bytes,
                             Durability durability) override;
   Result<void> make_directories(const fs::path& path) override;
+  Result<void> make_directory(const fs::path& path) override;
   Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override;
 };
 

@@ -67,7 +67,8 @@ bool trim(Json& brief, bool to_the_last) {
 }  // namespace
 
 Result<Json> verb_brief(const Session& session) {
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+  const SessionView& view = *current;
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   BriefFacts facts(session, view, settings);
   for (const bool to_the_last : {false, true}) {

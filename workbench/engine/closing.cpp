@@ -60,7 +60,8 @@ Result<std::vector<Finding>> record_findings(Context& context, const TimingReque
 
 Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
   const auto number = end.closed["iteration"].get<std::int64_t>();
-  WB_TRY_ASSIGN(SessionView view, context.session->view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
+  const SessionView& view = *current;
   const IterationView* found = view.find(number);
   if (found == nullptr) {
     return Error{ErrorCode::internal, "close", fmt::format("iteration {}", number),
@@ -114,7 +115,8 @@ Result<void> abandon_in_flight(Context& context, const SessionView& view, std::s
 }
 
 Result<void> write_session_report(Context& context) {
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
+  const SessionView& view = *current;
   return context.session->write_report("session.md", render_session(view));
 }
 

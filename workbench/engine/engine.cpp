@@ -185,7 +185,8 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
 
 Result<std::optional<Json>> Engine::State::answered_before(const std::string& request_id,
                                                            const std::string& verb) {
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
+  const SessionView& view = *current;
   for (const VerbRecord& record : view.verbs) {
     if (record.request_id != request_id || !record.answer) continue;
     if (record.verb != verb) {
@@ -315,9 +316,9 @@ bool Engine::replaying() const {
 }
 
 Result<std::optional<Json>> Engine::recorded_playbook() const {
-  WB_TRY_ASSIGN(const SessionView view, m_state->context.session->view(FoldDepth::full));
-  if (!view.playbook) return std::optional<Json>{};
-  return std::optional<Json>(view.playbook->payload);
+  WB_TRY_ASSIGN(const SessionView* view, m_state->context.session->current(FoldDepth::full));
+  if (!view->playbook) return std::optional<Json>{};
+  return std::optional<Json>(view->playbook->payload);
 }
 
 Result<void> Engine::pause(std::string_view reason) {

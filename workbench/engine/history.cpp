@@ -184,7 +184,8 @@ std::string text_of_matches(const Json& matches, std::size_t total) {
 }  // namespace
 
 Result<Json> verb_history(const Session& session, const Json& args) {
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+  const SessionView& view = *current;
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   const ProblemNames names(settings.suite);
   const auto words = words_of(args.value("query", ""));

@@ -79,7 +79,8 @@ Result<JobFacts> look(const Context& context, const fs::path& folder,
   // The lock first: a process that ends between the two looks has written all it will.
   facts.pid = runner_of(folder);
   WB_TRY_ASSIGN(const Session session, Session::open_reader(context.services.file_system, folder));
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+  const SessionView& view = *current;
   const IterationView* iteration = nullptr;
   if (wanted) {
     iteration = view.find(*wanted);

@@ -66,6 +66,24 @@ Result<void> check_start(Context& context, const Json& args,
   return {};
 }
 
+/// Where the commits go, when not into a repository in the folder: the path from the folder, so
+/// that no machine's paths are committed, and both can move together.
+Result<Json> repository_of(const Json& args, const fs::path& folder) {
+  if (args.contains("repo") != args.contains("branch")) {
+    return Error{ErrorCode::usage, "open a session with",
+                 args.contains("repo") ? "repo alone" : "branch alone",
+                 "a repository and a branch of it belong together",
+                 "give --repo PATH and --branch NAME"};
+  }
+  if (!args.contains("repo")) return Json(nullptr);
+  std::error_code failure;
+  const fs::path given = args["repo"].get<std::string>();
+  const fs::path repo = fs::weakly_canonical(fs::absolute(given, failure), failure);
+  const fs::path home = fs::weakly_canonical(fs::absolute(folder, failure), failure);
+  if (failure) return errno_error("find the repository", given, failure.value());
+  return Json{{"path", repo.lexically_relative(home).string()}, {"branch", args["branch"]}};
+}
+
 Result<Json> make_identity(Context& context, const Json& args, const fs::path& folder,
                            const std::optional<Predecessor>& before) {
   WB_TRY(check_start(context, args, before));
@@ -116,6 +134,8 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
                 {"effort", args.value("effort", "standard")},
                 {"workbench_version", context.services.workbench_version},
                 {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
+  WB_TRY_ASSIGN(const Json repository, repository_of(args, folder));
+  if (!repository.is_null()) identity["repository"] = repository;
   if (before) {
     identity["start"] = {{"variant_id", before->variant.id},
                          {"configuration", to_json(before->configuration)}};

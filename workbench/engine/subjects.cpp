@@ -25,7 +25,8 @@ Result<std::pair<Variant, Configuration>> resolve_variant(Context& context, std:
                  "labels with @ are known inside a session only",
                  "name a kernel (see `sdpa-wb kernels`) or give --session DIR"};
   }
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
+  const SessionView& view = *current;
   return stored_variant(*context.session, view, id);
 }
 

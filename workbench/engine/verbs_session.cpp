@@ -35,6 +35,14 @@ const ArgumentSpec k_wall_s{.name = "wall_s",
                             .doc = "budget: wall time since open",
                             .min = 0.0,
                             .max = 1e8};
+const ArgumentSpec k_repo{
+    .name = "repo",
+    .kind = K::string,
+    .doc =
+        "a git repository of yours to commit into, below sessions/, instead of the session's own"};
+const ArgumentSpec k_branch{.name = "branch",
+                            .kind = K::string,
+                            .doc = "its branch, new or not checked out anywhere; with repo"};
 const ArgumentSpec k_usd{
     .name = "usd", .kind = K::real, .unit = "USD", .doc = "budget: money", .min = 0.0, .max = 1e9};
 
@@ -52,6 +60,8 @@ std::vector<VerbSpec> make_session_verbs() {
                      k_backend,
                      k_rivals,
                      k_title,
+                     k_repo,
+                     k_branch,
                      {.name = "objective",
                       .kind = K::enumeration,
                       .doc = "the rule over the suite",
@@ -121,6 +131,8 @@ std::vector<VerbSpec> make_session_verbs() {
                      k_backend,
                      k_rivals,
                      k_title,
+                     k_repo,
+                     k_branch,
                      k_effort,
                      k_evaluations,
                      k_wall_s,

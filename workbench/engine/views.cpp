@@ -46,7 +46,8 @@ Result<Json> verb_status(const Session& session, const Clock& clock) {
 }
 
 Result<Json> verb_report(const Session& session) {
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+  const SessionView& view = *current;
   return Json{{"text", render_session(view)}};
 }
 
@@ -63,7 +64,8 @@ Result<Json> verb_show(const Session& session, const Json& args) {
          {{"seq", event.seq}, {"t", event.t}, {"type", event.type}, {"payload", event.payload}}},
         {"text", render_event(event)}};
   }
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+  const SessionView& view = *current;
   if (const auto number = number_after(id, 'i')) {
     const IterationView* iteration = view.find(*number);
     if (iteration == nullptr) return unknown_id(id, "there is no such iteration");

@@ -66,7 +66,8 @@ constexpr std::string_view k_print_mark = "print: ";
 
 /// How many lines earlier runs of the playbook have printed into the log.
 Result<std::int64_t> count_prints(const Engine& engine) {
-  WB_TRY_ASSIGN(const SessionView view, engine.session()->view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, engine.session()->current(FoldDepth::full));
+  const SessionView& view = *current;
   return std::count_if(view.notes.begin(), view.notes.end(), [](const Fact& note) {
     return note.payload.value("text", "").starts_with(k_print_mark);
   });

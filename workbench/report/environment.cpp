@@ -122,6 +122,11 @@ std::string environment_section(const Page& page) {
   system = FactLine();
   system.add(labeled("", text(view.opened.payload, "workbench_version")));
   row("workbench", system);
+  system = FactLine();
+  const Json& repository = field(view.opened.payload, "repository");
+  system.add(labeled("branch ", text(repository, "branch")));
+  system.add(labeled("repository ", text(repository, "path")));
+  row("commits", system);
   return out + table.str() + "\n" + resume_list(view);
 }
 

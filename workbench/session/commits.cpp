@@ -89,6 +89,9 @@ CommitSpec root_commit(const EventLog& log, const SessionView& view, std::string
   spec.author = author_of(view);
   spec.committer = committer_of(view);
   spec.time_s = seconds_of_iso8601(view.opened.t).value_or(0);
+  if (const Json* repository = member(view.opened.payload, "repository")) {
+    spec.expected_parent = text_or(*repository, "parent_oid", "");
+  }
   return spec;
 }
 

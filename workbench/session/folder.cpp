@@ -81,15 +81,22 @@ Result<void> SessionFolder::require_present() const {
                "if it was moved, go on with `sdpa-wb resume --session` where it is now"};
 }
 
+Result<void> SessionFolder::make_below(const fs::path& relative) {
+  fs::path path = m_path;
+  for (const fs::path& part : relative) {
+    path /= part;
+    WB_TRY(m_file_system->make_directory(path));
+  }
+  return {};
+}
+
 Result<void> SessionFolder::write(const fs::path& relative, std::string_view text) {
-  // Sub-folders are made again where they are missing, the session's own never: whoever moved it
-  // would find a second one in the old place.
   WB_TRY(require_present());
   WB_TRY_ASSIGN(const fs::path path, resolve(relative));
   std::error_code ignored;
   const fs::path parent = path.parent_path();
   if (!fs::is_directory(parent, ignored)) {
-    WB_TRY(m_file_system->make_directories(parent));
+    WB_TRY(make_below(relative.parent_path()));
     WB_TRY(sync_folder(parent.parent_path()));
   }
   return m_file_system->write_atomic(path, text, Durability::synced);
@@ -205,15 +212,14 @@ Result<void> SessionFolder::store_variant(std::string_view variant_id,
   std::error_code error;
   if (fs::is_directory(target, error)) return {};
   // Made under another name first: a variant's folder is whole or absent.
-  const fs::path unfinished =
-      target.parent_path() / fmt::format("{}{}", k_unfinished_prefix, variant_id);
+  const fs::path below = fs::path("kernels") / fmt::format("{}{}", k_unfinished_prefix, variant_id);
+  const fs::path unfinished = m_path / below;
   fs::remove_all(unfinished, error);
   const auto fill = [&]() -> Result<void> {
-    WB_TRY(m_file_system->make_directories(unfinished));
+    WB_TRY(make_below(below));
     for (const auto& [path, content] : files) {
-      const fs::path file = unfinished / path;
-      WB_TRY(m_file_system->make_directories(file.parent_path()));
-      WB_TRY(m_file_system->write_atomic(file, content, Durability::synced));
+      WB_TRY(make_below((below / path).parent_path()));
+      WB_TRY(m_file_system->write_atomic(unfinished / path, content, Durability::synced));
     }
     WB_TRY(sync_folder(unfinished));
     std::error_code failure;

@@ -50,6 +50,9 @@ class SessionFolder {
   /// m_path / relative, unless a part of it below m_path is a link.
   Result<fs::path> resolve(const fs::path& relative) const;
   Result<void> require_present() const;
+  /// A folder of the session's and those between. The session's own is never made again, not even
+  /// when it goes away at this moment: whoever moved it would find a second one in the old place.
+  Result<void> make_below(const fs::path& relative);
   Result<void> write(const fs::path& relative, std::string_view text);
 
   FileSystem* m_file_system;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RAII for libgit2's handles and its error text. Private to repository.cpp.
+// RAII for libgit2's handles and its error text. Private to Repository's files.
 #pragma once
 
 #include <git2.h>
@@ -25,6 +25,7 @@ using GitTree = GitHandle<git_tree, git_tree_free>;
 using GitTreeEntry = GitHandle<git_tree_entry, git_tree_entry_free>;
 using GitBlob = GitHandle<git_blob, git_blob_free>;
 using GitReference = GitHandle<git_reference, git_reference_free>;
+using GitWorktree = GitHandle<git_worktree, git_worktree_free>;
 using GitSignature = GitHandle<git_signature, git_signature_free>;
 
 /// libgit2 gives handles through T**: git_call(commit, git_commit_lookup, repo, &oid).

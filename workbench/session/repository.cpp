@@ -39,21 +39,13 @@ Result<Repository> Repository::open_or_create(const fs::path& folder,
   const unsigned flags =
       GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_NO_DOTGIT | GIT_REPOSITORY_OPEN_BARE;
   int code = git_call(state->repository, git_repository_open_ext, path.c_str(), flags, nullptr);
-  // libgit2 1.5 takes the absence of that setting for the absence of the repository.
-  const bool foreign =
-      code == GIT_EOWNER ||
-      (code == GIT_ENOTFOUND && git_message().find("safe.directory") != std::string::npos);
-  if (foreign) {
-    Error error = state->error("open the repository", GIT_EOWNER);
-    error.cause = "it belongs to another user, and git trusts only its user's own repositories";
-    return error;
-  }
+  if (is_another_users(code)) return state->another_users();
   if (code == GIT_ENOTFOUND) {
     git_repository_init_options options{};
     git_repository_init_options_init(&options, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
     options.flags =
         GIT_REPOSITORY_INIT_BARE | GIT_REPOSITORY_INIT_MKDIR | GIT_REPOSITORY_INIT_NO_DOTGIT_DIR;
-    options.initial_head = "main";
+    options.initial_head = state->branch.c_str();
     code = git_call(state->repository, git_repository_init_ext, path.c_str(), &options);
     if (code != 0) return state->error("create the repository", code);
   }
@@ -61,8 +53,8 @@ Result<Repository> Repository::open_or_create(const fs::path& folder,
   GitReference head;
   if (git_call(head, git_reference_lookup, state->repo(), "HEAD") != 0) {
     fs::remove(state->git_folder / "HEAD", ignored);
-    code =
-        git_call(head, git_reference_symbolic_create, state->repo(), "HEAD", k_branch, 1, nullptr);
+    code = git_call(head, git_reference_symbolic_create, state->repo(), "HEAD",
+                    state->ref().c_str(), 1, nullptr);
     if (code != 0) return state->error("mend HEAD of", code);
   }
   WB_TRY(state->mend(known_tip));
@@ -80,6 +72,7 @@ Result<std::string> Repository::tip() const {
 
 Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
   State& state = *m_state;
+  if (!state.is_own) WB_TRY(state.refuse_checked_out());
   std::optional<git_oid> expected;
   if (!spec.expected_parent.empty()) {
     WB_TRY_ASSIGN(expected, state.oid(spec.expected_parent));
@@ -87,9 +80,12 @@ Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
   Committed committed;
   for (std::size_t attempt = 0;; ++attempt) {
     WB_TRY_ASSIGN(const std::optional<git_oid> tip, state.tip());
-    const bool same_parent =
-        tip.has_value() == expected.has_value() && (!tip || git_oid_equal(&*tip, &*expected) != 0);
-    if (!same_parent && tip && (!expected || state.whole_commit(*expected) != nullptr)) {
+    const bool is_whole = expected && state.whole_commit(*expected) != nullptr;
+    // A branch that does not exist yet begins at the parent.
+    const std::optional<git_oid> parent = tip || !is_whole ? tip : expected;
+    const bool same_parent = parent.has_value() == expected.has_value() &&
+                             (!parent || git_oid_equal(&*parent, &*expected) != 0);
+    if (!same_parent && tip && (!expected || is_whole)) {
       WB_TRY_ASSIGN(const git_oid again, state.write_commit(expected, spec));
       WB_TRY_ASSIGN(const bool done, state.descends(*tip, again));
       if (done) {
@@ -97,18 +93,18 @@ Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
         return committed;
       }
     }
-    WB_TRY_ASSIGN(const git_oid made, state.write_commit(tip, spec));
+    WB_TRY_ASSIGN(const git_oid made, state.write_commit(parent, spec));
     GitReference reference;
     const git_oid* current = tip ? &*tip : nullptr;
-    const int code = git_call(reference, git_reference_create_matching, state.repo(), k_branch,
-                              &made, tip ? 1 : 0, current, nullptr);
+    const int code = git_call(reference, git_reference_create_matching, state.repo(),
+                              state.ref().c_str(), &made, tip ? 1 : 0, current, nullptr);
     if (code == 0) {
       committed.oid = git_hex(made);
       committed.moved = !same_parent;
       return committed;
     }
     const bool retry = code == GIT_ELOCKED || code == GIT_EMODIFIED || code == GIT_EEXISTS;
-    const Error refused = state.error("move the branch main of", code);
+    const Error refused = state.error("move the branch " + state.branch + " of", code);
     if (!retry) return refused;
     if (code == GIT_ELOCKED && !committed.removed_stale_lock &&
         state.remove_stale_lock(made, current)) {
@@ -135,6 +131,20 @@ Result<std::vector<std::pair<std::string, std::string>>> Repository::trailers(
   }
   git_message_trailer_array_free(&array);
   return list;
+}
+
+Result<bool> Repository::has_path(const std::string& oid, const std::string& path) const {
+  WB_TRY_ASSIGN(const git_oid id, m_state->oid(oid));
+  GitCommit commit;
+  GitTree tree;
+  GitTreeEntry entry;
+  int code = git_call(commit, git_commit_lookup, m_state->repo(), &id);
+  if (code == 0) code = git_call(tree, git_commit_tree, commit.get());
+  if (code == 0) code = git_call(entry, git_tree_entry_bypath, tree.get(), path.c_str());
+  if (code != 0 && code != GIT_ENOTFOUND) {
+    return m_state->error("look for " + printable(path) + " in", code);
+  }
+  return code == 0;
 }
 
 Result<std::string> Repository::file_at(const std::string& oid, const std::string& path) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Repository: the session's git history through libgit2 (the only place that includes it): one
 // commit an iteration, made with tree builders and without an index, so no index.lock can go stale.
-// The repository is bare: it is a copy made from the log, and no checkout can overwrite the log.
+// A session's own repository is bare: it is a copy made from the log, and no checkout can overwrite
+// the log. In a repository of the user's only the one branch is written.
 #pragma once
 
 #include <cstdint>
@@ -37,19 +38,28 @@ class Repository {
   /// mended() then says so. Errors: io, invalid (another user's repository, a link), damaged.
   static Result<Repository> open_or_create(const fs::path& folder,
                                            const std::string& known_tip = {});
+  /// An existing repository (`path`: a work tree, a bare repository or .git) and a branch of it,
+  /// which need not exist yet. Nothing in it is ever mended. Errors: not_found (no repository
+  /// there), invalid (no branch's name, a symbolic ref, another user's repository), locked (some
+  /// work tree has the branch checked out), damaged.
+  static Result<Repository> open_branch(const fs::path& path, const std::string& branch);
   Repository(Repository&&) noexcept;
   Repository& operator=(Repository&&) noexcept;
   ~Repository();
 
   /// What opening had to mend, in one sentence; empty when nothing.
   [[nodiscard]] const std::string& mended() const;
-  /// Tip of main, empty before the root commit.
+  /// Tip of the branch, empty while there is none.
   [[nodiscard]] Result<std::string> tip() const;
-  /// Commits on expected_parent when it still is the tip; else, when this very commit already is
-  /// the tip or an ancestor of it, returns its oid; else commits on the new tip and says so in
-  /// `moved`. A ref lock left by a killed process is removed when it holds the oid that is about to
-  /// be written or is older than 60 s, which only the holder of the session's lock may do. Errors:
-  /// locked (another git process holds the branch), no_space, read_only, io, invalid.
+  /// Where the first commit of a session goes: the tip; of a branch that does not exist yet the
+  /// commit that HEAD names, as with `git branch`; empty in an empty repository.
+  [[nodiscard]] Result<std::string> start() const;
+  /// Commits on expected_parent when it still is the tip or there is no branch; else, when this
+  /// very commit already is the tip or an ancestor of it, returns its oid; else commits on the new
+  /// tip and says so in `moved`. A ref lock left by a killed process is removed when it holds the
+  /// oid that is about to be written or, in the session's own repository, is older than 60 s, which
+  /// only the holder of the session's lock may do. Errors: locked (another git process holds the
+  /// branch, or somebody checked it out), no_space, read_only, io, invalid.
   struct Committed {
     std::string oid;
     bool moved = false;
@@ -61,6 +71,8 @@ class Repository {
       const std::string& oid) const;
   /// Content of a file in a commit. Errors: not_found.
   [[nodiscard]] Result<std::string> file_at(const std::string& oid, const std::string& path) const;
+  /// Whether a commit has something at this path, a file or a folder.
+  [[nodiscard]] Result<bool> has_path(const std::string& oid, const std::string& path) const;
 
  private:
   struct State;

@@ -30,18 +30,19 @@ ErrorCode code_of(int code, const std::string& message) {
   return ErrorCode::io;
 }
 
-std::string next_step(ErrorCode code, const fs::path& git_folder) {
+std::string next_step(ErrorCode code, const fs::path& git_folder, bool is_own) {
   switch (code) {
     case ErrorCode::locked:
       return "wait for the git command that holds the branch; the commit is made at the next try";
     case ErrorCode::no_space:
       return "free some disk space and try again";
     case ErrorCode::read_only:
-      return "check the owner and the permissions of the session folder";
+      return "check the owner and the permissions of that folder";
     case ErrorCode::invalid:
       return "open the session as the user who made it, or name the folder in git's "
              "safe.directory";
     default:
+      if (!is_own) return "see what `git fsck` says there; the session's log has everything";
       return fmt::format(
           "move {} away and open the session again: the history is made again from "
           "the log",
@@ -70,12 +71,18 @@ Error Repository::State::error(std::string attempted, int code) const {
   const std::string message = git_message();
   const ErrorCode kind = code_of(code, message);
   return Error{kind, std::move(attempted), git_folder.string(), printable(message, 300),
-               next_step(kind, git_folder)};
+               next_step(kind, git_folder, is_own)};
+}
+
+Error Repository::State::another_users() const {
+  Error made = error("open the repository", GIT_EOWNER);
+  made.cause = "it belongs to another user, and git trusts only its user's own repositories";
+  return made;
 }
 
 Error Repository::State::damage(std::string attempted, std::string cause) const {
   return Error{ErrorCode::damaged, std::move(attempted), git_folder.string(), std::move(cause),
-               next_step(ErrorCode::damaged, git_folder)};
+               next_step(ErrorCode::damaged, git_folder, is_own)};
 }
 
 Result<git_oid> Repository::State::oid(const std::string& hex) const {
@@ -95,9 +102,9 @@ GitCommit Repository::State::whole_commit(const git_oid& id) const {
 
 Result<std::optional<git_oid>> Repository::State::tip() const {
   git_oid id;
-  const int code = git_reference_name_to_id(&id, repo(), k_branch);
+  const int code = git_reference_name_to_id(&id, repo(), ref().c_str());
   if (code == GIT_ENOTFOUND) return std::optional<git_oid>();
-  if (code != 0) return damage("read the tip of main in", printable(git_message()));
+  if (code != 0) return damage("read the tip of " + branch + " in", printable(git_message()));
   return std::optional(id);
 }
 
@@ -107,14 +114,15 @@ Result<void> Repository::State::mend(const std::string& known_tip) {
   const std::string cause =
       found.ok() ? std::string("its commit cannot be read") : found.error().cause;
   std::error_code failure;
-  fs::remove(git_folder / k_branch, failure);
+  fs::remove(git_folder / ref(), failure);
   if (failure) return errno_error("remove the broken branch", git_folder, failure.value());
   mended = fmt::format("branch main was broken ({}) and is made again from the log", cause);
   if (!is_oid(known_tip)) return {};
   WB_TRY_ASSIGN(const git_oid known, oid(known_tip));
   if (whole_commit(known) == nullptr) return {};
   GitReference reference;
-  const int code = git_call(reference, git_reference_create, repo(), k_branch, &known, 1, nullptr);
+  const int code =
+      git_call(reference, git_reference_create, repo(), ref().c_str(), &known, 1, nullptr);
   if (code != 0) return error("mend the branch main of", code);
   mended = fmt::format("branch main was broken ({}) and was set back to {}", cause, known_tip);
   return {};
@@ -182,7 +190,7 @@ Result<bool> Repository::State::descends(const git_oid& descendant, const git_oi
 }
 
 bool Repository::State::remove_stale_lock(const git_oid& target, const git_oid* tip) const {
-  const fs::path path = git_folder / (std::string(k_branch) + ".lock");
+  const fs::path path = git_folder / (ref() + ".lock");
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts {};
   if (!fd.valid() || ::fstat(fd.get(), &facts) != 0) return false;
@@ -194,13 +202,13 @@ bool Repository::State::remove_stale_lock(const git_oid& target, const git_oid* 
   // that was killed between linking the lock to its name and unlinking it (so libgit2 makes a
   // branch) left the id that the branch has.
   const std::string held(content, sizeof content);
-  const bool ours = got == GIT_OID_HEXSZ &&
-                    (held == git_hex(target) || (tip != nullptr && held == git_hex(*tip)));
+  const bool ours = got == GIT_OID_HEXSZ && (held == git_hex(target) ||
+                                             (is_own && tip != nullptr && held == git_hex(*tip)));
   const auto age = std::chrono::system_clock::now() -
                    std::chrono::system_clock::from_time_t(facts.st_mtim.tv_sec) -
                    std::chrono::nanoseconds(facts.st_mtim.tv_nsec);
-  const bool forgotten = got == 0 && age > k_empty_lock_age;
-  if (!ours && !forgotten && !(age > k_stale_lock_age)) return false;
+  const bool forgotten = is_own && ((got == 0 && age > k_empty_lock_age) || age > k_stale_lock_age);
+  if (!ours && !forgotten) return false;
   return ::unlink(path.c_str()) == 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Repository::State: the libgit2 handle and the steps that a commit is made of. Private to
-// repository.cpp and repository_state.cpp.
+// repository.cpp, repository_state.cpp and users_branch.cpp.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,35 @@
 
 namespace wb {
 
-inline constexpr const char* k_branch = "refs/heads/main";
+/// Whether opening failed because git trusts only its user's own repositories. libgit2 1.5 takes
+/// the absence of the setting safe.directory for the absence of the repository.
+inline bool is_another_users(int code) {
+  return code == GIT_EOWNER ||
+         (code == GIT_ENOTFOUND && git_message().find("safe.directory") != std::string::npos);
+}
 
 struct Repository::State {
   GitLibrary library;  // outlives the handle below
   fs::path git_folder;
   GitRepository repository;
+  std::string branch = "main";
+  bool is_own = true;  ///< the session's, not the user's
   std::string mended;
 
   /// An Error for what libgit2 has just refused with this code.
   [[nodiscard]] Error error(std::string attempted, int code) const;
+  [[nodiscard]] Error another_users() const;
   [[nodiscard]] Error damage(std::string attempted, std::string cause) const;
   [[nodiscard]] git_repository* repo() const { return repository.get(); }
+  [[nodiscard]] std::string ref() const { return "refs/heads/" + branch; }
 
   Result<git_oid> oid(const std::string& hex) const;
   /// A commit whose tree can be read, or null.
   GitCommit whole_commit(const git_oid& id) const;
   Result<std::optional<git_oid>> tip() const;
   Result<void> mend(const std::string& known_tip);
+  /// Errors: locked, when a work tree of the repository stands on the branch, born or unborn.
+  [[nodiscard]] Result<void> refuse_checked_out() const;
   Result<git_oid> write_tree(const git_commit* parent, const CommitSpec& spec) const;
   Result<git_oid> write_commit(const std::optional<git_oid>& parent, const CommitSpec& spec) const;
   Result<bool> descends(const git_oid& descendant, const git_oid& ancestor) const;

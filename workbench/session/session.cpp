@@ -68,6 +68,7 @@ Result<Session> Session::create(FileSystem& file_system, const Clock& clock, con
   state->clock = &clock;
   Json payload = identity;
   if (!payload.contains("author")) payload["author"] = to_json(author_of(SessionView{}));
+  WB_TRY(state->begin_on_branch(payload));
   WB_TRY(state->folder.create());
   WB_TRY(state->folder.write_identity(payload));
   WB_TRY_ASSIGN(state->log, EventLog::create(file_system, clock, folder));

@@ -29,7 +29,9 @@ class Session {
  public:
   /// Makes the folder with session.json (identity + "format"), the log with session_opened and the
   /// root commit. `identity` is the payload of session_opened; an author is added when it has none.
-  /// Errors: invalid (folder not empty), io, no_space, read_only.
+  /// With `repository` {path (from the folder), branch} the commits go to that branch, below
+  /// sessions/<name>/, and not to a repository in the folder.
+  /// Errors: invalid (folder not empty), io, no_space, read_only; those of Repository::open_branch.
   static Result<Session> create(FileSystem& file_system, const Clock& clock, const fs::path& folder,
                                 const Json& identity);
   /// The one writer. Mends a torn tail (recovered event), commits again what was closed but not

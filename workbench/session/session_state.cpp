@@ -63,29 +63,69 @@ Result<void> Session::State::record_recoveries() {
   return {};
 }
 
+Result<void> Session::State::open_branch(const Json& opened) {
+  const auto named = opened.find("repository");
+  if (named == opened.end() || !named->is_object()) return {};
+  const std::string name = text_or(opened, "session", "");
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    return Error{ErrorCode::invalid, "commit a session named", "\"" + printable(name) + "\"",
+                 "the branch keeps it in a folder of that name",
+                 "give the session's folder a name, with --session"};
+  }
+  tree_prefix = "sessions/" + name + "/";
+  const fs::path path = (folder.path() / text_or(*named, "path", "")).lexically_normal();
+  WB_TRY_ASSIGN(repository, Repository::open_branch(path, text_or(*named, "branch", "")));
+  return {};
+}
+
+Result<void> Session::State::begin_on_branch(Json& identity) {
+  WB_TRY(open_branch(identity));
+  if (!repository) return {};
+  WB_TRY_ASSIGN(const std::string parent, repository->start());
+  identity["repository"]["parent_oid"] = parent;
+  if (parent.empty()) return {};
+  const std::string place = tree_prefix.substr(0, tree_prefix.size() - 1);
+  WB_TRY_ASSIGN(const bool taken, repository->has_path(parent, place));
+  if (!taken) return {};
+  return Error{ErrorCode::invalid, "open a session on", identity["repository"].value("branch", ""),
+               "the branch already has " + place, "give --session another name"};
+}
+
 Result<void> Session::State::open_repository() {
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
   std::string last_oid;
   for (const IterationView& iteration : view->iterations) {
     if (iteration.committed) last_oid = text_or(iteration.committed->payload, "oid", last_oid);
   }
-  WB_TRY_ASSIGN(repository, Repository::open_or_create(folder.path(), last_oid));
+  if (!repository) WB_TRY(open_branch(view->opened.payload));
+  if (!repository) {
+    WB_TRY_ASSIGN(repository, Repository::open_or_create(folder.path(), last_oid));
+  }
   if (!repository->mended().empty()) {
     WB_TRY(note_recovery(0, nullptr, repository->mended()));
   }
   WB_TRY_ASSIGN(const std::string tip, repository->tip());
-  if (!tip.empty()) return {};
-  history_lost = !last_oid.empty();
-  return commit_root();
+  history_lost = tip.empty() && !last_oid.empty();
+  // A branch of the user's has a tip before the session has its first commit.
+  const bool has_root = !tip.empty() && (tree_prefix.empty() || !last_oid.empty());
+  return has_root ? Result<void>() : commit_root();
 }
 
 Result<void> Session::State::commit_root() {
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
   const CommitSpec spec =
       root_commit(*log, *view, SessionFolder::identity_text(view->opened.payload));
-  const Result<Repository::Committed> committed = repository->commit(spec);
+  const Result<Repository::Committed> committed = commit(spec);
   if (!committed.ok()) return committed.error();
   return {};
+}
+
+Result<Repository::Committed> Session::State::commit(CommitSpec spec) {
+  if (tree_prefix.empty()) return repository->commit(spec);
+  std::map<std::string, std::string> files;
+  for (auto& [path, content] : spec.files) files.emplace(tree_prefix + path, std::move(content));
+  spec.files = std::move(files);
+  return repository->commit(spec);
 }
 
 /// Sources and pages that a closed iteration names. What is absent or was changed since is left out
@@ -125,7 +165,7 @@ Result<std::map<std::string, std::string>> Session::State::files_of(const Fact& 
 Result<void> Session::State::note_commit(const Repository::Committed& committed,
                                          std::string_view what) {
   if (committed.removed_stale_lock) {
-    WB_TRY(note_recovery(0, nullptr, "a stale lock of branch main was removed"));
+    WB_TRY(note_recovery(0, nullptr, "a stale lock of the branch was removed"));
   }
   if (!committed.moved) return {};
   return note_recovery(
@@ -142,7 +182,7 @@ Result<std::string> Session::State::commit_iteration(const IterationView& iterat
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
   WB_TRY_ASSIGN(auto files, files_of(closed, missing));
   WB_TRY_ASSIGN(const Repository::Committed committed,
-                repository->commit(iteration_commit(*log, *view, closed, std::move(files))));
+                commit(iteration_commit(*log, *view, closed, std::move(files))));
   if (committed.oid == recorded) return committed.oid;
   const std::string what = fmt::format("iteration {}", number);
   if (!missing.empty()) {
@@ -185,7 +225,7 @@ Result<std::string> Session::State::commit_closing() {
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
   WB_TRY_ASSIGN(auto reports, folder.read_reports());
   WB_TRY_ASSIGN(const Repository::Committed committed,
-                repository->commit(closing_commit(*log, *view, std::move(reports))));
+                commit(closing_commit(*log, *view, std::move(reports))));
   WB_TRY(note_commit(committed, "the closing"));
   return committed.oid;
 }

@@ -21,6 +21,7 @@ struct Session::State {
   const Clock* clock = nullptr;          // null for a reader
   std::optional<EventLog> log;           // always there once a Session exists
   std::optional<Repository> repository;  // none for a reader
+  std::string tree_prefix;               // "sessions/s-0001/" on a branch of the user's, else ""
   bool history_lost = false;             // the repository was made anew from an older log
   // Folded as far as they were asked for; each event is read once a depth.
   mutable Folder brief{FoldDepth::brief};
@@ -30,8 +31,14 @@ struct Session::State {
   [[nodiscard]] Result<void> require_owner(std::string_view what) const;
   Result<void> note_recovery(std::uint64_t cut_bytes, const Json& saved_as, std::string reason);
   Result<void> record_recoveries();
+  /// For a session to be made: opens the user's branch that `identity` names, if it does, and says
+  /// there where on it the session begins. Errors: as of Repository::open_branch; invalid (no name
+  /// for a folder, or the branch has a session of that name).
+  Result<void> begin_on_branch(Json& identity);
+  Result<void> open_branch(const Json& opened);
   Result<void> open_repository();
   Result<void> commit_root();
+  Result<Repository::Committed> commit(CommitSpec spec);
   Result<void> commit_pending();
   Result<std::string> commit_iteration(const IterationView& iteration);
   Result<std::map<std::string, std::string>> files_of(const Fact& closed,

@@ -154,6 +154,15 @@ TEST_CASE("folders are created with their parents", "[core][files]") {
   CHECK_FALSE(files.make_directories(folder.path() / "file").ok());
 }
 
+TEST_CASE("one folder is created in a parent that is there", "[core][files]") {
+  const auto folder = temporary();
+  wb::RealFileSystem files;
+  CHECK(files.make_directory(folder.path() / "a").ok());
+  CHECK(files.make_directory(folder.path() / "a").ok());
+  CHECK_FALSE(files.make_directory(folder.path() / "b" / "c").ok());
+  CHECK_FALSE(fs::exists(folder.path() / "b"));
+}
+
 TEST_CASE("a folder without write permission is read_only", "[core][files]") {
   const auto folder = temporary();
   REQUIRE(::chmod(folder.path().c_str(), 0555) == 0);

@@ -25,6 +25,39 @@ struct FolderFixture {
 
 const std::map<std::string, std::string> k_sources = example_sources("cpu_tiled");
 
+/// Moves the session's folder away when it is about to make a folder in it.
+class LeavingFileSystem final : public FileSystem {
+ public:
+  LeavingFileSystem(fs::path from, fs::path to) : m_from(std::move(from)), m_to(std::move(to)) {}
+  bool leave = false;
+
+  Result<std::string> read(const fs::path& path, std::uint64_t max_bytes) const override {
+    return m_real.read(path, max_bytes);
+  }
+  Result<void> write_atomic(const fs::path& path, std::string_view bytes,
+                            Durability durability) override {
+    return m_real.write_atomic(path, bytes, durability);
+  }
+  Result<void> make_directories(const fs::path& path) override {
+    go();
+    return m_real.make_directories(path);
+  }
+  Result<void> make_directory(const fs::path& path) override {
+    go();
+    return m_real.make_directory(path);
+  }
+  Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
+    return m_real.open_append(path);
+  }
+
+ private:
+  void go() {
+    if (std::exchange(leave, false)) fs::rename(m_from, m_to);
+  }
+  RealFileSystem m_real;
+  fs::path m_from, m_to;
+};
+
 }  // namespace
 
 TEST_CASE("a new session needs a folder of its own", "[session][folder]") {
@@ -198,6 +231,22 @@ TEST_CASE("a folder that was moved away is not made again", "[session][folder]")
   refused(f.folder.store_variant(example_variant_id("cpu_tiled"), k_sources));
   CHECK_FALSE(fs::exists(old));
   must(SessionFolder(f.files, elsewhere).write_report("session.md", "# One\n"));
+}
+
+TEST_CASE("a folder that goes away between look and write is not made again", "[session][folder]") {
+  for (const bool variant : {false, true}) {
+    const Scratch scratch;
+    const fs::path place = scratch / "s";
+    LeavingFileSystem files(place, scratch / "elsewhere");
+    SessionFolder folder(files, place);
+    must(folder.create());
+    fs::remove_all(place / "reports");
+    files.leave = true;
+    const Result<void> written = variant ? folder.store_variant("v1", {{"k/kernel.cpp", "//\n"}})
+                                         : folder.write_report("session.md", "# Report\n");
+    CHECK_FALSE(written.ok());
+    CHECK_FALSE(fs::exists(place));
+  }
 }
 
 TEST_CASE("reports are what lies in reports/ as plain files", "[session][folder]") {

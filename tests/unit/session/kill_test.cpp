@@ -60,6 +60,9 @@ class KillingFileSystem final : public FileSystem {
   Result<void> make_directories(const fs::path& path) override {
     return around([&] { return m_real.make_directories(path); });
   }
+  Result<void> make_directory(const fs::path& path) override {
+    return around([&] { return m_real.make_directory(path); });
+  }
   Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
     WB_TRY_ASSIGN(auto file, m_real.open_append(path));
     return std::unique_ptr<AppendFile>(std::make_unique<File>(*this, std::move(file)));
