@@ -51,6 +51,33 @@ def test_a_session_in_the_user_s_repository(wb, tmp_path):
     assert "branch attention" in report
 
 
+def test_two_sessions_on_one_branch(wb, tmp_path):
+    project = make_project(tmp_path / "project")
+    for name in ("one", "two"):
+        wb.run(*OPEN, "--session", name, "--repo", "project", "--branch", "both", check=0)
+    # Side by side they disturb each other's figures; every iteration is committed all the same.
+    for variant in ("cpu_online", "cpu_tiled"):
+        running = [
+            wb.start("iterate", "--variant", variant, "--hypothesis", "a reason",
+                     "--predicted-speedup", "1.1", "--session", name)
+            for name in ("one", "two")
+        ]  # fmt: skip
+        for process in running:
+            process.communicate(timeout=240)
+    git(project, "fsck", "--strict")
+    expected = 0
+    for name in ("one", "two"):
+        log = events(tmp_path / name)
+        closed = [e["payload"]["iteration"] for e in log if e["type"] == "iteration_closed"]
+        oids = [e["payload"]["oid"] for e in log if e["type"] == "iteration_committed"]
+        assert closed == [0, 1, 2]
+        assert len(oids) == 3
+        for oid in oids:
+            git(project, "merge-base", "--is-ancestor", oid, "both")
+        expected += 1 + len(oids)
+    assert git(project, "rev-list", "--count", "trunk..both") == str(expected)
+
+
 def test_what_is_refused(wb, tmp_path):
     make_project(tmp_path / "project")
     for words, code, fragment in (
