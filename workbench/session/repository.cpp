@@ -86,6 +86,9 @@ Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
     const bool same_parent = parent.has_value() == expected.has_value() &&
                              (!parent || git_oid_equal(&*parent, &*expected) != 0);
     if (!same_parent && tip && (!expected || is_whole)) {
+      if (state.whole_commit(*tip) == nullptr) {
+        return state.damage("read the tip of " + state.branch + " in", printable(git_message()));
+      }
       WB_TRY_ASSIGN(const git_oid again, state.write_commit(expected, spec));
       WB_TRY_ASSIGN(const bool done, state.descends(*tip, again));
       if (done) {
