@@ -2,6 +2,5 @@
 # Runs every test of a built tree: test.sh BUILD_DIR VENV. ctest covers Catch2 and Lua, pytest the rest.
 set -euo pipefail
 build=$1 venv=$2
-# One more than the cores it is meant for (2): some tests wait most of the time.
-ctest --test-dir "$build" --output-on-failure --no-tests=error -j3
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j2
 WB_BUILD_DIR="$build" "$venv/bin/python3" -m pytest tests/python tests/scenario tests/hostile tests/torture -q -rs
