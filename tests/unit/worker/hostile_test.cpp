@@ -160,10 +160,12 @@ TEST_CASE("hostile variants end in the promised word, and the worker goes on",
   CHECK(client.canary()->healthy);
 }
 
-TEST_CASE("who behaves only while it is watched is found out sooner or later",
+TEST_CASE("who behaves, or seems to wait, while it is watched is found out sooner or later",
           "[worker][hostile]") {
+  const std::string name = GENERATE("behaves_when_watched", "waits_on_purpose");
+  INFO(name);
   WorkerClient client = open_worker();
-  const auto loaded = load_hostile(client, "behaves_when_watched");
+  const auto loaded = load_hostile(client, name);
   REQUIRE(loaded.ok());
   protocol::TurnArgs args;
   args.handle = loaded->handle;
