@@ -49,8 +49,8 @@ Outcome<double> TurnConductor::time_fresh_calls(double limit_us) {
     const auto time = time_calls(1, 1);
     if (!time.ok()) return time.error();
     m_samples_us.resize(timed);
-    // Not wall_us: a supervisor that wakes up late for "started" would see next to no time. Not less
-    // delay_us: that the subject waited for a CPU it can arrange with threads of its own.
+    // Not wall_us: a supervisor that wakes up late for "started" would see next to no time. And not
+    // less delay_us: that it waits for a CPU the subject can arrange with threads of its own.
     fastest_us = std::min(fastest_us, time->around_us - time->own_delay_us);
   }
   return fastest_us;
