@@ -21,9 +21,11 @@ demo: all
 	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" >&2
 	@$(BUILD)/sdpa-wb run optimize
 
-test: venv
+# The Python packages, mostly a wait, come in beside the build.
+test: deps-test
 	@cmake --preset release -DWB_TESTS=ON
-	@cmake --build $(BUILD) -j$(JOBS)
+	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" & packages=$$!; \
+	  cmake --build $(BUILD) -j$(JOBS); built=$$?; wait $$packages && exit $$built
 	@bash .ci/test.sh $(BUILD) "$(VENV)"
 
 bench: deps-test

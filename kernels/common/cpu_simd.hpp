@@ -16,6 +16,11 @@
 #define WB_SIMD_X86 0
 #endif
 
+// Whether a file compiles a path: the one that its SIMD asks for, and what a CPU that lacks it
+// falls back to. The portable path always is.
+#define WB_SIMD_AVX2 (WB_SIMD_X86 && SIMD != 1)
+#define WB_SIMD_AVX512 (WB_SIMD_X86 && (SIMD == 0 || SIMD == 3))
+
 namespace wb_cpu {
 
 /// The values of the tunable parameter SIMD; 0 there means the widest that this CPU has.

@@ -60,11 +60,13 @@ struct Tile {
 #include "simd_path_begin.hpp"
 #include "tile.hpp"
 #include "simd_path_end.hpp"
-#if WB_SIMD_X86
+#if WB_SIMD_AVX2
 #define WB_SIMD_PATH 2
 #include "simd_path_begin.hpp"
 #include "tile.hpp"
 #include "simd_path_end.hpp"
+#endif
+#if WB_SIMD_AVX512
 #define WB_SIMD_PATH 3
 #include "simd_path_begin.hpp"
 #include "tile.hpp"
@@ -137,11 +139,13 @@ Tile make_tile(const Call& call, std::int64_t task, float* scratch) {
 
 void forward(const Call& call) {
   const wb_sdpa_problem& p = call.problem;
-  const Simd simd = chosen();
+  [[maybe_unused]] const Simd simd = chosen();  // without x86, or with SIMD=1, there is one path
   call.parallel(p.batch * p.heads_kv * tiles_per_head(p), [&](std::int64_t task, float* scratch) {
     const Tile tile = make_tile(call, task, scratch);
-#if WB_SIMD_X86
+#if WB_SIMD_AVX512
     if (simd == Simd::avx512) return path_avx512::run_tile(call, tile);
+#endif
+#if WB_SIMD_AVX2
     if (simd == Simd::avx2) return path_avx2::run_tile(call, tile);
 #endif
     path_portable::run_tile(call, tile);

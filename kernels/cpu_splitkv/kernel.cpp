@@ -61,11 +61,13 @@ struct Split {
 #include "simd_path_begin.hpp"
 #include "rows.hpp"
 #include "simd_path_end.hpp"
-#if WB_SIMD_X86
+#if WB_SIMD_AVX2
 #define WB_SIMD_PATH 2
 #include "simd_path_begin.hpp"
 #include "rows.hpp"
 #include "simd_path_end.hpp"
+#endif
+#if WB_SIMD_AVX512
 #define WB_SIMD_PATH 3
 #include "simd_path_begin.hpp"
 #include "rows.hpp"
@@ -136,8 +138,10 @@ Split make_split(const Call& call, const Cut& cut, std::int64_t tile, std::int64
 }
 
 void run_split(const Call& call, const Split& split) {
-#if WB_SIMD_X86
+#if WB_SIMD_AVX512
   if (chosen() == Simd::avx512) return path_avx512::run_split(call, split);
+#endif
+#if WB_SIMD_AVX2
   if (chosen() == Simd::avx2) return path_avx2::run_split(call, split);
 #endif
   path_portable::run_split(call, split);
@@ -145,10 +149,12 @@ void run_split(const Call& call, const Split& split) {
 
 void merge_row(const Call& call, const Cut& cut, const Split& first_part, std::int64_t r,
                float* row_acc) {
-#if WB_SIMD_X86
+#if WB_SIMD_AVX512
   if (chosen() == Simd::avx512) {
     return path_avx512::merge_row(call, first_part, cut.splits, cut.part_floats(), r, row_acc);
   }
+#endif
+#if WB_SIMD_AVX2
   if (chosen() == Simd::avx2) {
     return path_avx2::merge_row(call, first_part, cut.splits, cut.part_floats(), r, row_acc);
   }
