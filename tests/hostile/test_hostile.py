@@ -12,7 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from gauntlet import CASES, ROOT, TABLE, Arena, leftovers, wait_for_no_leftovers, word_of
+from gauntlet import (
+    CASES,
+    DEADLINE_MS,
+    HANG_DEADLINE_MS,
+    ROOT,
+    TABLE,
+    Arena,
+    leftovers,
+    wait_for_no_leftovers,
+    word_of,
+)  # fmt: skip
 
 MARKERS = [Path("/tmp/sdpa-wb-hostile-was-here"), ROOT / "bindings" / "wb_hostile_was_here.py"]
 LONG = os.environ.get("WB_HOSTILE_LONG") == "1"
@@ -24,9 +34,8 @@ HONEST = [
     ("cpu_online", "B=1 Hq=2 Sq=33 Skv=65 D=16 f32 mask=bool:0.7"),
     ("cpu_unfused", "B=1 Hq=2 Sq=128 D=64 bf16 causal=bottom_right layout=BSHD"),
 ]
-STAGES = ["build", "load", "verdict", "turn"]
 BUSY_ATTEMPTS = 3
-# The quick set's own bound; one candidate that hangs takes DEADLINE_MS of it.
+# The quick set's own bound; one candidate that hangs takes HANG_DEADLINE_MS of it.
 SHARD_SECONDS = 400
 
 
@@ -76,21 +85,18 @@ def have(arena):
 
 @pytest.fixture(scope="session")
 def outcome(arena, have):
-    """All results: two sessions side by side for what a verdict tells, one for Python's (importing
-    torch takes most of a deadline, so nothing else may run), one for what only timing shows."""
-
-    def names(stages, python):
-        return [
-            name for name, case in CASES.items()
-            if case["stage"] in stages and quick(case) and not lacks(case, have)
-            and (case.get("backend") == "python") in python
-        ]  # fmt: skip
-
-    judged = names(STAGES[:3], [False])
-    with ThreadPoolExecutor() as pool:
-        parts = list(pool.map(play, [arena] * 2, (judged[::2], judged[1::2]), ("even", "odd")))
-    parts.append(play(arena, names(STAGES[:3], [True]), "python"))
-    parts.append(play(arena, names(STAGES[3:], [False, True]), "timed"))
+    """All results: what a verdict tells in sessions side by side, what only timing shows alone."""
+    names = [name for name, case in CASES.items() if quick(case) and not lacks(case, have)]
+    timed = [name for name in names if CASES[name]["stage"] == "turn"]
+    hanging = [name for name in names if CASES[name]["word"] == "timeout"]
+    answering = [name for name in names if name not in timed and name not in hanging]
+    with ThreadPoolExecutor(2) as pool:
+        parts = list(pool.map(
+            lambda part: play(arena, *part),
+            [(answering[::2], "even"), (answering[1::2], "odd"),
+             (hanging, "hanging", HANG_DEADLINE_MS)],
+        ))  # fmt: skip
+    parts.append(play(arena, timed, "timed"))
     results, logs = {}, []
     for found, events in parts:
         results |= found
@@ -98,11 +104,13 @@ def outcome(arena, have):
     return results, logs
 
 
-def play(arena, names, session):
+def play(arena, names, session, deadline_ms=DEADLINE_MS):
     """Results by name, and the events of all its sessions."""
     results, logs = {}, []
     for attempt in range(1 + BUSY_ATTEMPTS):
-        found, events = arena.run(names, f"{session}-{attempt}", SHARD_SECONDS + 1200 * LONG)
+        found, events = arena.run(
+            names, f"{session}-{attempt}", SHARD_SECONDS + 1200 * LONG, deadline_ms
+        )
         results |= found
         logs += events
         # A machine too busy to measure is the machine's matter, whoever the candidate is.

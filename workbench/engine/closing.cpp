@@ -116,8 +116,7 @@ Result<void> abandon_in_flight(Context& context, const SessionView& view, std::s
 
 Result<void> write_session_report(Context& context) {
   WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
-  const SessionView& view = *current;
-  return context.session->write_report("session.md", render_session(view));
+  return context.session->write_report("session.md", render_session(*current));
 }
 
 }  // namespace wb

@@ -47,8 +47,7 @@ Result<Json> verb_status(const Session& session, const Clock& clock) {
 
 Result<Json> verb_report(const Session& session) {
   WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
-  const SessionView& view = *current;
-  return Json{{"text", render_session(view)}};
+  return Json{{"text", render_session(*current)}};
 }
 
 Result<Json> verb_show(const Session& session, const Json& args) {

@@ -59,8 +59,9 @@ Outcome<double> TurnConductor::time_fresh_calls(double limit_us) {
 /// Timed calls see the same inputs again and again, so a subject may remember its result, or see
 /// that it is still there. A single call on inputs that it never saw, into a poisoned output, has
 /// all the work to do: by the supervisor's clock it must not take much longer. What excuses it is
-/// CPU time that others took, which a subject can neither cause nor forge; that it waited, or that
-/// a later block is slow as well, it can arrange.
+/// CPU time that others took: a subject cannot forge it, and one that may start processes to cause
+/// it gains turns that do not count. That it waited, or that a later block is slow as well, it can
+/// arrange.
 Outcome<void> TurnConductor::try_fresh_calls() {
   const double timed_us = median(m_samples_us);
   const double limit_us = fresh_call_limit_us(timed_us, m_round_trip_us);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One judged run: a secret seed, outputs under a poison, and the judge's verdict.
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "worker/failure.hpp"
 #include "worker/hand_over.hpp"
 #include "worker/secret.hpp"

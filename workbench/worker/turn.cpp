@@ -219,8 +219,10 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
   if (!(median(result.samples_us) >= k_resolution_calls * empty_us)) {
     result.flags.emplace_back(k_flag_resolution_limited);
   }
-  if (too_much_waiting(m_times) ||
-      waited_us > k_foreign_load_frac * result.wall_us * m_context.threads) {
+  const bool waited = too_much_waiting(m_times) ||
+                      waited_us > k_foreign_load_frac * result.wall_us * m_context.threads;
+  // Calls on fresh inputs may have said so already.
+  if (waited && std::find(m_flags.begin(), m_flags.end(), k_flag_foreign_load) == m_flags.end()) {
     result.flags.emplace_back(k_flag_foreign_load);
   }
   return result;

@@ -3,13 +3,16 @@
 // the seeds, keeps the wall clock, and has outputs judged by the judge alone.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "protocol/protocol.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/subject_process.hpp"
 
 namespace wb::worker {
 
-/// What a turn needs to know of the machine.
+/// What a turn needs to know of the machine, and of the code beyond this process.
 struct TurnContext {
   JudgeProcess& judge;
   int threads = 1;

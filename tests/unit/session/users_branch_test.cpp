@@ -96,22 +96,36 @@ TEST_CASE("a session goes on at the tip of a branch that is there", "[session][u
   user.git("branch attention");
   Session session = must(user.make());
   CHECK(user.git("rev-parse attention~1") == user.git("rev-parse trunk"));
-  // The user commits in between: the iteration goes on top, and the log says so.
-  user.git("branch side attention");
-  user.git("checkout -q side");
+  // The user commits while an iteration waits: it goes on top, and the log says so.
+  user.git("checkout -q attention");
+  REQUIRE_FALSE(run_iteration(session, user.clock, 0, "cpu_tiled").ok());
   spill(user.repo / "more.txt", "more\n");
   user.git("add more.txt");
   user.git("commit -q -m more");
-  const std::string more = user.git("rev-parse side");
-  const std::string before = must(session.view(FoldDepth::full)).recoveries.empty() ? "" : "some";
-  CHECK(before.empty());
-  must(run_iteration(session, user.clock, 0, "cpu_tiled"));
+  const std::string more = user.git("rev-parse attention");
   user.git("checkout -q trunk");
-  user.git("branch -f attention side");
   const std::string oid = must(run_iteration(session, user.clock, 1, "cpu_tiled"));
-  CHECK(user.git("rev-parse attention") == oid);
-  CHECK(user.git("rev-parse attention~1") == more);
+  CHECK(user.git("rev-parse attention attention~2") == oid + "\n" + more);
   CHECK(user.git("show attention:more.txt") == "more");
+  const auto recoveries = must(session.view(FoldDepth::full)).recoveries;
+  REQUIRE(recoveries.size() == 1);
+  CHECK(recoveries[0].payload["reason"].get<std::string>().find("had moved") != std::string::npos);
+}
+
+TEST_CASE("what the user adds after the closing stays, and nothing is added to it",
+          "[session][users_branch]") {
+  UsersRepository user;
+  {
+    Session session = must(user.make());
+    must(run_iteration(session, user.clock, 0, "cpu_tiled"));
+    must(session.close({{"reason", "finished"}, {"outcome", "no_gain"}}));
+  }
+  user.git("checkout -q attention");
+  user.git("commit -q --allow-empty -m later");
+  user.git("checkout -q trunk");
+  const std::string later = user.git("rev-parse attention");
+  must(Session::open_owner(user.files, user.clock, user.folder));
+  CHECK(user.git("rev-parse attention") == later);
 }
 
 TEST_CASE("an empty repository gets a root commit", "[session][users_branch]") {
