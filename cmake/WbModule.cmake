@@ -1,5 +1,5 @@
 # wb_add_module(NAME SOURCES ... ALONE ... DEPS ...): the one way a module of the house is declared.
-# Release and sanitizer presets compile five files at once (CMAKE_UNITY_BUILD), as most of a file's
+# Release and sanitizer presets compile ten files at once (CMAKE_UNITY_BUILD), as most of a file's
 # compilation is its headers'; the preset dev compiles each file by itself, and so does clang-tidy.
 # A file with names that a neighbour uses, too, or whose classes hold types of its own, is under
 # ALONE (and not under SOURCES).
@@ -22,5 +22,5 @@ function(wb_add_module name)
   add_library(wb::${name} ALIAS wb_${name})
   target_link_libraries(wb_${name} PUBLIC wb::settings ${ARG_DEPS})
   set_target_properties(wb_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
-                                              UNITY_BUILD_BATCH_SIZE 5)
+                                              UNITY_BUILD_BATCH_SIZE 10)
 endfunction()

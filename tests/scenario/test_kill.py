@@ -47,7 +47,7 @@ def test_ten_kills_lose_nothing(wb, tmp_path):
     kills = 0
     while kills < KILLS:
         try:
-            process.wait(timeout=dice.uniform(0.05, 4.0))
+            process.wait(timeout=dice.uniform(0.05, 2.5))
             break  # the session ended by itself
         except subprocess.TimeoutExpired:
             pass

@@ -14,9 +14,9 @@ namespace {
 using Index = SearchSpace::Index;
 
 /// Builders beside the measuring side: whatever is guessed starts as soon as a builder is free.
-class BuildQueue {
+class RecordedBuilds {
  public:
-  BuildQueue(const Recording& recording, std::size_t builders)
+  RecordedBuilds(const Recording& recording, std::size_t builders)
       : m_recording(recording), m_free_s(builders, 0.0) {}
 
   void request(Index index, double now_s) {
@@ -193,7 +193,7 @@ class Simulator {
   const Recording& m_recording;
   Strategy& m_strategy;
   const SimulationOptions& m_options;
-  BuildQueue m_builds;
+  RecordedBuilds m_builds;
   TuneLedger m_ledger;
   /// What each pair (configuration, best) was compared on so far.
   std::map<std::pair<Index, Index>, std::set<Cell>> m_used;

@@ -11,7 +11,7 @@
 namespace wb::page {
 namespace {
 
-constexpr std::size_t k_max_rows = 60;
+constexpr std::size_t k_max_baselines = 60;
 
 /// "6 processes, 12 turns"; empty when not recorded.
 std::string floor_effort(const Fact& fact) {
@@ -43,7 +43,7 @@ std::string floor_table(const Facts& facts) {
     header.push_back(plan.empty() ? "every plan>" : inline_text(facts.plan_label(plan), 40) + ">");
   }
   Table table(header);
-  for (std::size_t i = problems.size() > k_max_rows ? problems.size() - k_max_rows : 0;
+  for (std::size_t i = problems.size() > k_max_baselines ? problems.size() - k_max_baselines : 0;
        i < problems.size(); ++i) {
     const std::string& problem = problems[i];
     std::vector<std::string> cells{problem.empty() ? "every"

@@ -11,7 +11,7 @@
 namespace wb::page {
 namespace {
 
-constexpr std::size_t k_max_lines = 40, k_max_rows = 60;
+constexpr std::size_t k_max_lines = 40, k_max_findings = 60;
 
 std::string plan_of(const Fact& finding) {
   return text(field(finding.payload, "figures"), "plan");
@@ -120,14 +120,14 @@ std::string stand_table(const Facts& facts, const std::vector<Fact>& findings,
   const std::vector<std::string> order = in_suite_order(facts, found);
   if (order.empty()) return {};
   Table table({"problem", "bound by", "time us>", "share of the peak>", "room left>", "events"});
-  for (std::size_t i = 0; i < std::min(order.size(), k_max_rows); ++i) {
+  for (std::size_t i = 0; i < std::min(order.size(), k_max_findings); ++i) {
     add_stand(table, facts, order[i], stands[order[i]]);
   }
   std::string out =
       fmt::format("Against the roofline, {}:\n\n", inline_text(facts.plan_label(plan), 40)) +
       table.str() + "\n";
-  if (order.size() > k_max_rows) {
-    out += fmt::format("{} more problems are in the log.\n\n", order.size() - k_max_rows);
+  if (order.size() > k_max_findings) {
+    out += fmt::format("{} more problems are in the log.\n\n", order.size() - k_max_findings);
   }
   return out;
 }

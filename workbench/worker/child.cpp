@@ -245,7 +245,10 @@ std::optional<ChildEnd> Child::wait(Deadline deadline) {
 ChildEnd Child::kill() {
   if (m_pid <= 0) return m_end.value_or(ChildEnd{});
   // Once reaped, its number may belong to another; what is left of the group are strays then.
-  if (!m_end) ::kill(-m_pid, SIGKILL);
+  if (!m_end) {
+    ::kill(-m_pid, SIGKILL);
+    ::kill(m_pid, SIGKILL);  // it may not have reached setsid() yet and lead no group
+  }
   const ChildEnd end = wait(deadline_in(milliseconds(5'000))).value_or(ChildEnd{});
   m_channel.close();
   m_family->remove(m_pid);

@@ -13,7 +13,6 @@
 namespace wb::worker {
 namespace {
 
-constexpr std::int64_t k_max_number = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 // same program again as judge and as subject, with a hidden first argument.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "worker/channel.hpp"
@@ -11,6 +13,9 @@ namespace wb::worker {
 
 inline constexpr const char* k_judge_role = "--role=judge";
 inline constexpr const char* k_subject_role = "--role=subject";
+
+/// Between the supervisor and its children, who are one program: the bound of a seed or an address.
+inline constexpr std::int64_t k_max_number = std::numeric_limits<std::int64_t>::max();
 
 /// Serves until the socket closes. Returns the exit code.
 int run_judge(const Channel& channel);

@@ -20,7 +20,6 @@
 namespace wb::worker {
 namespace {
 
-constexpr std::int64_t k_max_number = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t k_sweep_bytes = 64u << 20;
 
 Failure runtime(std::string message) {

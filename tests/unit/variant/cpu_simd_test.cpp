@@ -5,7 +5,7 @@
 using namespace wb;
 using namespace wb::test;
 
-TEST_CASE("every SIMD path of a CPU kernel passes the verdict", "[variant][kernels]") {
+TEST_CASE("every SIMD path of a CPU kernel passes the verdict", "[variant][kernels][simd]") {
   int kernels = 0;
   for (const Variant& variant : cpu_kernels()) {
     if (!variant.manifest.tune_params.contains("SIMD")) continue;
@@ -20,7 +20,7 @@ TEST_CASE("every SIMD path of a CPU kernel passes the verdict", "[variant][kerne
   CHECK(kernels >= 2);
 }
 
-TEST_CASE("the SIMD path is chosen when the kernel runs", "[variant][kernels]") {
+TEST_CASE("the SIMD path is chosen when the kernel runs", "[variant][kernels][simd]") {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
     WARN("this CPU has one path only: skipped");
@@ -49,7 +49,7 @@ TEST_CASE("the SIMD path is chosen when the kernel runs", "[variant][kernels]") 
 #endif
 }
 
-TEST_CASE("CPU kernels hold over many keys", "[variant][kernels]") {
+TEST_CASE("CPU kernels hold over many keys", "[variant][kernels][simd]") {
   Problem decode;
   decode.Hq = 6;
   decode.Hkv = 2;
@@ -78,7 +78,7 @@ TEST_CASE("CPU kernels hold over many keys", "[variant][kernels]") {
   }
 }
 
-TEST_CASE("wide heads keep the log-sum-exp within its budget", "[variant][kernels]") {
+TEST_CASE("wide heads keep the log-sum-exp within its budget", "[variant][kernels][simd]") {
   Problem problem;
   problem.Hq = problem.Hkv = 4;
   problem.Sq = problem.Skv = 20;

@@ -56,6 +56,11 @@ TEST_CASE("a flood of output is cut and counted", "[worker][child][hostile]") {
   CHECK(child.captured().find("bytes cut") != std::string::npos);
 }
 
+TEST_CASE("a child that is killed before it leads its group ends, too", "[worker][child]") {
+  Family family;
+  for (int i = 0; i < 200; ++i) REQUIRE(spawn(family, "sleep 60").kill().signal == SIGKILL);
+}
+
 TEST_CASE("killing a child kills what left its group too", "[worker][child][hostile]") {
   Family family;
   Child bystander = spawn(family, "sleep 60");
