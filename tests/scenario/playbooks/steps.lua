@@ -23,7 +23,7 @@ return {
         configuration = { TILE_M = tile },
         hypothesis = "a query tile of " .. tile .. " rows reuses each key",
         predicted_speedup = 1.5,
-        confirm = step == 2 and "always" or "if_faster",
+        confirm = step == 2 and "always" or "never",
       }
       outcomes[#outcomes + 1] = answer.outcome
     end
