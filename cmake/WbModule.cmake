@@ -1,6 +1,7 @@
 # wb_add_module(NAME SOURCES ... ALONE ... DEPS ...): the one way a module of the house is declared.
-# Release and sanitizer presets compile ten files at once (CMAKE_UNITY_BUILD), as most of a file's
-# compilation is its headers'; the preset dev compiles each file by itself, and so does clang-tidy.
+# Most of a file's compilation is its headers': release and sanitizer presets compile ten files at
+# once (CMAKE_UNITY_BUILD) and what all modules include once for all (precompiled by core). The
+# preset dev does neither, and so each file must name what it includes; clang-tidy uses it, too.
 # A file with names that a neighbour uses, too, or whose classes hold types of its own, is under
 # ALONE (and not under SOURCES).
 # wb::settings holds the language level and the warnings that every target of ours gets.
@@ -23,4 +24,10 @@ function(wb_add_module name)
   target_link_libraries(wb_${name} PUBLIC wb::settings ${ARG_DEPS})
   set_target_properties(wb_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
                                               UNITY_BUILD_BATCH_SIZE 10)
+  if(name STREQUAL core)
+    target_precompile_headers(wb_core PRIVATE
+      <nlohmann/json.hpp> <fmt/format.h> <functional> <map> <optional> <set> <string> <vector>)
+  else()
+    target_precompile_headers(wb_${name} REUSE_FROM wb_core)
+  endif()
 endfunction()

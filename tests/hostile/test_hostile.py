@@ -90,7 +90,7 @@ def outcome(arena, have):
     timed = [name for name in names if CASES[name]["stage"] == "turn"]
     hanging = [name for name in names if CASES[name]["word"] == "timeout"]
     answering = [name for name in names if name not in timed and name not in hanging]
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(3) as pool:
         parts = list(pool.map(
             lambda part: play(arena, *part),
             [(answering[::2], "even"), (answering[1::2], "odd"),
