@@ -15,7 +15,7 @@ ROOT = HERE.parents[1]
 TABLE = json.loads((HERE / "table.json").read_text())
 CASES = {case["name"]: case for case in TABLE["cases"]}
 # For a candidate that shall not answer: what a test waits for each of them.
-HANG_DEADLINE_MS = 3_000
+HANG_DEADLINE_MS = 1_500
 # For all others: no verdict or turn here takes so long, on a busy machine with cold files either.
 DEADLINE_MS = 60_000
 # Large enough that skipped work shows beside the cost of a call.
