@@ -11,10 +11,7 @@
 #include "worker/roles.hpp"
 
 namespace wb::worker {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 Json to_json(const JudgeTask& task) {
   Json json = {{"problem", wb::to_json(task.problem)},
