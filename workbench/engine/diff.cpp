@@ -51,26 +51,6 @@ Result<Side> read_side(const Services& services, const std::string& id, const st
   return side;
 }
 
-/// After over before. The sessions are independent, so the logs' half-widths add in quadrature; the
-/// floors likewise. Unknown as soon as one interval is.
-Comparison ratio_of_ratios(const Comparison& before, const Comparison& after) {
-  Comparison change;
-  change.speedup = after.speedup / before.speedup;
-  change.interval = {std::nan(""), std::nan(""), after.interval.confidence};
-  change.noise_floor_frac = std::hypot(before.noise_floor_frac, after.noise_floor_frac);
-  if (is_valid(before.interval) && is_valid(after.interval) && change.speedup > 0) {
-    const auto part = [](double a, double b) { return std::log(a / b); };
-    const double down = std::hypot(part(after.speedup, after.interval.low),
-                                   part(before.interval.high, before.speedup));
-    const double up = std::hypot(part(after.interval.high, after.speedup),
-                                 part(before.speedup, before.interval.low));
-    change.interval.low = change.speedup * std::exp(-down);
-    change.interval.high = change.speedup * std::exp(up);
-  }
-  change.outcome = classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
-  return change;
-}
-
 std::string_view word_of(const Comparison& change) {
   if (!is_valid(change.interval)) return "not_comparable";
   switch (change.outcome) {
@@ -94,7 +74,7 @@ Json ratio_json(const Standing& standing) {
 }
 
 Json row_json(const std::string& name, const Standing& before, const Standing& after) {
-  const Comparison change = ratio_of_ratios(before.ratio, after.ratio);
+  const Comparison change = change_between(before.ratio, after.ratio);
   const bool known = is_valid(change.interval);
   return {{"problem", name},
           {"outcome", word_of(change)},
@@ -131,7 +111,7 @@ Json compare_sides(const Side& before, const Side& after, const std::string& riv
     const std::string name =
         before.names.is_held_out(problem) ? before.names.of(problem) : after.names.of(problem);
     rows.push_back(row_json(name, was.at(problem), is.at(problem)));
-    parts.push_back(ratio_of_ratios(was.at(problem).ratio, is.at(problem).ratio));
+    parts.push_back(change_between(was.at(problem).ratio, is.at(problem).ratio));
     weights.push_back(member.weight);
   }
   Json total = nullptr;

@@ -190,7 +190,7 @@ VerbSpec spec_of_reproduce() {
                      .doc = "how many processes, placements and rounds (default: the session's)",
                      .choices = {"quick", "standard", "thorough"}}},
       .result = {{"outcome",
-                  "string: reproduced (the intervals overlap and a gain is a gain), "
+                  "string: reproduced (no change beyond the noise, and a gain is a gain), "
                   "not_reproduced, or environment_differs (not reproduced, elsewhere)"},
                  {"message", "string: both figures, or what failed"},
                  {"iteration", "int: its number"},

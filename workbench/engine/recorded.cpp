@@ -167,6 +167,24 @@ Comparison comparison_of(const Json& payload) {
   return comparison;
 }
 
+Comparison change_between(const Comparison& before, const Comparison& after) {
+  Comparison change;
+  change.speedup = after.speedup / before.speedup;
+  change.interval = {std::nan(""), std::nan(""), after.interval.confidence};
+  change.noise_floor_frac = std::hypot(before.noise_floor_frac, after.noise_floor_frac);
+  if (is_valid(before.interval) && is_valid(after.interval) && change.speedup > 0) {
+    const auto part = [](double a, double b) { return std::log(a / b); };
+    const double down = std::hypot(part(after.speedup, after.interval.low),
+                                   part(before.interval.high, before.speedup));
+    const double up = std::hypot(part(after.interval.high, after.speedup),
+                                 part(before.speedup, before.interval.low));
+    change.interval.low = change.speedup * std::exp(-down);
+    change.interval.high = change.speedup * std::exp(up);
+  }
+  change.outcome = classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
+  return change;
+}
+
 ProblemNames::ProblemNames(const Suite& suite) {
   std::int64_t held_out = 0;
   for (const SuiteProblem& member : suite.problems) {

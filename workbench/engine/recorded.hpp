@@ -53,6 +53,11 @@ const Json& member_of(const Json& json, std::string_view key);
 /// is NaN (the floor: 0).
 Comparison comparison_of(const Json& payload);
 
+/// A figure of one session over the same figure of another, with the floor to clear before it may
+/// be called a change. The sessions are independent, so the logs' half-widths add in quadrature;
+/// the floors likewise. Ambiguous as soon as one interval is unknown.
+Comparison change_between(const Comparison& before, const Comparison& after);
+
 /// Names for the problems of a session's suite that do not tell the shapes of held-out ones:
 /// nobody may tune on those (design 4.12).
 class ProblemNames {

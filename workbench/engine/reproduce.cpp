@@ -44,22 +44,25 @@ Result<const IterationView*> choose_iteration(const SessionView& view, const Jso
   return last;
 }
 
-/// The incumbent that the iteration was measured against, and the figure it closed with.
-Result<Record> read_record(const IterationView& iteration, const std::string& id) {
+/// The incumbent that the iteration was measured against, and the figure it closed with, on `plan`.
+Result<Record> read_record(const IterationView& iteration, const std::string& id,
+                           std::string_view plan) {
   const std::string what = fmt::format("iteration {} of {}", iteration.number, id);
   if (!iteration.closed) return nothing_to_repeat(what, "it never closed");
   const Json& closed = iteration.closed->payload;
   Record record;
   record.iteration = iteration.number;
   record.candidate = candidate_of(iteration);
-  for (const Fact& made : iteration.comparisons) {
-    if (text_of(made.payload, "role") == "incumbent") {
-      record.candidate = text_of(made.payload, "candidate");
-      record.incumbent = text_of(made.payload, "against");
-      record.confirmed = text_of(made.payload, "phase") == "confirmation";
-    }
-  }
   record.figure = comparison_of(closed);
+  for (const Fact& made : iteration.comparisons) {
+    if (text_of(made.payload, "role") != "incumbent") continue;
+    record.candidate = text_of(made.payload, "candidate");
+    record.incumbent = text_of(made.payload, "against");
+    record.confirmed = text_of(made.payload, "phase") == "confirmation";
+    const bool total =
+        member_of(made.payload, "problem").is_null() && text_of(made.payload, "plan") == plan;
+    if (total) record.figure.noise_floor_frac = comparison_of(made.payload).noise_floor_frac;
+  }
   if (record.incumbent.empty() || !is_valid(record.figure.interval)) {
     return nothing_to_repeat(what,
                              fmt::format("it closed as {} without a figure against an incumbent",
@@ -160,12 +163,12 @@ Result<void> measure_again(Context& context, const Subject& candidate, const Sub
   throw std::logic_error("no score against the incumbent");
 }
 
-/// The intervals overlap, and what was a gain (or a loss) is one again. NaN says no.
+/// The figures do not differ by more than their intervals and noise floors allow, and what was a
+/// gain (or a loss) is one again. NaN says no.
 bool agrees(const Comparison& then, const Comparison& now) {
   if (!is_valid(then.interval) || !is_valid(now.interval)) return false;
-  const bool overlap =
-      then.interval.low <= now.interval.high && now.interval.low <= then.interval.high;
-  if (!overlap) return false;
+  const ComparisonOutcome change = change_between(then, now).outcome;
+  if (change == ComparisonOutcome::faster || change == ComparisonOutcome::slower) return false;
   if (then.interval.low > 1) return now.speedup > 1;
   if (then.interval.high < 1) return now.speedup < 1;
   return true;
@@ -264,9 +267,10 @@ Result<Json> verb_reproduce(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const Session session, open_recorded(context.services, id));
   WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
   WB_TRY_ASSIGN(const IterationView* iteration, choose_iteration(view, args, id));
-  WB_TRY_ASSIGN(const Record record, read_record(*iteration, id));
   WB_TRY_ASSIGN(SessionSettings settings, settings_from_json(view.opened.payload));
   adopt_settings(context, std::move(settings), args);
+  const std::string_view plan = to_string(context.settings.objective.plan);
+  WB_TRY_ASSIGN(const Record record, read_record(*iteration, id, plan));
   const ProblemNames names(context.settings.suite);
   WB_TRY_ASSIGN(const auto changes, changes_since(context, view));
   WB_TRY_ASSIGN(const Repeat repeat, repeat_all(context, session, view, record, names));
@@ -286,8 +290,7 @@ Result<Json> verb_reproduce(Context& context, const Json& args) {
               {"same_artifact", repeat.same_artifact ? Json(*repeat.same_artifact) : Json(nullptr)},
               {"recorded", figure_json(record.figure)},
               {"measured", repeat.failure ? Json(nullptr) : figure_json(repeat.total)},
-              {"problems",
-               problem_rows(repeat, *iteration, names, to_string(context.settings.objective.plan))},
+              {"problems", problem_rows(repeat, *iteration, names, plan)},
               {"changes", to_json(changes)},
               {"text", fmt::format("{}: iteration {}, {} against {}\n{}\n{}", outcome,
                                    record.iteration, record.candidate, record.incumbent, message,

@@ -2,6 +2,7 @@
 // `reproduce`: what is on record is built, judged and measured again; the record stays untouched.
 #include <fstream>
 
+#include "engine/recorded.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;
@@ -73,6 +74,25 @@ TEST_CASE("a gain that is gone is not reproduced", "[engine][reproduce]") {
   // The other way round is not a gain either.
   won.worker.subjects["cpu_tiled"] = Bench::with_time(400);
   CHECK(won.reproduce()["outcome"] == "not_reproduced");
+}
+
+TEST_CASE("two sessions' figures differ beyond their intervals and noise floors, or not at all",
+          "[engine][reproduce]") {
+  const auto figure = [](double speedup, double floor_frac) {
+    Comparison made;
+    made.speedup = speedup;
+    made.interval = {speedup * 0.995, speedup * 1.005, 0.99};
+    made.noise_floor_frac = floor_frac;
+    return made;
+  };
+  // The intervals do not touch, but machines of this noise floor differ by as much.
+  CHECK(change_between(figure(2.0, 0.02), figure(1.97, 0.02)).outcome != ComparisonOutcome::slower);
+  CHECK(change_between(figure(2.0, 0), figure(1.97, 0)).outcome == ComparisonOutcome::slower);
+  CHECK(change_between(figure(2.0, 0.02), figure(1.9, 0.02)).outcome == ComparisonOutcome::slower);
+  CHECK(change_between(figure(1.9, 0.02), figure(2.0, 0.02)).outcome == ComparisonOutcome::faster);
+  Comparison unknown = figure(2.0, 0.02);
+  unknown.interval.low = std::nan("");
+  CHECK(change_between(unknown, figure(1.0, 0)).outcome == ComparisonOutcome::ambiguous);
 }
 
 TEST_CASE("elsewhere a gain that is gone is held against nobody", "[engine][reproduce]") {
