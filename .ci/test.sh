@@ -8,6 +8,7 @@ export PATH="$VIRTUAL_ENV/bin:$PATH"
 # Thousands of small sessions are synced to disk; in memory, where there is room, that takes no time.
 scratch=$(mktemp -d /dev/shm/sdpa-wb-test-XXXXXX 2>/dev/null || mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+chmod 1777 "$scratch" # some tests become another user
 if [ "$(df --output=avail -B1G "$scratch" | tail -1)" -ge 4 ] && cp /bin/true "$scratch/" && "$scratch/true"; then
   export TMPDIR=$scratch
 fi
