@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to engine: looking at sessions that are on record without holding them, for the verbs
-// that serve someone who was not there (brief, history, diff, reproduce, new). Reads only.
+// that serve someone who was not there (brief, history, diff, reproduce, new), and how far two of
+// their figures lie apart. Reads only.
 #pragma once
 
 #include <map>

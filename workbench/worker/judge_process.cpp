@@ -11,7 +11,6 @@
 #include "worker/roles.hpp"
 
 namespace wb::worker {
-namespace {}  // namespace
 
 Json to_json(const JudgeTask& task) {
   Json json = {{"problem", wb::to_json(task.problem)},
