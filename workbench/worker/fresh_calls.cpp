@@ -17,41 +17,59 @@ namespace {
 constexpr std::uint32_t k_one_in = 8;  ///< of the turns after the first passed one
 constexpr int k_least_tries = 6;       ///< before anyone is accused
 constexpr int k_most_tries = 200;
+constexpr int k_lone_calls = 9;                            ///< of an empty subject, at hello
 constexpr auto k_budget = std::chrono::milliseconds(300);  ///< short calls are tried so long
 constexpr double k_foreign_cpus = 0.1;  ///< CPUs that others had meanwhile: nobody is accused
 
 }  // namespace
 
 /// Fresh calls cost as much as the turn itself, so not every turn has them: of each code on a
-/// problem and plan the first ones do, until one was passed; which later ones do, in whatever
-/// process, is drawn after they ran, so a subject cannot behave for the occasion.
+/// problem and plan the first ones do, until one was passed, and so do those after one that other
+/// work on the machine left open; which later ones do, in whatever process, is drawn after they
+/// ran, so a subject cannot behave for the occasion.
 bool TurnConductor::draws_fresh_calls() const {
-  const bool has_passed = m_context.shown != nullptr && m_context.shown->contains(stage());
-  return !has_passed || draw_secret<std::uint32_t>() % k_one_in == 0;
+  return !fresh_record().passed || draw_secret<std::uint32_t>() % k_one_in == 0;
 }
 
-std::string TurnConductor::stage() const {
-  return fmt::format("{} {} {}", m_context.subject, to_text(m_args.problem),
-                     to_string(m_args.plan.kind));
+FreshRecord& TurnConductor::fresh_record() const {
+  return m_context.fresh[fmt::format("{} {} {}", m_context.subject, to_text(m_args.problem),
+                                     to_string(m_args.plan.kind))];
 }
 
-/// The fastest of a row of single calls, each on inputs never seen and into a poisoned output. One
-/// below the limit ends the row; so do tries and time enough that other work on the machine cannot
-/// have met every one of a short call's.
+/// One single call on inputs never seen and into a poisoned output.
+Outcome<double> TurnConductor::time_fresh_call() {
+  if (auto primed = prime(true, false); !primed.ok()) return std::move(primed).error();
+  const std::size_t timed = m_samples_us.size();
+  const auto time = time_calls(1, 1);
+  if (!time.ok()) return time.error();
+  m_samples_us.resize(timed);
+  // Not wall_us: a supervisor that wakes up late for "started" would see next to no time. And not
+  // less delay_us: that it waits for a CPU the subject can arrange with threads of its own.
+  return time->around_us - time->own_delay_us;
+}
+
+Outcome<double> TurnConductor::lone_call_us() {
+  if (auto staged = set_stage(); !staged.ok()) return std::move(staged).error();
+  std::vector<double> times_us;
+  for (int i = 0; i < k_lone_calls; ++i) {
+    const auto time_us = time_fresh_call();
+    if (!time_us.ok()) return time_us.error();
+    times_us.push_back(*time_us);
+  }
+  return median(times_us);
+}
+
+/// The fastest of a row of them. One below the limit ends the row; so do tries and time enough that
+/// other work on the machine cannot have met every one of a short call's.
 Outcome<double> TurnConductor::time_fresh_calls(double limit_us) {
   double fastest_us = std::numeric_limits<double>::infinity();
-  const std::size_t timed = m_samples_us.size();
   const Deadline enough = std::chrono::steady_clock::now() + k_budget;
   for (int i = 0; i < k_most_tries && !(fastest_us <= limit_us) &&
                   (i < k_least_tries || std::chrono::steady_clock::now() < enough);
        ++i) {
-    if (auto primed = prime(true, false); !primed.ok()) return std::move(primed).error();
-    const auto time = time_calls(1, 1);
-    if (!time.ok()) return time.error();
-    m_samples_us.resize(timed);
-    // Not wall_us: a supervisor that wakes up late for "started" would see next to no time. And not
-    // less delay_us: that it waits for a CPU the subject can arrange with threads of its own.
-    fastest_us = std::min(fastest_us, time->around_us - time->own_delay_us);
+    const auto time_us = time_fresh_call();
+    if (!time_us.ok()) return time_us.error();
+    fastest_us = std::min(fastest_us, *time_us);
   }
   return fastest_us;
 }
@@ -64,7 +82,7 @@ Outcome<double> TurnConductor::time_fresh_calls(double limit_us) {
 /// arrange.
 Outcome<void> TurnConductor::try_fresh_calls() {
   const double timed_us = median(m_samples_us);
-  const double limit_us = fresh_call_limit_us(timed_us, m_round_trip_us);
+  const double limit_us = fresh_call_limit_us(timed_us, empty_call().lone_us);
   const ForeignCpus foreign(m_subject.pid());
   const auto fastest_us = time_fresh_calls(limit_us);
   if (!fastest_us.ok()) return fastest_us.error();
@@ -72,11 +90,12 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   const auto wrong = spot_fails(m_blocks.blocks);
   if (!wrong.ok()) return wrong.error();
   if (*wrong) return {};
-  if (*fastest_us <= limit_us) {
-    if (m_context.shown != nullptr) m_context.shown->insert(stage());
-    return {};
-  }
+  FreshRecord& record = fresh_record();
+  ++record.looks;
+  record.passed = *fastest_us <= limit_us;
+  if (record.passed) return {};
   if (!foreign_cpus || *foreign_cpus > k_foreign_cpus) {
+    ++record.open;
     m_flags.emplace_back(k_flag_foreign_load);
     return {};
   }
@@ -85,6 +104,11 @@ Outcome<void> TurnConductor::try_fresh_calls() {
       fmt::format("fresh inputs: a call on inputs it had not seen took {:.0f} us by the "
                   "supervisor's clock, its timed calls {:.0f} us: they leave out work",
                   *fastest_us, timed_us));
+}
+
+Outcome<double> time_lone_call_us(SubjectProcess& subject, const protocol::TurnArgs& args,
+                                  const TurnContext& context, const Wait& wait) {
+  return TurnConductor(subject, args, context, wait).lone_call_us();
 }
 
 }  // namespace wb::worker

@@ -60,12 +60,8 @@ Wait Supervisor::wait_for(std::int64_t deadline_ms) const {
 }
 
 TurnContext Supervisor::context(std::string subject) {
-  return {m_greeted->judge,
-          m_greeted->threads,
-          m_greeted->empty_call_us,
-          m_greeted->empty_python_call_us,
-          &m_shown,
-          std::move(subject)};
+  return {m_greeted->judge, m_greeted->threads, m_greeted->empty_native, m_greeted->empty_python,
+          m_fresh,          std::move(subject)};
 }
 
 Outcome<DeviceLock::Held> Supervisor::take_device() {

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +34,7 @@ class Supervisor {
     JudgeProcess judge;
     SubjectFactory factory;
     int threads = 1;
-    double empty_call_us = 0, empty_python_call_us = 0;
+    EmptyCall empty_native = {}, empty_python = {};
   };
   Supervisor(std::string own_program, CancelSource cancel, Store store)
       : m_own_program(std::move(own_program)), m_cancel(cancel), m_store(std::move(store)) {}
@@ -45,7 +44,8 @@ class Supervisor {
   Outcome<Json> examine_machine(const protocol::HelloArgs& args, const std::vector<int>& cpus);
   Outcome<void> greet(const std::vector<int>& cpus, int threads);
   std::string find_interpreter(const std::string& wanted);
-  double measure_empty_call(SubjectKind kind);
+  /// Zeros where it cannot be measured.
+  EmptyCall measure_empty_call(SubjectKind kind);
   Outcome<Json> build(const protocol::BuildArgs& args);
   Outcome<Json> load(const protocol::LoadArgs& args);
   Outcome<Json> run(const protocol::RunArgs& args);
@@ -73,7 +73,7 @@ class Supervisor {
   Store m_store;
   std::optional<Greeted> m_greeted;
   std::map<std::int64_t, LoadedSubject> m_subjects;
-  std::set<std::string> m_shown;  ///< see TurnContext
+  std::map<std::string, FreshRecord> m_fresh;  ///< see TurnContext
   std::int64_t m_next_handle = 1;
   bool m_canary_due = false;
 };

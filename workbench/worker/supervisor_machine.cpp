@@ -66,16 +66,19 @@ std::string Supervisor::find_interpreter(const std::string& wanted) {
   return *python;
 }
 
-double Supervisor::measure_empty_call(SubjectKind kind) {
+EmptyCall Supervisor::measure_empty_call(SubjectKind kind) {
   const Wait wait = wait_for(k_canary_deadline_ms);
   auto subject = m_greeted->factory.load_builtin(kind, "empty", wait);
-  if (!subject.ok()) return 0;
+  if (!subject.ok()) return {};
   protocol::TurnArgs args;
   args.problem = canary_problem();
   args.plan = empty_call_plan();
   args.spot_check = false;  // an empty call writes no output
   const auto turn = conduct_turn(subject->process, args, context(), wait);
-  return turn.ok() ? median(turn->samples_us) : 0;
+  if (!turn.ok()) return {};
+  const auto lone_us = time_lone_call_us(subject->process, args, context(), wait);
+  if (!lone_us.ok()) return {};
+  return {median(turn->samples_us), *lone_us};
 }
 
 Outcome<Json> Supervisor::hello(const protocol::HelloArgs& args) {
@@ -111,14 +114,15 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
   result.backends = {"cpu"};
   result.device = detect_cpu();
   calibrate(result.device, cpus);
-  m_greeted->empty_call_us = result.empty_call_us = measure_empty_call(SubjectKind::native);
+  m_greeted->empty_native = measure_empty_call(SubjectKind::native);
+  result.empty_call_us = m_greeted->empty_native.timed_us;
   if (!(result.empty_call_us > 0)) {
     return environment("not even the built-in empty variant runs on this machine");
   }
   result.python = find_interpreter(args.python);
   if (result.python.empty()) return to_json(result);
-  m_greeted->empty_python_call_us = result.empty_python_call_us =
-      measure_empty_call(SubjectKind::python);
+  m_greeted->empty_python = measure_empty_call(SubjectKind::python);
+  result.empty_python_call_us = m_greeted->empty_python.timed_us;
   if (result.empty_python_call_us > 0) {
     result.backends.emplace_back("python");
   } else {  // an interpreter in which the loop does not run is as good as none

@@ -175,6 +175,10 @@ Outcome<void> TurnConductor::take_all_blocks() {
   return m_subject.expect_silence();
 }
 
+const EmptyCall& TurnConductor::empty_call() const {
+  return m_subject.kind() == SubjectKind::python ? m_context.empty_python : m_context.empty_native;
+}
+
 protocol::TurnResult TurnConductor::summary() const {
   protocol::TurnResult result;
   result.samples_us = thinned(m_samples_us, m_args.plan.max_samples);
@@ -214,12 +218,11 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
     result.flags = m_flags;
   }
   if (witness == Witness::too_short) result.flags.emplace_back(k_flag_not_witnessed);
-  const double empty_us = m_subject.kind() == SubjectKind::python ? m_context.empty_python_call_us
-                                                                  : m_context.empty_call_us;
-  if (!(median(result.samples_us) >= k_resolution_calls * empty_us)) {
+  if (!(median(result.samples_us) >= k_resolution_calls * empty_call().timed_us)) {
     result.flags.emplace_back(k_flag_resolution_limited);
   }
-  const bool waited = too_much_waiting(m_times) ||
+  const bool waited = witness == Witness::excused || left_open_too_often(fresh_record()) ||
+                      too_much_waiting(m_times) ||
                       waited_us > k_foreign_load_frac * result.wall_us * m_context.threads;
   // Calls on fresh inputs may have said so already.
   if (waited && std::find(m_flags.begin(), m_flags.end(), k_flag_foreign_load) == m_flags.end()) {

@@ -3,23 +3,29 @@
 // the seeds, keeps the wall clock, and has outputs judged by the judge alone.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 
 #include "protocol/protocol.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/subject_process.hpp"
+#include "worker/turn_plan.hpp"
 
 namespace wb::worker {
+
+/// What a call costs that does nothing: the machine and its messages, no candidate's doing.
+struct EmptyCall {
+  double timed_us = 0;  ///< by the timing loop, for resolution_limited
+  double lone_us = 0;   ///< see time_lone_call_us
+};
 
 /// What a turn needs to know of the machine, and of the code beyond this process.
 struct TurnContext {
   JudgeProcess& judge;
   int threads = 1;
-  double empty_call_us = 0;  ///< native, for resolution_limited
-  double empty_python_call_us = 0;
-  /// Which code has passed calls on fresh inputs, and on what: outlives its processes.
-  std::set<std::string>* shown = nullptr;
+  EmptyCall empty_native = {}, empty_python = {};
+  /// By code, problem and plan; it outlives the code's processes.
+  std::map<std::string, FreshRecord>& fresh;
   std::string subject = {};  ///< label of the loaded code
 };
 
@@ -29,6 +35,10 @@ inline constexpr const char* k_flag_swept_cache = "swept_cache";
 
 Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protocol::TurnArgs& args,
                                            const TurnContext& context, const Wait& wait);
+
+/// The median single call on inputs never seen, by the supervisor's clock, messages and all.
+Outcome<double> time_lone_call_us(SubjectProcess& subject, const protocol::TurnArgs& args,
+                                  const TurnContext& context, const Wait& wait);
 
 Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol::RunArgs& args,
                                          const TurnContext& context, const Wait& wait);

@@ -20,6 +20,8 @@ class TurnConductor {
       : m_subject(subject), m_args(args), m_context(context), m_wait(wait) {}
 
   Outcome<protocol::TurnResult> conduct();
+  /// In the place of conduct(); see time_lone_call_us.
+  Outcome<double> lone_call_us();
 
  private:
   Outcome<void> set_stage();
@@ -29,12 +31,15 @@ class TurnConductor {
   Outcome<void> take_block(bool fresh_inputs);
   Outcome<void> take_all_blocks();
   Outcome<bool> spot_fails(std::int64_t block);
+  [[nodiscard]] const EmptyCall& empty_call() const;
   protocol::TurnResult summary() const;
 
   // fresh_calls.cpp
   [[nodiscard]] bool draws_fresh_calls() const;
-  [[nodiscard]] std::string stage() const;
-  /// The fastest one, by the supervisor's clock.
+  [[nodiscard]] FreshRecord& fresh_record() const;
+  /// One, by the supervisor's clock.
+  Outcome<double> time_fresh_call();
+  /// The fastest of a row.
   Outcome<double> time_fresh_calls(double limit_us);
   Outcome<void> try_fresh_calls();
 

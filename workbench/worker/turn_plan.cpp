@@ -17,6 +17,7 @@ constexpr double k_round_trip_share = 0.1;
 constexpr double k_waiting_share = 0.3;
 constexpr double k_fresh_factor = 1.5;
 constexpr double k_fresh_allowance_us = 200;
+constexpr int k_most_open = 3, k_open_one_in = 4;
 
 double at_least(double value, double floor) {
   return value > floor ? value : floor;
@@ -59,22 +60,32 @@ BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us) {
 
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us) {
   double wall_us = 0;
-  std::vector<double> ratios;
+  std::vector<double> ratios, excused_ratios;
+  const auto ratio = [](double reported_us, double seen_us) {
+    return seen_us > 0 ? reported_us / seen_us : 1.0;
+  };
   for (const BlockTime& block : blocks) {
-    // What the kernel says the two sides waited for a CPU is nobody's lie.
-    const double seen_us = block.wall_us - block.own_delay_us - block.delay_us - round_trip_us;
+    const double seen_us = block.wall_us - round_trip_us;
     wall_us += block.wall_us;
-    ratios.push_back(seen_us > 0 ? block.reported_us / seen_us : 1.0);
+    ratios.push_back(ratio(block.reported_us, seen_us));
+    // What the kernel says the two sides waited for a CPU is nobody's lie.
+    excused_ratios.push_back(
+        ratio(block.reported_us, seen_us - block.own_delay_us - block.delay_us));
   }
   const double mean_us = wall_us / static_cast<double>(std::max<std::size_t>(blocks.size(), 1));
   const bool long_enough =
       mean_us >= k_witness_block_us && round_trip_us <= k_round_trip_share * mean_us;
   if (!long_enough) return Witness::too_short;
-  return median(ratios) >= k_witness_frac ? Witness::agrees : Witness::mismatch;
+  if (median(ratios) >= k_witness_frac) return Witness::agrees;
+  return median(excused_ratios) >= k_witness_frac ? Witness::excused : Witness::mismatch;
 }
 
-double fresh_call_limit_us(double timed_call_us, double round_trip_us) {
-  return k_fresh_factor * timed_call_us + k_fresh_allowance_us + round_trip_us;
+double fresh_call_limit_us(double timed_call_us, double lone_call_us) {
+  return k_fresh_factor * timed_call_us + k_fresh_allowance_us + lone_call_us;
+}
+
+bool left_open_too_often(const FreshRecord& record) {
+  return record.open >= k_most_open && record.open * k_open_one_in >= record.looks;
 }
 
 bool too_much_waiting(std::span<const BlockTime> blocks) {

@@ -48,20 +48,34 @@ struct BlockTime {
 
 enum class Witness {
   agrees,
+  excused,    ///< agrees only less what the kernel says was waited: such a turn does not count
   too_short,  ///< blocks so short that the messages themselves blur the supervisor's clock
   mismatch
 };
 
 /// Compares by the median block. Both clocks run while the subject waits for a CPU within a block,
-/// and neither while it wakes up for one, so other work on the CPUs accuses nobody. round_trip_us:
-/// of an empty message, the allowance for what a message itself takes.
+/// and neither while it wakes up for one, so other work on the CPUs accuses nobody; but a lie that
+/// waiting could hide is not believed either. round_trip_us: of an empty message, the allowance for
+/// what a message itself takes.
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us);
 
 /// A call on inputs that the subject has not seen, with an output that is poisoned: how long it may
 /// take, by the supervisor's clock, beside the timed calls' median. Above that the timed calls left
 /// out work that a first call cannot. Half more and 200 us: threads that wake up and cold caches
-/// are honest. round_trip_us as above.
-double fresh_call_limit_us(double timed_call_us, double round_trip_us);
+/// are honest. lone_call_us: what an empty call takes when it is timed that way.
+double fresh_call_limit_us(double timed_call_us, double lone_call_us);
+
+/// What calls on fresh inputs have shown of a code on a problem and plan.
+struct FreshRecord {
+  bool passed = false;  ///< the last time
+  int looks = 0;
+  int open = 0;  ///< slow, while others had CPU time: no answer
+};
+
+/// Three looks without an answer, and every fourth one at least. Other work on a machine seldom
+/// makes six calls in a row slow; a subject that makes all of them slow but hides behind that work
+/// is not accused, but its turns count no more.
+bool left_open_too_often(const FreshRecord& record);
 
 /// More than three tenths of the blocks' time was waiting for a CPU, or lies between the start
 /// message and the samples: other work disturbs the turn, or the subject hides time there.

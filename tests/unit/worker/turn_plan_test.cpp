@@ -92,7 +92,7 @@ TEST_CASE("the second witness believes honest figures", "[worker][witness]") {
 
 TEST_CASE("waiting for a busy CPU accuses nobody, but marks the turn", "[worker][witness]") {
   const std::vector<BlockTime> loaded(5, BlockTime{5'280, 5'300, 8'310, 8'310, 3'150, 3'000});
-  CHECK(judge_block_times(loaded, 20) == Witness::agrees);
+  CHECK(judge_block_times(loaded, 20) == Witness::excused);
   CHECK(too_much_waiting(loaded));
   // Time between the start message and the samples may be hidden work.
   const std::vector<BlockTime> hiding(5, BlockTime{1'000, 2'000, 2'010, 2'010, 0, 0});
@@ -101,6 +101,20 @@ TEST_CASE("waiting for a busy CPU accuses nobody, but marks the turn", "[worker]
   const std::vector<BlockTime> quiet(5, BlockTime{1'990, 2'000, 2'010, 2'010, 15, 5});
   CHECK_FALSE(too_much_waiting(quiet));
   CHECK_FALSE(too_much_waiting({}));
+}
+
+TEST_CASE("waiting cannot hide a clock that lies", "[worker][witness]") {
+  // Half speed; just over half of the blocks waited 45 % by the kernel's account, too little in all
+  // for too_much_waiting.
+  auto blocks = blocks_of({{1'000, 2'020}, {1'000, 2'020}});
+  for (int i = 0; i < 3; ++i) blocks.push_back(BlockTime{1'000, 1'000, 2'020, 2'020, 900, 0});
+  CHECK_FALSE(too_much_waiting(blocks));
+  CHECK(judge_block_times(blocks, 20) == Witness::excused);
+  blocks.resize(4);
+  CHECK(judge_block_times(blocks, 20) == Witness::mismatch);
+  // An honest subject whose supervisor woke up late is excused, too.
+  const std::vector<BlockTime> late(5, BlockTime{2'000, 2'000, 2'500, 2'500, 0, 480});
+  CHECK(judge_block_times(late, 20) == Witness::excused);
 }
 
 TEST_CASE("the second witness catches a clock that lies", "[worker][witness]") {
@@ -128,6 +142,14 @@ TEST_CASE("samples are thinned evenly", "[worker][turn]") {
   CHECK(kept[1] == 5);
   CHECK(kept[199] == 995);
   CHECK(thinned({1, 2}, 200) == std::vector<double>{1, 2});
+}
+
+TEST_CASE("looks without an answer are borne twice, or seldom", "[worker][turn_plan]") {
+  CHECK_FALSE(left_open_too_often({false, 2, 2}));
+  CHECK(left_open_too_often({false, 3, 3}));
+  CHECK(left_open_too_often({true, 12, 3}));
+  CHECK_FALSE(left_open_too_often({true, 13, 3}));
+  CHECK_FALSE(left_open_too_often({}));
 }
 
 TEST_CASE("a call on fresh inputs may take half as long again as the timed ones, and a little",
