@@ -38,7 +38,7 @@ __device__ __forceinline__ void work_one_by_one(Worker<S>& w) {
   Job job;
   while (take_job<S>(w, job)) {
     RowState r = start_rows(w.p, job.first_row, w.thread);
-    clear<S>(o);
+    clear(o);
     const Place<S::STAGES> k = w.k;
     const Place<S::STAGES> v = w.v;
     if constexpr (S::SPLIT) {  // the two warpgroups have every other step each
@@ -73,7 +73,7 @@ __device__ __forceinline__ void work_carrying_over(Worker<S>& w) {
   while (more) {
     RowState r = start_rows(w.p, job.first_row, w.thread);
     if (job.own_steps == 0) {
-      clear<S>(o);
+      clear(o);
       pass_over_tile<S>(w, job);
       finish_tile<S>(w, job, r, o);
       if constexpr (S::COPY_OUT) w.release_q();
@@ -82,7 +82,7 @@ __device__ __forceinline__ void work_carrying_over(Worker<S>& w) {
     }
     begin_tile<S>(w, job, s);
     for (;;) {
-      clear<S>(o);
+      clear(o);
       walk_keys<S>(w, job, r, s, prob, o);
       const Job last = job;
       more = take_job<S>(w, job);

@@ -3,33 +3,10 @@
 // and what is issued beside what.
 #pragma once
 
+#include "row_store.cuh"
 #include "scores.cuh"
-#include "warpgroup.cuh"
 
 namespace wb::gpu {
-
-// Whose products are next: warpgroup wg waits on barrier 1 + wg, and hands on to the next one.
-template <class S>
-__device__ __forceinline__ void await_turn(int wg) {
-  if (S::k_turns) barrier_sync(1 + wg, 256);
-}
-
-template <class S>
-__device__ __forceinline__ void pass_turn(int wg) {
-  if (S::k_turns) barrier_arrive(1 + (wg + 1 == S::WGS ? 0 : wg + 1), 256);
-}
-
-template <class S>
-__device__ __forceinline__ void negate_query(unsigned char* q_tile, int wg, int thread) {
-  uint4* words = reinterpret_cast<uint4*>(q_tile);
-  for (int i = thread; i < S::k_q_group_bytes / 16; i += 128) {
-    const uint4 x = words[i];
-    words[i] =
-        make_uint4(x.x ^ 0x80008000u, x.y ^ 0x80008000u, x.z ^ 0x80008000u, x.w ^ 0x80008000u);
-  }
-  fence_proxy_async_shared();
-  barrier_sync(1 + S::WGS + wg, 128);
-}
 
 // A tile as one computing warpgroup sees it.
 struct Job {
@@ -122,7 +99,10 @@ __device__ __forceinline__ bool take_job(Worker<S>& w, Job& job) {
     job.short_end = keys <= (job.own_steps - 1) * S::BN + S::k_short_keys;
   }
   if constexpr (S::SPLIT) job.own_steps = (job.tile.steps - w.wg + S::WGS - 1) / S::WGS;
-  if (p.negate) negate_query<S>(w.smem + job.at * S::k_q_group_bytes, w.wg, w.thread);
+  if (p.negate) {
+    negate_query<S::k_q_group_bytes>(w.smem + job.at * S::k_q_group_bytes, w.thread,
+                                     1 + S::WGS + w.wg);
+  }
   return true;
 }
 
@@ -169,17 +149,17 @@ __device__ __forceinline__ void weigh(Worker<S>& w, const Job& job, float (&s)[S
   const int first_key = ((S::SPLIT ? w.wg : 0) + step * w.k_apart) * S::BN;
   if (S::TRIM && first_key + S::k_short_keys - 1 <= r.least_limit) {
     if (first_key + S::BN - 1 > r.least_limit) {
-      mask_scores<S, S::k_short_keys / 8>(s, r, first_key, w.lane);
+      mask_scores_from<S, S::k_short_keys / 8>(s, r, first_key, w.lane);
     }
   } else if (first_key + S::BN - 1 > r.least_limit) {
-    mask_scores<S, 0>(s, r, first_key, w.lane);
+    mask_scores_from<S, 0>(s, r, first_key, w.lane);
   }
   if constexpr (S::MASKS > 0) {
-    softmax_masked<S>(s, r);
+    softmax_masked(s, r);
   } else if (S::TRIM && job.short_end && step + 1 == job.own_steps) {
-    softmax<S, S::k_short_keys / 8>(s, r, p.scale_log2);
+    softmax<S::k_short_keys / 8>(s, r, p.scale_log2);
   } else {
-    softmax<S, S::BN / 8>(s, r, p.scale_log2);
+    softmax<S::BN / 8>(s, r, p.scale_log2);
   }
 }
 
@@ -198,7 +178,7 @@ __device__ __forceinline__ void walk_keys(Worker<S>& w, const Job& job, RowState
   // buffer.
   if constexpr (S::COPY_OUT && S::CARRY) w.release_q();
   w.await_v();
-  pack_probabilities<S>(prob, s);
+  pack_probabilities<typename S::T>(prob, s);
   for (int j = 1; j < job.own_steps; ++j) {
     w.await_k();
     await_turn<S>(w.wg);
@@ -223,8 +203,8 @@ __device__ __forceinline__ void walk_keys(Worker<S>& w, const Job& job, RowState
     fence_operands(prob);
     w.release_v();
     if constexpr (S::SPLIT) w.await_v();
-    rescale<S>(o, r);
-    pack_probabilities<S>(prob, s);
+    rescale(o, r.alpha);
+    pack_probabilities<typename S::T>(prob, s);
   }
   if constexpr (S::TRIM) {
     for (int j = job.own_steps; j < job.tile.steps; ++j) pass_over_k<S>(w);

@@ -14,13 +14,11 @@
 // 1.1x over cuDNN at B*H 128, S 512, D 64; 3x for 16 queries on 8192 keys. Measured:
 // docs/kernels.md.
 
-#include "plan.cuh"
+#include "copy_engine_inputs.cuh"
 #include "split_choice.cuh"
 #include "wgmma_flash.cuh"
 
 #include <algorithm>
-#include <cmath>
-#include <new>
 
 #ifndef TILE_INDEX  // index into the tile table of a head dim; -1 chooses by the grid
 #define TILE_INDEX -1
@@ -111,11 +109,6 @@ struct wb_sdpa_plan {
 
 namespace {
 
-bool aligned_for_copy_engine(wb_strides s, int64_t batch, int64_t heads, int64_t rows) {
-  return (batch == 1 || s.batch % 8 == 0) && (heads == 1 || s.head % 8 == 0) &&
-         (rows == 1 || (s.row % 8 == 0 && s.row > 0));
-}
-
 int check_reach(const wb_sdpa_problem& p) {
   if (p.dtype != WB_F16 && p.dtype != WB_BF16) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_flash: f16 and bf16 only");
@@ -124,10 +117,7 @@ int check_reach(const wb_sdpa_problem& p) {
   if (p.dim % 8 != 0 || p.dim_v % 8 != 0 || p.dim > 128 || p.dim_v > 128) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_flash: head dims are multiples of 8 up to 128");
   }
-  if (!aligned_for_copy_engine(p.k, p.batch, p.heads_kv, p.seq_kv) ||
-      !aligned_for_copy_engine(p.v, p.batch, p.heads_kv, p.seq_kv) ||
-      !aligned_for_copy_engine(p.q, p.batch, p.heads_q, p.seq_q) ||
-      !aligned_for_copy_engine(p.out, p.batch, p.heads_q, p.seq_q)) {
+  if (!aligned_for_copy_engine(p)) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_flash: strides must be multiples of 8 elements");
   }
   if (p.seq_kv > (int64_t(1) << 30) || p.seq_q > (int64_t(1) << 20) ||
@@ -192,13 +182,10 @@ int prepare(wb_sdpa_plan& plan) {
   k.dim = int(p.dim);
   k.rows = int(rows);
   k.kept_256 = kept_share(device, heads * p.seq_kv * (p.dim + p.dim_v) * 2, KEEP_MB);
-  k.causal_offset = p.causal == WB_CAUSAL_NONE       ? int(p.seq_kv)
-                    : p.causal == WB_CAUSAL_TOP_LEFT ? 0
-                                                     : int(p.seq_kv - p.seq_q);
+  k.causal_offset = causal_offset_of(p);
   k.row_blocks = int(row_blocks);
   k.negate = p.scale < 0.0;
-  // A zero scale becomes 2^-100: exp2 of any score is then 1, and -inf stays -inf.
-  k.scale_log2 = std::max(float(std::fabs(p.scale) * 1.4426950408889634), 0x1p-100f);
+  k.scale_log2 = scale_log2_of(p);
   k.merge.so = p.out;
   k.merge.lse_batch_stride = p.heads_q * p.seq_q;
   k.merge.group = int(group);
@@ -228,19 +215,7 @@ int map_inputs(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
 }  // namespace
 
 extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
-  int status = check_problem(problem, out);
-  if (status == WB_OK) status = check_reach(*problem);
-  if (status != WB_OK) return status;
-  wb_sdpa_plan* plan = new (std::nothrow) wb_sdpa_plan{};
-  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
-  plan->problem = *problem;
-  status = prepare(*plan);
-  if (status != WB_OK) {
-    delete plan;
-    return status;
-  }
-  *out = plan;
-  return WB_OK;
+  return create_plan(problem, out, check_reach, prepare);
 }
 
 extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The device part of sm90_wgmma_flash: shapes, stages as named functions, the kernel. Idea and host
-// part: kernel.cu, its only user.
+// The device part of sm90_wgmma_flash: stages as named functions, the kernel. Idea and host part:
+// kernel.cu, its only user.
 #pragma once
 
 #include "cluster_merge.cuh"
 #include "cluster_pull.cuh"
 #include "cp_async.cuh"
 #include "griddepcontrol.cuh"
-#include "mbarrier.cuh"
+#include "loading.cuh"
 #include "mma.cuh"
-#include "tma.cuh"
-#include "wgmma.cuh"
-
-#include <cmath>
-#include <cstdint>
+#include "online_softmax.cuh"
+#include "row_store.cuh"
+#include "wgmma_products.cuh"
 
 #ifndef EARLY_START  // start while the previous kernel drains: 0 never, 1 where it pays, 2 always
 #define EARLY_START 1
@@ -21,139 +19,11 @@
 
 namespace wb::gpu {
 
-struct Params {
-  MergeParams merge;
-  const void* q;
-  wb_strides sq;
-  int heads_kv, group, seq_kv, dim;
-  int rows;           // seq_q * group: packed rows of one KV head
-  int causal_offset;  // a row keeps key <= query + offset; seq_kv without a causal rule
-  int row_blocks;
-  bool negate;       // the scale's sign, folded into Q
-  float scale_log2;  // magnitude, above zero
-  int kept_256;      // 256ths of a block's keys that the L2 is to keep; 256: no hints
-};
-
-// WGS warpgroups of 64 rows, BN keys a step, BPS blocks on an SM. With KS above 1 as many
-// warpgroups share 64 rows and take every KS-th step, each from a ring of its own.
-template <typename T_, int DP_, int WGS_, int BN_, int STAGES_, int BPS_, int KS_ = 1>
-struct Shape {
-  using T = T_;
-  static constexpr int DP = DP_, WGS = WGS_, BN = BN_, STAGES = STAGES_, BPS = BPS_, KS = KS_;
-  static_assert(KS == 1 || WGS == 1);
-  static constexpr int WK = KS;  // for the merge: so many warps share a row
-  static constexpr int k_rows = 64 * WGS;
-  static constexpr int k_threads = 128 * WGS * KS;
-  static constexpr int k_q_bytes = k_rows * DP * 2;
-  static constexpr int k_tile_bytes = BN * DP * 2;
-  static constexpr int k_ring = k_q_bytes;  // offsets; K stages, then V stages; KS times
-  static constexpr int k_ring_bytes = 2 * STAGES * k_tile_bytes;
-  static constexpr int k_partial_stride = DP + 4;
-  static constexpr int k_partial_warp = k_rows * k_partial_stride;
-  // With split keys the partials, then what peers push, overlay Q and the ring.
-  static constexpr int k_merge = (KS * k_partial_warp * 4 + 127) / 128 * 128;
-  static constexpr int k_merge_end = k_merge + MergeSmem<Shape>::k_bytes;
-  static constexpr int k_ring_end = k_ring + KS * k_ring_bytes;
-  static constexpr int k_barriers = k_ring_end > k_merge_end ? k_ring_end : k_merge_end;
-  static constexpr int k_smem_bytes = k_barriers + 8 + KS * 32 * STAGES;
-  static_assert(BPS * (k_smem_bytes + 1024) <= 228 * 1024);
-};
-
-struct Barriers {
-  uint32_t full_k, full_v, empty_k, empty_v, merge;
-};
-
-// The steps of a warpgroup: `first`, `first` + KS, ..., `count` of them; the first `kept` are read
-// for the L2 to keep, the others to leave it first.
-struct Steps {
-  int first, count, kept;
-  uint64_t policy;
-};
-
-// Packed Q rows into the swizzled slabs that wgmma reads; rows and columns beyond the end are zero.
+// online_softmax.cuh's with one chain of maxima and of sums: s becomes P (f32), r.alpha the factor
+// that O still has to be given.
 template <class S>
-__device__ __forceinline__ void load_query(unsigned char* q_smem, const Params& p, int batch,
-                                           int head_kv, int first_row) {
-  using T = typename S::T;
-  constexpr int units = S::DP / 8;
-  const uint32_t flip = p.negate ? 0x80008000u : 0u;
-#pragma unroll 4
-  for (int e = threadIdx.x; e < S::k_rows * units; e += S::k_threads) {
-    const int row = e / units, unit = e % units, packed = first_row + row;
-    uint4 bits = make_uint4(0u, 0u, 0u, 0u);
-    if (packed < p.rows && unit * 8 < p.dim) {
-      const int query = packed / p.group, head = head_kv * p.group + packed % p.group;
-      bits = __ldg(reinterpret_cast<const uint4*>(static_cast<const T*>(p.q) + batch * p.sq.batch +
-                                                  head * p.sq.head + query * p.sq.row + unit * 8));
-      bits = make_uint4(bits.x ^ flip, bits.y ^ flip, bits.z ^ flip, bits.w ^ flip);
-    }
-    // 64 rows of a warpgroup: slabs of 64 columns, lines of 128 bytes
-    unsigned char* at = q_smem + (row / 64) * (64 * S::DP * 2) + (unit / 8) * (64 * 128) +
-                        (row % 64) * 128 + ((unit % 8 ^ (row & 7)) << 4);
-    *reinterpret_cast<uint4*>(at) = bits;
-  }
-}
-
-template <class S>
-__device__ __forceinline__ void load_tile(uint32_t smem, const CUtensorMap* map, uint32_t barrier,
-                                          const Steps& steps, int j, int head, int batch) {
-  const int key = (steps.first + j * S::KS) * S::BN;
-  mbarrier_arrive_expect_tx(barrier, S::k_tile_bytes);
-#pragma unroll
-  for (int slab = 0; slab < S::DP / 64; ++slab) {
-    const uint32_t to = smem + slab * S::BN * 128;
-    if (j < steps.kept) {
-      cp_async_bulk_tensor_4d(to, map, barrier, slab * 64, key, head, batch);
-    } else {
-      cp_async_bulk_tensor_4d_hint(to, map, barrier, slab * 64, key, head, batch, steps.policy);
-    }
-  }
-}
-
-// S = Q K^T, issued; the caller commits and waits.
-template <class S>
-__device__ __forceinline__ void score(float (&s)[S::BN / 8][4], uint32_t q_at, uint32_t k_at) {
-#pragma unroll
-  for (int ks = 0; ks < S::DP / 16; ++ks) {
-    const uint32_t column = ks % 4 * 32;
-    wgmma_ss<typename S::T, S::BN / 8>(
-        s, wgmma_descriptor_k_major(q_at + ks / 4 * (64 * 128) + column),
-        wgmma_descriptor_k_major(k_at + ks / 4 * (S::BN * 128) + column), ks > 0);
-  }
-}
-
-// O += P V, issued.
-template <class S>
-__device__ __forceinline__ void accumulate(float (&o)[S::DP / 8][4],
-                                           const uint32_t (&prob)[S::BN / 16][4], uint32_t v_at) {
-#pragma unroll
-  for (int ks = 0; ks < S::BN / 16; ++ks) {
-    wgmma_rs<typename S::T, S::DP / 8>(
-        o, prob[ks], wgmma_descriptor_mn_major(v_at + ks * (16 * 128), S::BN * 128));
-  }
-}
-
-struct RowState {
-  float m[2], l[2], alpha[2];
-  int limit[2];     // last key that rows g and g + 8 may see
-  int least_limit;  // of the warpgroup's rows: steps below it need no mask
-};
-
-template <class S>
-__device__ __forceinline__ void mask_scores(float (&s)[S::BN / 8][4], const RowState& r,
-                                            int first_key, int lane) {
-#pragma unroll
-  for (int n = 0; n < S::BN / 8; ++n) {
-#pragma unroll
-    for (int c = 0; c < 4; ++c) {
-      if (first_key + 8 * n + 2 * (lane % 4) + c % 2 > r.limit[c / 2]) s[n][c] = -INFINITY;
-    }
-  }
-}
-
-// Online softmax: s becomes P (f32), r.alpha the factor that O still has to be given.
-template <class S>
-__device__ __forceinline__ void softmax(float (&s)[S::BN / 8][4], RowState& r, float scale_log2) {
+__device__ __forceinline__ void softmax_one_chain(float (&s)[S::BN / 8][4], RowState& r,
+                                                  float scale_log2) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float top = r.m[half];
@@ -180,28 +50,6 @@ __device__ __forceinline__ void softmax(float (&s)[S::BN / 8][4], RowState& r, f
   }
 }
 
-template <class S>
-__device__ __forceinline__ void pack_probabilities(uint32_t (&prob)[S::BN / 16][4],
-                                                   const float (&s)[S::BN / 8][4]) {
-  using T = typename S::T;
-#pragma unroll
-  for (int ks = 0; ks < S::BN / 16; ++ks) {
-    prob[ks][0] = pack2<T>(s[2 * ks][0], s[2 * ks][1]);
-    prob[ks][1] = pack2<T>(s[2 * ks][2], s[2 * ks][3]);
-    prob[ks][2] = pack2<T>(s[2 * ks + 1][0], s[2 * ks + 1][1]);
-    prob[ks][3] = pack2<T>(s[2 * ks + 1][2], s[2 * ks + 1][3]);
-  }
-}
-
-template <class S>
-__device__ __forceinline__ void rescale(float (&o)[S::DP / 8][4], const RowState& r) {
-#pragma unroll
-  for (int n = 0; n < S::DP / 8; ++n) {
-#pragma unroll
-    for (int c = 0; c < 4; ++c) o[n][c] *= r.alpha[c / 2];
-  }
-}
-
 // O through the warp's own rows of the Q tile, then out in 16-byte pieces.
 template <class S>
 __device__ __forceinline__ void store_rows(const float (&o)[S::DP / 8][4], const RowState& r,
@@ -210,18 +58,11 @@ __device__ __forceinline__ void store_rows(const float (&o)[S::DP / 8][4], const
   using T = typename S::T;
   const int g = lane / 4, t = lane % 4;
   unsigned char* tile = q_smem + (warp / 4) * (64 * S::DP * 2);
-  const auto at = [&](int row, int unit) {
-    return tile + (unit / 8) * (64 * 128) + row * 128 + ((unit % 8 ^ (row & 7)) << 4);
-  };
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = warp % 4 * 16 + 8 * half + g;
     const float inverse = r.l[half] > 0.0f ? 1.0f / r.l[half] : 0.0f;  // no key: zeros
-#pragma unroll
-    for (int n = 0; n < S::DP / 8; ++n) {
-      *reinterpret_cast<uint32_t*>(at(row, n) + 4 * t) =
-          pack2<T>(o[n][2 * half] * inverse, o[n][2 * half + 1] * inverse);
-    }
+    stage_row<T>(o, half, inverse, tile, row, 0, t);
     const int packed = first_row + warp / 4 * 64 + row;
     if (p.merge.lse != nullptr && t == 0 && packed < p.rows) {
       store_lse(p.merge, batch, head_kv, packed, r.m[half] * p.scale_log2, r.l[half]);
@@ -237,7 +78,7 @@ __device__ __forceinline__ void store_rows(const float (&o)[S::DP / 8][4], const
     const int query = packed / p.group, head = head_kv * p.group + packed % p.group;
     T* to = static_cast<T*>(p.merge.out) + batch * p.merge.so.batch + head * p.merge.so.head +
             query * p.merge.so.row + unit * 8;
-    *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(at(row, unit));
+    *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(swizzled_unit(tile, row, unit));
   }
 }
 
@@ -266,6 +107,7 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
                                           const CUtensorMap* map_k, const CUtensorMap* map_v,
                                           uint32_t base, uint32_t k_ring, const Barriers& bar,
                                           const Steps& steps, int head_kv, int batch, int lane) {
+  using T = typename S::T;
   const uint32_t q_at = S::KS > 1 ? base : base + threadIdx.x / 128 * (64 * S::DP * 2);
   const uint32_t v_ring = k_ring + S::STAGES * S::k_tile_bytes;
   const bool loads = threadIdx.x % (S::k_threads / S::KS) == 0;
@@ -273,19 +115,19 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
   uint32_t prob[S::BN / 16][4];
   const auto mask = [&](int j) {
     const int first_key = (steps.first + j * S::KS) * S::BN;
-    if (first_key + S::BN - 1 > r.least_limit) mask_scores<S>(s, r, first_key, lane);
+    if (first_key + S::BN - 1 > r.least_limit) mask_scores(s, r, first_key, lane);
   };
 
   mbarrier_wait_parity(bar.full_k, 0);
   wgmma_fence();
-  score<S>(s, q_at, k_ring);
+  score<T, S::DP>(s, q_at, k_ring);
   wgmma_commit_group();
   wgmma_wait_group<0>();
   fence_operands(s);
   if (lane == 0) mbarrier_arrive(bar.empty_k);
   mask(0);
-  softmax<S>(s, r, p.scale_log2);
-  pack_probabilities<S>(prob, s);
+  softmax_one_chain<S>(s, r, p.scale_log2);
+  pack_probabilities<T>(prob, s);
 
   int slot = 0;  // of step j - 1
   uint32_t parity = 0;
@@ -301,11 +143,11 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
     fence_operands(o);
     fence_operands(prob);
     wgmma_fence();
-    score<S>(s, q_at, k_ring + slot * S::k_tile_bytes);
+    score<T, S::DP>(s, q_at, k_ring + slot * S::k_tile_bytes);
     wgmma_commit_group();
     mbarrier_wait_parity(bar.full_v + 8 * v_slot, v_parity);
     wgmma_fence();
-    accumulate<S>(o, prob, v_ring + v_slot * S::k_tile_bytes);
+    accumulate<T, 0, S::BN / 16>(o, prob, v_ring + v_slot * S::k_tile_bytes);
     wgmma_commit_group();
     if (loads) {
       // Every warp has read K(j - 1), or is about to have: its products are one step old.
@@ -326,19 +168,19 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
     fence_operands(s);
     if (lane == 0) mbarrier_arrive(bar.empty_k + 8 * slot);
     mask(j);
-    softmax<S>(s, r, p.scale_log2);
+    softmax_one_chain<S>(s, r, p.scale_log2);
     wgmma_wait_group<0>();
     fence_operands(o);
     fence_operands(prob);
     if (lane == 0) mbarrier_arrive(bar.empty_v + 8 * v_slot);
-    rescale<S>(o, r);
-    pack_probabilities<S>(prob, s);
+    rescale(o, r.alpha);
+    pack_probabilities<T>(prob, s);
   }
   mbarrier_wait_parity(bar.full_v + 8 * slot, parity);
   fence_operands(o);
   fence_operands(prob);
   wgmma_fence();
-  accumulate<S>(o, prob, v_ring + slot * S::k_tile_bytes);
+  accumulate<T, 0, S::BN / 16>(o, prob, v_ring + slot * S::k_tile_bytes);
   wgmma_commit_group();
   wgmma_wait_group<0>();
   fence_operands(o);
@@ -425,19 +267,11 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
     r.limit[half] = min(p.seq_kv - 1, row / p.group + p.causal_offset);
   }
   float o[S::DP / 8][4];
-#pragma unroll
-  for (int n = 0; n < S::DP / 8; ++n) {
-#pragma unroll
-    for (int c = 0; c < 4; ++c) o[n][c] = 0.0f;
-  }
+  clear(o);
   if (steps.count > 0) {
     walk_keys<S>(o, r, p, &map_k, &map_v, base, k_ring, bar, steps, head_kv, batch, lane);
   }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    r.l[half] += __shfl_xor_sync(~0u, r.l[half], 1);
-    r.l[half] += __shfl_xor_sync(~0u, r.l[half], 2);
-  }
+  sum_rows(r);
   if (!is_split) {
     __syncthreads();  // the warpgroup's other warps read this warp's Q rows until here
     store_rows<S>(o, r, p, smem, batch, head_kv, first_row, warp, lane);

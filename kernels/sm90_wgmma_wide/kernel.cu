@@ -13,12 +13,10 @@
 // half (multicast). Measured 3.0x alone, and 1.0x with the cluster, which was taken out again:
 // docs/kernels.md.
 
-#include "plan.cuh"
+#include "copy_engine_inputs.cuh"
 #include "wide.cuh"
 
 #include <algorithm>
-#include <cmath>
-#include <new>
 
 namespace {
 
@@ -39,11 +37,6 @@ struct wb_sdpa_plan {
 
 namespace {
 
-bool aligned_for_copy_engine(wb_strides s, int64_t batch, int64_t heads, int64_t rows) {
-  return (batch == 1 || s.batch % 8 == 0) && (heads == 1 || s.head % 8 == 0) &&
-         (rows == 1 || (s.row % 8 == 0 && s.row > 0));
-}
-
 int64_t row_blocks_of(const wb_sdpa_problem& p) {
   return (p.seq_q + Wide::k_rows - 1) / Wide::k_rows;
 }
@@ -57,10 +50,7 @@ int check_reach(const wb_sdpa_problem& p) {
   if (p.dim % 8 != 0 || p.dim_v % 8 != 0 || dim <= 256 || dim > Wide::DP) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_wide: head dims are multiples of 8 from 264 to 512");
   }
-  if (!aligned_for_copy_engine(p.k, p.batch, p.heads_kv, p.seq_kv) ||
-      !aligned_for_copy_engine(p.v, p.batch, p.heads_kv, p.seq_kv) ||
-      !aligned_for_copy_engine(p.q, p.batch, p.heads_q, p.seq_q) ||
-      !aligned_for_copy_engine(p.out, p.batch, p.heads_q, p.seq_q)) {
+  if (!aligned_for_copy_engine(p)) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_wide: strides must be multiples of 8 elements");
   }
   if (p.seq_kv > (1 << 29) || p.seq_q > (1 << 29) ||
@@ -78,19 +68,8 @@ int prepare(wb_sdpa_plan& plan) {
       plan.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Wide::k_smem_bytes);
   if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);
   Params& k = plan.params;
-  k.so = p.out;
-  k.heads_q = int(p.heads_q);
-  k.group = int(p.heads_q / p.heads_kv);
-  k.seq_q = int(p.seq_q);
-  k.seq_kv = int(p.seq_kv);
-  k.dim_v = int(p.dim_v);
-  k.causal_offset = p.causal == WB_CAUSAL_NONE       ? int(p.seq_kv)
-                    : p.causal == WB_CAUSAL_TOP_LEFT ? 0
-                                                     : int(p.seq_kv - p.seq_q);
+  take_over_problem(k, p);
   k.row_blocks = int(row_blocks_of(p));
-  k.negate = p.scale < 0.0;
-  // A zero scale becomes 2^-100: exp2 of any score is then 1, and -inf stays -inf.
-  k.scale_log2 = std::max(float(std::fabs(p.scale) * 1.4426950408889634), 0x1p-100f);
   plan.blocks = unsigned(p.batch * p.heads_q * k.row_blocks);
   return WB_OK;
 }
@@ -99,16 +78,8 @@ int map_inputs(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
   const wb_sdpa_problem& p = plan.problem;
   const void* bases[3] = {args.q, args.k, args.v};
   if (std::equal(bases, bases + 3, plan.mapped)) return WB_OK;
-  const char* why = encode_bhsd_map(&plan.maps[0], args.q, p.dtype, p.batch, p.heads_q, p.seq_q,
-                                    p.dim, p.q, Wide::k_rows);
-  if (why == nullptr) {
-    why = encode_bhsd_map(&plan.maps[1], args.k, p.dtype, p.batch, p.heads_kv, p.seq_kv, p.dim, p.k,
-                          Wide::BN);
-  }
-  if (why == nullptr) {
-    why = encode_bhsd_map(&plan.maps[2], args.v, p.dtype, p.batch, p.heads_kv, p.seq_kv, p.dim_v,
-                          p.v, Wide::BN / Wide::k_chunks);
-  }
+  const char* why =
+      encode_qkv_maps(plan.maps, args, p, Wide::k_rows, Wide::BN, Wide::BN / Wide::k_chunks);
   if (why != nullptr) return fail(WB_FAILED, "sm90_wgmma_wide: mapping the inputs: %s", why);
   std::copy(bases, bases + 3, plan.mapped);
   return WB_OK;
@@ -117,19 +88,7 @@ int map_inputs(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
 }  // namespace
 
 extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
-  int status = check_problem(problem, out);
-  if (status == WB_OK) status = check_reach(*problem);
-  if (status != WB_OK) return status;
-  wb_sdpa_plan* plan = new (std::nothrow) wb_sdpa_plan{};
-  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
-  plan->problem = *problem;
-  status = prepare(*plan);
-  if (status != WB_OK) {
-    delete plan;
-    return status;
-  }
-  *out = plan;
-  return WB_OK;
+  return create_plan(problem, out, check_reach, prepare);
 }
 
 extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan*) {

@@ -1,112 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The device part of sm90_wgmma_wide: layout, stages as named functions, the kernel. Idea and host
-// part: kernel.cu, its only user.
+// The computing warpgroups of sm90_wgmma_wide, stages as named functions, and the kernel. Idea and
+// host part: kernel.cu, its only user.
 #pragma once
 
-#include "mbarrier.cuh"
-#include "mma.cuh"
-#include "sdpa_abi.h"
-#include "tma.cuh"
+#include "loading.cuh"
+#include "online_softmax.cuh"
+#include "row_store.cuh"
 #include "warpgroup.cuh"
 #include "wgmma.cuh"
 #include "wgmma_widths.cuh"
 
-#include <cmath>
-#include <cstdint>
-
 namespace wb::gpu {
-
-struct Params {
-  void* out;
-  float* lse;
-  wb_strides so;
-  int heads_q, group, seq_q, seq_kv, dim_v;
-  int causal_offset;  // a row keeps key <= q + offset; seq_kv without a causal rule
-  int row_blocks;     // of a head
-  bool negate;        // the scale's sign, folded into Q
-  float scale_log2;   // magnitude, above zero
-};
-
-// A block has 64 rows; a step is 64 keys. K lies in eight slabs of 64 columns, V in four chunks of
-// 16 keys: each is loaded, waited for and given back on its own.
-struct Wide {
-  static constexpr int DP = 512, BN = 64, k_rows = 64, k_threads = 384;
-  static constexpr int k_slabs = DP / 64, k_chunks = BN / 16;
-  static constexpr int k_slab_bytes = 64 * 128;    // of Q, K and P
-  static constexpr int k_v_slab_bytes = 16 * 128;  // 16 keys, 64 columns
-  static constexpr int k_chunk_bytes = k_slabs * k_v_slab_bytes;
-  static constexpr int k_k = k_slabs * k_slab_bytes;  // offsets, behind Q
-  static constexpr int k_v = k_k + k_slabs * k_slab_bytes;
-  static constexpr int k_p = k_v + k_chunks * k_chunk_bytes;  // two tiles of P
-  static constexpr int k_alpha = k_p + 2 * k_slab_bytes;      // float[2][64], then float[64]
-  static constexpr int k_barriers = k_alpha + 3 * 64 * 4;
-  static constexpr int k_smem_bytes = k_barriers + 256;
-  static_assert(k_smem_bytes <= 227 * 1024);
-};
-
-struct Barriers {
-  uint32_t base;
-  __device__ uint32_t full_q() const { return base; }
-  __device__ uint32_t full_k(int slab) const { return base + 8 * (1 + slab); }
-  __device__ uint32_t empty_k(int slab) const { return base + 8 * (1 + Wide::k_slabs + slab); }
-  __device__ uint32_t full_v(int chunk) const { return base + 8 * (1 + 2 * Wide::k_slabs + chunk); }
-  __device__ uint32_t empty_v(int chunk) const {
-    return base + 8 * (1 + 2 * Wide::k_slabs + Wide::k_chunks + chunk);
-  }
-};
-
-// Named barriers between the two computing warpgroups, all of 256 threads; + the tile of P.
-inline constexpr uint32_t k_p_full = 1, k_p_empty = 3, k_rows_done = 5, k_negated = 6;
-
-struct Tile {
-  int batch, head, first_row, steps;
-};
-
-// Blocks of a head follow each other, those with more keys first.
-__device__ __forceinline__ Tile tile_at(const Params& p, int block) {
-  const int head = block / p.row_blocks;
-  Tile t;
-  t.batch = head / p.heads_q;
-  t.head = head % p.heads_q;
-  t.first_row = (p.row_blocks - 1 - block % p.row_blocks) * Wide::k_rows;
-  const int last_query = min(t.first_row + Wide::k_rows, p.seq_q) - 1;
-  const int keys = max(0, min(p.seq_kv, last_query + p.causal_offset + 1));
-  t.steps = (keys + Wide::BN - 1) / Wide::BN;
-  return t;
-}
-
-// The loading thread: Q, then K one step ahead of V, the order in which they are read.
-__device__ __forceinline__ void feed(const Params& p, const CUtensorMap* map_q,
-                                     const CUtensorMap* map_k, const CUtensorMap* map_v,
-                                     const Tile& t, uint32_t base, const Barriers& bar) {
-  const int head_kv = t.head / p.group;
-  mbarrier_arrive_expect_tx(bar.full_q(), Wide::k_slabs * Wide::k_slab_bytes);
-  for (int slab = 0; slab < Wide::k_slabs; ++slab) {
-    cp_async_bulk_tensor_4d(base + slab * Wide::k_slab_bytes, map_q, bar.full_q(), 64 * slab,
-                            t.first_row, t.head, t.batch);
-  }
-  const auto load_k = [&](int step) {
-    for (int slab = 0; slab < Wide::k_slabs; ++slab) {
-      mbarrier_wait_parity(bar.empty_k(slab), (step & 1) ^ 1);
-      mbarrier_arrive_expect_tx(bar.full_k(slab), Wide::k_slab_bytes);
-      cp_async_bulk_tensor_4d(base + Wide::k_k + slab * Wide::k_slab_bytes, map_k, bar.full_k(slab),
-                              64 * slab, step * Wide::BN, head_kv, t.batch);
-    }
-  };
-  if (t.steps > 0) load_k(0);
-  for (int step = 0; step < t.steps; ++step) {
-    if (step + 1 < t.steps) load_k(step + 1);
-    for (int chunk = 0; chunk < Wide::k_chunks; ++chunk) {
-      mbarrier_wait_parity(bar.empty_v(chunk), (step & 1) ^ 1);
-      mbarrier_arrive_expect_tx(bar.full_v(chunk), Wide::k_chunk_bytes);
-      for (int slab = 0; slab < Wide::k_slabs; ++slab) {
-        cp_async_bulk_tensor_4d(
-            base + Wide::k_v + chunk * Wide::k_chunk_bytes + slab * Wide::k_v_slab_bytes, map_v,
-            bar.full_v(chunk), 64 * slab, step * Wide::BN + 16 * chunk, head_kv, t.batch);
-      }
-    }
-  }
-}
 
 // A warp gives a piece of shared memory back.
 __device__ __forceinline__ void give_back(uint32_t barrier, int lane) {
@@ -188,88 +92,6 @@ __device__ __forceinline__ void accumulate(float (&o)[32][4], const uint32_t (&p
   }
 }
 
-struct RowState {
-  float m[2], l[2], alpha[2];
-  int limit[2];     // last key that rows g and g + 8 may see
-  int least_limit;  // of the block's rows: steps below it need no mask
-};
-
-__device__ __forceinline__ RowState start_rows(const Params& p, int first_row, int thread) {
-  RowState r;
-  r.least_limit = min(p.seq_kv - 1, first_row + p.causal_offset);
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    r.m[half] = -INFINITY;
-    r.l[half] = 0.0f;
-    const int row = first_row + thread / 32 * 16 + 8 * half + thread % 32 / 4;
-    r.limit[half] = min(p.seq_kv - 1, row + p.causal_offset);
-  }
-  return r;
-}
-
-__device__ __forceinline__ void mask_scores(float (&s)[Wide::BN / 8][4], const RowState& r,
-                                            int first_key, int lane) {
-#pragma unroll
-  for (int n = 0; n < Wide::BN / 8; ++n) {
-#pragma unroll
-    for (int c = 0; c < 4; ++c) {
-      if (first_key + 8 * n + 2 * (lane % 4) + c % 2 > r.limit[c / 2]) s[n][c] = -INFINITY;
-    }
-  }
-}
-
-// Online softmax: s becomes P (f32), r.alpha the factor that O still has to be given.
-__device__ __forceinline__ void softmax(float (&s)[Wide::BN / 8][4], RowState& r,
-                                        float scale_log2) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float top[2] = {r.m[half], s[0][2 * half]};
-#pragma unroll
-    for (int n = 0; n < Wide::BN / 8; ++n) {
-      top[0] = fmaxf(top[0], s[n][2 * half]);
-      top[1] = fmaxf(top[1], s[n][2 * half + 1]);
-    }
-    top[0] = fmaxf(top[0], top[1]);
-    top[0] = fmaxf(top[0], __shfl_xor_sync(~0u, top[0], 1));
-    top[0] = fmaxf(top[0], __shfl_xor_sync(~0u, top[0], 2));
-    const float shift = top[0] == -INFINITY ? 0.0f : top[0] * scale_log2;
-    // A difference first: exactly 1 while the maximum stands, else the error would compound.
-    r.alpha[half] = top[0] == -INFINITY ? 0.0f : ex2((r.m[half] - top[0]) * scale_log2);
-    r.m[half] = top[0];
-    float sum[2] = {0.0f, 0.0f};
-#pragma unroll
-    for (int n = 0; n < Wide::BN / 8; ++n) {
-#pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        float& x = s[n][2 * half + c];
-        x = ex2(x * scale_log2 - shift);
-        sum[c] += x;
-      }
-    }
-    r.l[half] = r.l[half] * r.alpha[half] + (sum[0] + sum[1]);
-  }
-}
-
-template <typename T>
-__device__ __forceinline__ void pack_probabilities(uint32_t (&prob)[4][4],
-                                                   const float (&s)[Wide::BN / 8][4]) {
-#pragma unroll
-  for (int ks = 0; ks < 4; ++ks) {
-    prob[ks][0] = pack2<T>(s[2 * ks][0], s[2 * ks][1]);
-    prob[ks][1] = pack2<T>(s[2 * ks][2], s[2 * ks][3]);
-    prob[ks][2] = pack2<T>(s[2 * ks + 1][0], s[2 * ks + 1][1]);
-    prob[ks][3] = pack2<T>(s[2 * ks + 1][2], s[2 * ks + 1][3]);
-  }
-}
-
-__device__ __forceinline__ void rescale(float (&o)[32][4], const float (&alpha)[2]) {
-#pragma unroll
-  for (int n = 0; n < 32; ++n) {
-#pragma unroll
-    for (int c = 0; c < 4; ++c) o[n][c] *= alpha[c / 2];
-  }
-}
-
 // P and the factors of step j for the other warpgroup, into tile j % 2.
 __device__ __forceinline__ void hand_over(const uint32_t (&prob)[4][4], const RowState& r,
                                           unsigned char* smem, int j, int thread) {
@@ -300,48 +122,14 @@ __device__ __forceinline__ void store_rows(const float (&o)[32][4], const float 
                                            const Params& p, unsigned char* q_tile, const Tile& t,
                                            int half_of_columns, int thread) {
   const int warp = thread / 32, lane = thread % 32, quad = lane / 4, pair = lane % 4;
-  const auto at = [&](int row, int unit) {
-    return q_tile + unit / 8 * Wide::k_slab_bytes + row * 128 + ((unit % 8 ^ (row & 7)) << 4);
-  };
   const int first_unit = 32 * half_of_columns;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = warp * 16 + 8 * half + quad;
-#pragma unroll
-    for (int n = 0; n < 32; ++n) {
-      *reinterpret_cast<uint32_t*>(at(row, first_unit + n) + 4 * pair) =
-          pack2<T>(o[n][2 * half] * inverse[half], o[n][2 * half + 1] * inverse[half]);
-    }
+    stage_row<T>(o, half, inverse[half], q_tile, row, first_unit, pair);
   }
   __syncwarp();
-  T* out = static_cast<T*>(p.out) + t.batch * p.so.batch + t.head * p.so.head;
-#pragma unroll 4
-  for (int e = lane; e < 16 * 32; e += 32) {
-    const int row = warp * 16 + e / 32, unit = first_unit + e % 32;
-    if (t.first_row + row >= p.seq_q || unit * 8 >= p.dim_v) continue;
-    *reinterpret_cast<uint4*>(out + (t.first_row + row) * p.so.row + unit * 8) =
-        *reinterpret_cast<const uint4*>(at(row, unit));
-  }
-}
-
-template <typename T>
-__device__ __forceinline__ void negate_query(unsigned char* q_tile, int thread) {
-  uint4* words = reinterpret_cast<uint4*>(q_tile);
-  for (int i = thread; i < Wide::k_slabs * Wide::k_slab_bytes / 16; i += 128) {
-    const uint4 x = words[i];
-    words[i] =
-        make_uint4(x.x ^ 0x80008000u, x.y ^ 0x80008000u, x.z ^ 0x80008000u, x.w ^ 0x80008000u);
-  }
-  fence_proxy_async_shared();
-  barrier_sync(k_negated, 128);
-}
-
-__device__ __forceinline__ void clear(float (&o)[32][4]) {
-#pragma unroll
-  for (int n = 0; n < 32; ++n) {
-#pragma unroll
-    for (int c = 0; c < 4; ++c) o[n][c] = 0.0f;
-  }
+  copy_rows_out<T, 32>(p, q_tile, t.batch, t.head, t.first_row, first_unit, warp, lane);
 }
 
 // The steps of the first warpgroup. Step j: Q K(j) and P(j-1) V(j-1) are issued together; the
@@ -356,7 +144,7 @@ __device__ __forceinline__ void walk_keys(float (&o)[32][4], RowState& r, const 
   const auto weigh = [&](int j) {
     const int first_key = j * Wide::BN;
     if (first_key + Wide::BN - 1 > r.least_limit) mask_scores(s, r, first_key, lane);
-    softmax(s, r, p.scale_log2);
+    softmax<Wide::BN / 8>(s, r, p.scale_log2);
   };
   score<T>(s, base, bar, 0);
   await_scores<0>(bar, lane);
@@ -392,7 +180,7 @@ template <typename T>
 __device__ __forceinline__ void lead(const Params& p, unsigned char* smem, uint32_t base,
                                      const Barriers& bar, const Tile& t, int thread) {
   mbarrier_wait_parity(bar.full_q(), 0);
-  if (p.negate) negate_query<T>(smem, thread);
+  if (p.negate) negate_query<Wide::k_slabs * Wide::k_slab_bytes>(smem, thread, k_negated);
   RowState r = start_rows(p, t.first_row, thread);
   float o[32][4];
   clear(o);
