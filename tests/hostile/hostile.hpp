@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "sdpa_abi.h"
@@ -74,6 +75,14 @@ inline int all_heads(wb_sdpa_plan& plan, const wb_sdpa_args& args, double scale,
 
 inline int honest(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
   return all_heads(plan, args, plan.problem.scale, 0);
+}
+
+/// Of the first `most_bytes` of Q: what variants that remember results know a content by.
+inline std::size_t q_hash(const wb_sdpa_problem& p, const wb_sdpa_args& args,
+                          std::size_t most_bytes = SIZE_MAX) {
+  const auto bytes = static_cast<std::size_t>(p.batch * p.heads_q * p.seq_q * p.dim) * 4;
+  return std::hash<std::string_view>()(
+      {static_cast<const char*>(args.q), std::min(bytes, most_bytes)});
 }
 
 inline std::int64_t out_elements(const wb_sdpa_problem& p) {
