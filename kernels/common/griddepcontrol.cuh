@@ -13,4 +13,9 @@ __device__ __forceinline__ void griddepcontrol_launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
+// Makes the page of an address known to the SM. Nothing is read, so this may come before the wait.
+__device__ __forceinline__ void prefetch_page(const void* global) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
+}
+
 }  // namespace wb::gpu

@@ -2,15 +2,18 @@
 // sm90_cluster_large_hdim: f32 attention with head dims of 132 to 8192.
 //
 // Idea. With a head dim this large there are few rows and few heads, so rows alone cannot fill the
-// device. A cluster of 16 blocks takes one tile of query rows; each block owns 1/16 of the columns
-// of Q, K, V and O and reads them once. Scores are sums over columns: every block computes its
-// partial scores, pushes each row to the row's owner in the cluster (st.async), the owners add the
-// 16 parts, keep the running softmax and push the probabilities back to all 16. P V needs no more
-// exchange. All arithmetic is f32 FFMA, so the accuracy is that of a plain f32 kernel.
-// Longer KV is walked in blocks of keys with an online softmax.
+// device. A cluster of 16 (or 8) blocks takes one tile of query rows; each block owns as large a
+// part of the columns of Q, K, V and O and reads them once. Scores are sums over columns: every
+// block computes its partial scores, pushes each row to the row's owner in the cluster (st.async),
+// the owners add the parts, keep the running maximum and push the probabilities back to all. P V
+// needs no more exchange. Longer KV is walked in blocks of keys with an online softmax.
 //
-// Parent: none. Predicted: 4 to 8 us for the suite large_hdim (4 to 20 times the rivals, which give
-// one head one or two SMs). Measured: docs/kernels.md.
+// v1 computed with f32 FFMA, which shared memory could not feed. v2, this file: the products are
+// three tf32 ones on the tensor cores (tf32x3.cuh), at most 32 columns or one step of keys summed
+// up there; V is asked for when Q and K are there; all warps take part in the softmax; sums of rows
+// come from the probabilities that every block has.
+//
+// Parent: none. Predicted: 13.2 to 8 us at 2048 columns. Measured: docs/kernels.md.
 
 #include "large_hdim.cuh"
 #include "plan.cuh"
@@ -18,6 +21,13 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+
+#ifndef CLUSTER_RANKS  // blocks of a cluster, 8 or 16, which share the columns; 0 chooses by them
+#define CLUSTER_RANKS 0
+#endif
+#ifndef BLOCK_ROWS  // query rows of a cluster, 16 or 32; 0 chooses by the grid
+#define BLOCK_ROWS 0
+#endif
 
 namespace {
 
@@ -27,29 +37,42 @@ using KernelPointer = void (*)(Params);
 
 struct Entry {
   KernelPointer kernel;
-  int rows, smem_bytes;
+  int ranks, rows, smem_bytes;
 };
 
 template <class S>
 Entry entry_of() {
-  return {&large_hdim<S>, S::BM, S::k_smem_bytes};
+  return {&large_hdim<S>, S::RANKS, S::BM, S::k_smem_bytes};
 }
 
-template <int BM>
+// Steps of 64 keys, or of fewer where there are not more; at 512 columns K and V of 64 do not fit.
+template <int RANKS, int BM>
 Entry entry_for(int64_t dim, int64_t keys) {
-  if (dim <= 32 * k_ranks) {
-    return keys <= 32 ? entry_of<Shape<BM, 32, 32>>() : entry_of<Shape<BM, 64, 32>>();
+  if (dim <= 32 * RANKS) {
+    return keys <= 32 ? entry_of<Shape<RANKS, BM, 32, 32>>() : entry_of<Shape<RANKS, BM, 64, 32>>();
   }
-  if (dim <= 64 * k_ranks) {
-    return keys <= 32 ? entry_of<Shape<BM, 32, 64>>() : entry_of<Shape<BM, 64, 64>>();
+  if (dim <= 64 * RANKS) {
+    return keys <= 32 ? entry_of<Shape<RANKS, BM, 32, 64>>() : entry_of<Shape<RANKS, BM, 64, 64>>();
   }
-  if (dim <= 128 * k_ranks) {
-    return keys <= 32 ? entry_of<Shape<BM, 32, 128>>() : entry_of<Shape<BM, 64, 128>>();
+  if (dim <= 128 * RANKS) {
+    return keys <= 32 ? entry_of<Shape<RANKS, BM, 32, 128>>()
+                      : entry_of<Shape<RANKS, BM, 64, 128>>();
   }
-  if (dim <= 256 * k_ranks) {
-    return keys <= 32 ? entry_of<Shape<BM, 32, 256>>() : entry_of<Shape<BM, 64, 256>>();
+  if (dim <= 256 * RANKS) {
+    return keys <= 32 ? entry_of<Shape<RANKS, BM, 32, 256>>()
+                      : entry_of<Shape<RANKS, BM, 64, 256>>();
   }
-  return keys <= 16 ? entry_of<Shape<BM, 16, 512>>() : entry_of<Shape<BM, 32, 512>>();
+  return keys <= 16 ? entry_of<Shape<RANKS, BM, 16, 512>>() : entry_of<Shape<RANKS, BM, 32, 512>>();
+}
+
+// Clusters of 8 are cheaper where their blocks stay small. Fewer rows a cluster read K and V more
+// often: only while all clusters run at once.
+Entry choose_entry(const wb_sdpa_problem& p, int64_t dim, int sm_count) {
+  const int ranks = CLUSTER_RANKS > 0 ? CLUSTER_RANKS : dim <= 512 ? 8 : 16;
+  const int64_t fine_blocks = p.batch * p.heads_q * ((p.seq_q + 15) / 16) * ranks;
+  const bool fine = BLOCK_ROWS > 0 ? BLOCK_ROWS == 16 : fine_blocks <= sm_count;
+  if (ranks == 8) return fine ? entry_for<8, 16>(dim, p.seq_kv) : entry_for<8, 32>(dim, p.seq_kv);
+  return fine ? entry_for<16, 16>(dim, p.seq_kv) : entry_for<16, 32>(dim, p.seq_kv);
 }
 
 bool aligned(wb_strides s) {
@@ -72,7 +95,8 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   if (p.dtype != WB_F32) return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: f32 only");
   if (p.mask != WB_MASK_NONE) return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: no masks");
   const int64_t dim = std::max(p.dim, p.dim_v);
-  if (dim <= 128 || dim > 512 * k_ranks || p.dim % 4 != 0 || p.dim_v % 4 != 0) {
+  if (dim <= 128 || dim > 512 * (CLUSTER_RANKS > 0 ? CLUSTER_RANKS : 16) || p.dim % 4 != 0 ||
+      p.dim_v % 4 != 0) {
     return fail(WB_UNSUPPORTED,
                 "sm90_cluster_large_hdim: head dims are multiples of 4 from 132 to 8192; up to 128 "
                 "sm90_f16x3_flash is faster and nearer");
@@ -94,12 +118,9 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   wb_sdpa_plan* plan = new (std::nothrow) wb_sdpa_plan{};
   if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
   plan->problem = p;
-  // Fewer rows a cluster read K and V more often: only while all clusters run at once.
-  const bool fine =
-      BLOCK_ROWS > 0 ? BLOCK_ROWS == 16 : heads * ((p.seq_q + 15) / 16) * k_ranks <= sm_count;
-  plan->entry = fine ? entry_for<16>(dim, p.seq_kv) : entry_for<32>(dim, p.seq_kv);
-  plan->grid =
-      dim3(k_ranks, unsigned((p.seq_q + plan->entry.rows - 1) / plan->entry.rows), unsigned(heads));
+  plan->entry = choose_entry(p, dim, sm_count);
+  plan->grid = dim3(unsigned(plan->entry.ranks),
+                    unsigned((p.seq_q + plan->entry.rows - 1) / plan->entry.rows), unsigned(heads));
   error = cudaFuncSetAttribute(plan->entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                plan->entry.smem_bytes);
   if (error == cudaSuccess)
@@ -142,7 +163,7 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attributes[2];
   attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim.x = k_ranks;
+  attributes[0].val.clusterDim.x = unsigned(plan->entry.ranks);
   attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
   config.gridDim = plan->grid;
   config.blockDim = dim3(k_threads);

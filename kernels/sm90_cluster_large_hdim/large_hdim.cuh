@@ -9,16 +9,10 @@
 #include "mbarrier.cuh"
 #include "mma.cuh"
 #include "sdpa_abi.h"
+#include "tf32x3.cuh"
 
 #include <cmath>
 #include <cstdint>
-
-#ifndef CLUSTER_RANKS  // blocks of a cluster, 8 or 16; each has 1/CLUSTER_RANKS of the columns
-#define CLUSTER_RANKS 16
-#endif
-#ifndef BLOCK_ROWS  // query rows of a cluster, 16 or 32; 0 chooses by the grid
-#define BLOCK_ROWS 0
-#endif
 
 #ifndef EARLY_START  // 1: start while the previous kernel drains
 #define EARLY_START 1
@@ -28,7 +22,6 @@ namespace {
 
 using namespace wb::gpu;
 
-constexpr int k_ranks = CLUSTER_RANKS;
 constexpr int k_threads = 256;
 
 struct Params {
@@ -43,27 +36,35 @@ struct Params {
   float scale;
 };
 
-// BM query rows, BK keys at a time, DS columns a block.
-template <int BM_, int BK_, int DS_>
+// BM query rows, BK keys at a time, DS columns for each of the cluster's RANKS blocks. The products
+// are shared by row tiles of 16 and, in each, by columns: a warp has k_columns of the block's in Q
+// K^T and as many of O.
+template <int RANKS_, int BM_, int BK_, int DS_>
 struct Shape {
-  static constexpr int BM = BM_, BK = BK_, DS = DS_;
-  static constexpr int k_own = BM / k_ranks;           // rows whose softmax a block keeps
-  static constexpr int k_line = DS + 4;                // floats; the pad spreads the banks
-  static constexpr int k_tiles = BM * BK / 16;         // 4 x 4 score tiles
-  static constexpr int k_parts = k_threads / k_tiles;  // column groups that share the scores
-  static constexpr int k_part_columns = DS / k_parts;
-  // Output rows of a thread; where there are fewer quads than threads, the last threads have none.
-  static constexpr int k_out_rows = BM * DS / 4 < k_threads ? 1 : BM * DS / 4 / k_threads;
-  static_assert(k_part_columns % 4 == 0);
+  static constexpr int RANKS = RANKS_, BM = BM_, BK = BK_, DS = DS_;
+  static constexpr int k_warps = k_threads / 32;
+  static constexpr int k_own = BM / RANKS;                 // rows whose softmax a block keeps
+  static constexpr int k_row_warps = k_warps / k_own;      // that compute the same row's,
+  static constexpr int k_row_ranks = RANKS / k_row_warps;  // and send it to so many blocks each
+  static constexpr int k_line = DS + 4;                    // floats; the pads spread the banks
+  static constexpr int k_v_line = DS + 8;
+  static constexpr int k_p_line = BK + 4;
+  static constexpr int k_part_line = BK + 8;
+  static constexpr int k_parts = k_warps / (BM / 16);  // column groups that share the scores
+  static constexpr int k_columns = DS / k_parts < 8 ? 8 : DS / k_parts;
+  static constexpr int k_run = k_columns < 32 ? k_columns : 32;  // summed by the tensor cores
+  static_assert(k_own > 0 && k_row_ranks > 0 && k_columns % k_run == 0);
   // Floats. The partial scores overlay K, which is not needed any more then.
   static constexpr int k_q = 0;
   static constexpr int k_k = k_q + BM * k_line;
-  static constexpr int k_k_floats = BK * k_line > k_threads * 16 ? BK* k_line : k_threads * 16;
+  static constexpr int k_part_floats = k_parts * BM * k_part_line;
+  static constexpr int k_k_floats = BK * k_line > k_part_floats ? BK* k_line : k_part_floats;
   static constexpr int k_v = k_k + k_k_floats;
-  static constexpr int k_recv_s = k_v + BK * DS;          // [rank][own row][key]
-  static constexpr int k_recv_p = k_recv_s + BM * BK;     // [row][key]
-  static constexpr int k_recv_stat = k_recv_p + BM * BK;  // float2 [row]: factor for O, sum
-  static constexpr int k_barriers = k_recv_stat + 2 * BM;
+  static constexpr int k_recv_s = k_v + BK * k_v_line;            // [step % 2][rank][own row][key]
+  static constexpr int k_recv_p = k_recv_s + 2 * BM * BK;         // [row][key]
+  static constexpr int k_recv_factor = k_recv_p + BM * k_p_line;  // float2 [row]: of O, twice
+  static constexpr int k_own_top = k_recv_factor + 2 * BM;        // maxima of the own rows
+  static constexpr int k_barriers = k_own_top + (k_own + 1) / 2 * 2;
   // So much that no more blocks share an SM than meant: with early start the next call's would pile
   // up on some (8.8 instead of 6 us at a head dim of 4096).
   static constexpr int k_needed_bytes = (k_barriers + 4) * 4;
@@ -116,50 +117,68 @@ __device__ __forceinline__ void load_slice(uint32_t smem, const float* src, int6
   }
 }
 
-// Partial scores over this block's columns. A thread has 4 rows x 4 keys of one column group; keys
-// of a thread lie BK / 4 apart so that a warp's lanes read neighbouring lines.
+// What a warp has of the products: a tile of 16 rows and a group of columns; with few columns the
+// last warps have none.
 template <class S>
-__device__ __forceinline__ void partial_scores(float (&s)[4][4], const float* q, const float* k) {
-  const int tile = threadIdx.x % S::k_tiles, part = threadIdx.x / S::k_tiles;
-  const int key = tile % (S::BK / 4), row = tile / (S::BK / 4);
+struct Part {
+  int row, part, column;
+  bool any;
+  __device__ __forceinline__ explicit Part(int warp)
+      : row(warp / S::k_parts * 16),
+        part(warp % S::k_parts),
+        column(part * S::k_columns),
+        any(column < S::DS) {}
+};
+
+template <int N>
+__device__ __forceinline__ void clear(float (&s)[N][4]) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
+  for (int n = 0; n < N; ++n) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) s[i][j] = 0.0f;
+    for (int c = 0; c < 4; ++c) s[n][c] = 0.0f;
   }
-  const float* q_line = q + row * S::k_line + part * S::k_part_columns;
-  const float* k_line = k + key * S::k_line + part * S::k_part_columns;
-#pragma unroll 4
-  for (int d = 0; d < S::k_part_columns; d += 4) {
-    float4 a[4], b[4];
+}
+
+// Partial scores over the warp's columns.
+template <class S>
+__device__ __forceinline__ void partial_scores(float (&s)[S::BK / 8][4], uint32_t q, uint32_t k,
+                                               const Part<S>& mine, int lane) {
+  clear(s);
+  if (!mine.any) return;
+  const uint32_t q_at = q + (mine.row * S::k_line + mine.column) * 4, k_at = k + mine.column * 4;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      a[i] = *reinterpret_cast<const float4*>(q_line + i * (S::BM / 4) * S::k_line + d);
-      b[i] = *reinterpret_cast<const float4*>(k_line + i * (S::BK / 4) * S::k_line + d);
+  for (int run = 0; run < S::k_columns; run += S::k_run) {
+    Sums sums[S::BK / 8];
+#pragma unroll
+    for (int d = run; d < run + S::k_run; d += 8) {
+      uint32_t q_part[4];
+      load_rows_a(q_part, q_at + d * 4, S::k_line, lane);
+      const Split<4> a(q_part);
+#pragma unroll
+      for (int n = 0; n < S::BK / 8; n += 2) {
+        uint32_t x[4];
+        load_rows_b(x, k_at + (n * 8 * S::k_line + d) * 4, S::k_line, lane);
+        const uint32_t first[2] = {x[0], x[1]}, second[2] = {x[2], x[3]};
+        sums[n].add(a, Split<2>(first));
+        sums[n + 1].add(a, Split<2>(second));
+      }
     }
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int n = 0; n < S::BK / 8; ++n) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        s[i][j] = fmaf(a[i].x, b[j].x, s[i][j]);
-        s[i][j] = fmaf(a[i].y, b[j].y, s[i][j]);
-        s[i][j] = fmaf(a[i].z, b[j].z, s[i][j]);
-        s[i][j] = fmaf(a[i].w, b[j].w, s[i][j]);
-      }
+      for (int c = 0; c < 4; ++c) s[n][c] += sums[n].total(c);
     }
   }
 }
 
 template <class S>
-__device__ __forceinline__ void stage_scores(float* scratch, const float (&s)[4][4]) {
-  const int tile = threadIdx.x % S::k_tiles, part = threadIdx.x / S::k_tiles;
-  const int key = tile % (S::BK / 4), row = tile / (S::BK / 4);
+__device__ __forceinline__ void stage_scores(float* scratch, const float (&s)[S::BK / 8][4],
+                                             const Part<S>& mine, int lane) {
+  float* at = scratch + (mine.part * S::BM + mine.row + lane / 4) * S::k_part_line + lane % 4 * 2;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      scratch[(part * S::BM + row + i * (S::BM / 4)) * S::BK + key + j * (S::BK / 4)] = s[i][j];
-    }
+  for (int n = 0; n < S::BK / 8; ++n) {
+    *reinterpret_cast<float2*>(at + 8 * n) = make_float2(s[n][0], s[n][1]);
+    *reinterpret_cast<float2*>(at + 8 * S::k_part_line + 8 * n) = make_float2(s[n][2], s[n][3]);
   }
 }
 
@@ -174,7 +193,7 @@ __device__ __forceinline__ void push_scores(const float* scratch, uint32_t recv,
 #pragma unroll
     for (int part = 0; part < S::k_parts; ++part) {
       const float4 x =
-          *reinterpret_cast<const float4*>(scratch + (part * S::BM + row) * S::BK + key);
+          *reinterpret_cast<const float4*>(scratch + (part * S::BM + row) * S::k_part_line + key);
       sum.x += x.x;
       sum.y += x.y;
       sum.z += x.z;
@@ -186,87 +205,123 @@ __device__ __forceinline__ void push_scores(const float* scratch, uint32_t recv,
   }
 }
 
-// One warp per owned row: adds the 16 blocks' scores, advances the row's softmax and sends the
-// probabilities and the factor for O to every block. A lane has the keys 2 lane and 2 lane + 1.
+// Adds the blocks' scores of an owned row, advances its maximum and sends the probabilities, and
+// from the second step on the factor for O, to the blocks from first_rank on; the row's other warps
+// do the same for the others. A lane has the keys 2 lane and 2 lane + 1.
 template <class S>
 __device__ __forceinline__ void own_softmax(const float* recv_s, uint32_t recv_p,
-                                            uint32_t recv_stat, uint32_t barrier, float& m,
-                                            float& l, int row, int own_row, int key_count,
-                                            float scale, int lane) {
-  float2 s = make_float2(-INFINITY, -INFINITY);
-  if (2 * lane < S::BK) {
-    float2 sum = make_float2(0.0f, 0.0f);
+                                            uint32_t recv_factor, uint32_t barrier, float& m,
+                                            int row, int own_row, int first_rank, int key_count,
+                                            bool later, float scale, int lane) {
+  if (2 * lane >= S::BK) return;
+  float2 sum = make_float2(0.0f, 0.0f);
 #pragma unroll
-    for (int r = 0; r < k_ranks; ++r) {
-      const float2 x =
-          *reinterpret_cast<const float2*>(recv_s + (r * S::k_own + own_row) * S::BK + 2 * lane);
-      sum.x += x.x;
-      sum.y += x.y;
-    }
-    if (2 * lane < key_count) s.x = sum.x * scale;
-    if (2 * lane + 1 < key_count) s.y = sum.y * scale;
+  for (int r = 0; r < S::RANKS; ++r) {
+    const float2 x =
+        *reinterpret_cast<const float2*>(recv_s + (r * S::k_own + own_row) * S::BK + 2 * lane);
+    sum.x += x.x;
+    sum.y += x.y;
   }
+  const float2 s = make_float2(2 * lane < key_count ? sum.x * scale : -INFINITY,
+                               2 * lane + 1 < key_count ? sum.y * scale : -INFINITY);
+  constexpr uint32_t lanes = S::BK == 64 ? ~0u : (1u << S::BK / 2) - 1;
   float top = fmaxf(m, fmaxf(s.x, s.y));
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, step));
+  for (int step = S::BK / 4; step > 0; step /= 2) {
+    top = fmaxf(top, __shfl_xor_sync(lanes, top, step));
+  }
   const float shift = top == -INFINITY ? 0.0f : top;  // no key seen yet
   // Subtract before scaling to log2 units: the difference is exact where it matters most.
-  const float alpha = exp2f((m - shift) * k_log2_e);
   const float2 prob = make_float2(exp2f((s.x - shift) * k_log2_e), exp2f((s.y - shift) * k_log2_e));
-  float sum = prob.x + prob.y;
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  for (int r = first_rank; r < first_rank + S::k_row_ranks; ++r) {
+    st_async_v2(mapa(recv_p + (row * S::k_p_line + 2 * lane) * 4, r), prob, mapa(barrier, r));
+  }
+  if (later && lane < S::k_row_ranks) {
+    const float factor = exp2f((m - shift) * k_log2_e);
+    const int r = first_rank + lane;
+    st_async_v2(mapa(recv_factor + row * 8, r), make_float2(factor, factor), mapa(barrier, r));
+  }
   m = top;
-  l = l * alpha + sum;
-  if (2 * lane < S::BK) {
-#pragma unroll
-    for (int r = 0; r < k_ranks; ++r) {
-      st_async_v2(mapa(recv_p + (row * S::BK + 2 * lane) * 4, r), prob, mapa(barrier, r));
-    }
-  }
-  if (lane < k_ranks) {
-    st_async_v2(mapa(recv_stat + row * 8, lane), make_float2(alpha, l), mapa(barrier, lane));
-  }
 }
 
+// The columns of O that a lane has of a warp's groups of 8. Groups go in pairs where there are two:
+// column c of group n is then 16 (n / 2) + 2 c + n % 2, so that a lane reads V's columns of both
+// groups together and has four columns of O side by side.
 template <class S>
-struct Output {
-  float4 o[S::k_out_rows];
+struct OutColumns {
+  static constexpr int groups = S::k_columns / 8;
+  static constexpr int together = groups > 1 ? 2 : 1;
 };
 
-__device__ __forceinline__ void multiply_add(float4& o, float p, const float4& v) {
-  o.x = fmaf(p, v.x, o.x);
-  o.y = fmaf(p, v.y, o.y);
-  o.z = fmaf(p, v.z, o.z);
-  o.w = fmaf(p, v.w, o.w);
-}
-
-// O = O * factor + P V on this block's columns.
+// O = O * factor + P V on the warp's columns, four groups of 8 at a time; l is the sum of the
+// lane's two rows of P, likewise.
 template <class S>
-__device__ __forceinline__ void accumulate(Output<S>& out, const float* prob, const float2* stat,
-                                           const float* v, int first_row, int column) {
+__device__ __forceinline__ void accumulate(float (&o)[S::k_columns / 8][4], float (&l)[2],
+                                           uint32_t prob, const float2* factors, const float* v,
+                                           const Part<S>& mine, int lane) {
+  constexpr int groups = OutColumns<S>::groups, some = groups < 4 ? groups : 4;
+  constexpr int together = OutColumns<S>::together;
+  const float factor[2] = {factors[mine.row + lane / 4].x, factors[mine.row + lane / 4 + 8].x};
+  const float* from = v + lane % 4 * S::k_v_line + mine.column + lane / 4 * together;
+  float sum[2] = {0.0f, 0.0f};
 #pragma unroll
-  for (int i = 0; i < S::k_out_rows; ++i) {
-    const float factor = stat[first_row + i].x;
-    out.o[i].x *= factor;
-    out.o[i].y *= factor;
-    out.o[i].z *= factor;
-    out.o[i].w *= factor;
-  }
-#pragma unroll 4
-  for (int key = 0; key < S::BK; key += 4) {
-    float4 value[4];
+  for (int first = 0; first < groups; first += some) {
+    Sums sums[some];
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      value[j] = *reinterpret_cast<const float4*>(v + (key + j) * S::DS + column);
+    for (int key = 0; key < S::BK; key += 8) {
+      uint32_t p[4];
+      load_rows_a(p, prob + (mine.row * S::k_p_line + key) * 4, S::k_p_line, lane);
+      if (first == 0) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          sum[half] += __uint_as_float(p[half]) + __uint_as_float(p[half + 2]);
+        }
+      }
+      const Split<4> a(p);
+#pragma unroll
+      for (int n = 0; n < some; n += together) {
+        const float* at = from + key * S::k_v_line + (first + n) * 8;
+        if constexpr (together == 2) {
+          const float2 x = *reinterpret_cast<const float2*>(at);
+          const float2 y = *reinterpret_cast<const float2*>(at + 4 * S::k_v_line);
+          sums[n].add(a, Split<2>({__float_as_uint(x.x), __float_as_uint(y.x)}));
+          sums[n + 1].add(a, Split<2>({__float_as_uint(x.y), __float_as_uint(y.y)}));
+        } else {
+          sums[n].add(a, Split<2>({__float_as_uint(at[0]), __float_as_uint(at[4 * S::k_v_line])}));
+        }
+      }
     }
 #pragma unroll
-    for (int i = 0; i < S::k_out_rows; ++i) {
-      const float4 p = *reinterpret_cast<const float4*>(prob + (first_row + i) * S::BK + key);
-      multiply_add(out.o[i], p.x, value[0]);
-      multiply_add(out.o[i], p.y, value[1]);
-      multiply_add(out.o[i], p.z, value[2]);
-      multiply_add(out.o[i], p.w, value[3]);
+    for (int n = 0; n < some; ++n) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        o[first + n][c] = fmaf(o[first + n][c], factor[c / 2], sums[n].total(c));
+      }
+    }
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    sum[half] += __shfl_xor_sync(~0u, sum[half], 1);
+    sum[half] += __shfl_xor_sync(~0u, sum[half], 2);
+    l[half] = fmaf(l[half], factor[half], sum[half]);
+  }
+}
+
+// Out from the lane's first column `to` of row `half`, of which `dim` columns are left.
+template <class S>
+__device__ __forceinline__ void store_row(float* to, const float (&o)[S::k_columns / 8][4],
+                                          int half, float inverse, int dim) {
+  constexpr int together = OutColumns<S>::together;
+#pragma unroll
+  for (int n = 0; n < S::k_columns / 8; n += together) {
+    if (8 * n >= dim) return;
+    const float first = o[n][2 * half] * inverse, last = o[n][2 * half + 1] * inverse;
+    if constexpr (together == 2) {
+      *reinterpret_cast<float4*>(to + 8 * n) =
+          make_float4(first, o[n + 1][2 * half] * inverse, last, o[n + 1][2 * half + 1] * inverse);
+    } else {
+      *reinterpret_cast<float2*>(to + 8 * n) = make_float2(first, last);
     }
   }
 }
@@ -302,98 +357,113 @@ __global__ void __launch_bounds__(k_threads, S::DS <= 128 ? 2 : 1) large_hdim(co
     mbarrier_init(prob_barrier, 1);
     fence_mbarrier_init();
   }
-  if (threadIdx.x < 2 * S::BM) smem[S::k_recv_stat + threadIdx.x] = 0.0f;
+  if (threadIdx.x < 2 * S::BM) smem[S::k_recv_factor + threadIdx.x] = 0.0f;
+  if (threadIdx.x < S::k_own) smem[S::k_own_top + threadIdx.x] = -INFINITY;
 #if EARLY_START
   griddepcontrol_launch_dependents();
 #endif
-  const int out_column = threadIdx.x % (S::DS / 4) * 4;
-  const int out_row = threadIdx.x / (S::DS / 4) * S::k_out_rows;
+  const Part<S> part(warp);
+  const int out_row = part.row + lane / 4;
+  const int out_column = column + part.column + lane % 4 * (2 * OutColumns<S>::together);
   float* to = p.out + batch * p.so.batch + head * p.so.head +
-              int64_t(first_query + out_row) * p.so.row + column + out_column;
+              int64_t(first_query + out_row) * p.so.row + out_column;
   settle(q);
   settle(k);
   settle(v);
   settle(to);
 #if EARLY_START
+  if (lane == 0 && warp < 4) {  // row 0's translations are the others', too
+    const int64_t row = Share<S::DS>::row();
+    prefetch_page(warp == 0   ? q - row * p.sq.row
+                  : warp == 1 ? k - row * p.sk.row
+                  : warp == 2 ? v - row * p.sv.row
+                              : to - out_row * p.so.row - out_column);
+  }
   griddepcontrol_wait();
 #endif
   load_slice<S::BM, S::DS, S::k_line>(base + S::k_q * 4, q, p.sq.row, 0, p.seq_q - first_query,
                                       own_dim);
   load_slice<S::BK, S::DS, S::k_line>(base + S::k_k * 4, k, p.sk.row, 0, p.seq_kv, own_dim);
   cp_async_commit_group();
-  load_slice<S::BK, S::DS, S::DS>(base + S::k_v * 4, v, p.sv.row, 0, p.seq_kv, own_dim_v);
-  cp_async_commit_group();
   __syncthreads();
   barrier_cluster_arrive();  // this block's barriers are ready for the peers' pushes
   bool peers_ready = false;
 
-  float m = -INFINITY, l = 0.0f;  // of row `own_row`, in the warps below k_own
-  const int own_row = warp;
+  float m = -INFINITY, l[2] = {0.0f, 0.0f};  // m of row `own_row`, l of out_row and out_row + 8
+  const int own_row = warp % S::k_own, first_rank = warp / S::k_own * S::k_row_ranks;
   const int row = rank * S::k_own + own_row;
-  Output<S> out;
-#pragma unroll
-  for (int i = 0; i < S::k_out_rows; ++i) out.o[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  float o[S::k_columns / 8][4];
+  clear(o);
 
   for (int block = 0; block < blocks; ++block) {
     if (threadIdx.x == 0) {
       mbarrier_arrive_expect_tx(score_barrier, S::BM * S::BK * 4);
-      mbarrier_arrive_expect_tx(prob_barrier, S::BM * (S::BK * 4 + 8));
+      mbarrier_arrive_expect_tx(prob_barrier, S::BM * (S::BK * 4 + (block > 0 ? 8 : 0)));
     }
-    cp_async_wait_group<1>();
-    __syncthreads();  // Q and this block's K have landed
+    if (block == 0) {  // V is asked for when Q and K have come: it would delay them
+      cp_async_wait_group<0>();
+      __syncthreads();
+      load_slice<S::BK, S::DS, S::k_v_line>(base + S::k_v * 4, v, p.sv.row, 0, p.seq_kv, own_dim_v);
+      cp_async_commit_group();
+    } else {
+      cp_async_wait_group<1>();
+      __syncthreads();  // this block's K has landed
+    }
     {
-      float s[4][4];
-      partial_scores<S>(s, smem + S::k_q, smem + S::k_k);
+      float s[S::BK / 8][4];
+      partial_scores<S>(s, base + S::k_q * 4, base + S::k_k * 4, part, lane);
       __syncthreads();  // K's readers are done: the scores overlay it
-      stage_scores<S>(smem + S::k_k, s);
+      stage_scores<S>(smem + S::k_k, s, part, lane);
       __syncthreads();
     }
     if (!peers_ready) {
       barrier_cluster_wait();
       peers_ready = true;
     }
-    push_scores<S>(smem + S::k_k, base + S::k_recv_s * 4, score_barrier, rank);
+    // Two buffers in turn: a peer that has its probabilities goes on to the next step while another
+    // warp of the row still adds this one's scores.
+    const int recv_s = S::k_recv_s + block % 2 * (S::BM * S::BK);
+    push_scores<S>(smem + S::k_k, base + recv_s * 4, score_barrier, rank);
     __syncthreads();  // the staged scores are read: the next K may land on them
     if (block + 1 < blocks) {
       load_slice<S::BK, S::DS, S::k_line>(base + S::k_k * 4, k, p.sk.row, (block + 1) * S::BK,
                                           p.seq_kv, own_dim);
     }
     cp_async_commit_group();
-    if (warp < S::k_own) {
-      mbarrier_wait_parity_cluster(score_barrier, block & 1);
-      const int limit = min(p.seq_kv - 1, first_query + row + p.causal_offset);
-      own_softmax<S>(smem + S::k_recv_s, base + S::k_recv_p * 4, base + S::k_recv_stat * 4,
-                     prob_barrier, m, l, row, own_row, limit + 1 - block * S::BK, p.scale, lane);
-    }
+    mbarrier_wait_parity_cluster(score_barrier, block & 1);
+    const int limit = min(p.seq_kv - 1, first_query + row + p.causal_offset);
+    own_softmax<S>(smem + recv_s, base + S::k_recv_p * 4, base + S::k_recv_factor * 4, prob_barrier,
+                   m, row, own_row, first_rank, limit + 1 - block * S::BK, block > 0, p.scale,
+                   lane);
+    if (lane == 0 && first_rank == 0) smem[S::k_own_top + own_row] = m;
     cp_async_wait_group<1>();
     mbarrier_wait_parity_cluster(prob_barrier, block & 1);
     __syncthreads();  // V has landed for every thread
-    if (out_row < S::BM) {
-      accumulate<S>(out, smem + S::k_recv_p, reinterpret_cast<const float2*>(smem + S::k_recv_stat),
-                    smem + S::k_v, out_row, out_column);
+    if (part.any) {
+      accumulate<S>(o, l, base + S::k_recv_p * 4,
+                    reinterpret_cast<const float2*>(smem + S::k_recv_factor), smem + S::k_v, part,
+                    lane);
     }
     if (block + 1 < blocks) {
       __syncthreads();  // V's and P's readers are done
-      load_slice<S::BK, S::DS, S::DS>(base + S::k_v * 4, v, p.sv.row, (block + 1) * S::BK, p.seq_kv,
-                                      own_dim_v);
+      load_slice<S::BK, S::DS, S::k_v_line>(base + S::k_v * 4, v, p.sv.row, (block + 1) * S::BK,
+                                            p.seq_kv, own_dim_v);
     }
     cp_async_commit_group();
   }
   if (!peers_ready) barrier_cluster_wait();
   cp_async_wait_group<0>();
 
-  const float2* stat = reinterpret_cast<const float2*>(smem + S::k_recv_stat);
 #pragma unroll
-  for (int i = 0; i < S::k_out_rows; ++i) {
-    const int query = first_query + out_row + i;
-    if (out_row >= S::BM || query >= p.seq_q || column + out_column >= p.dim_v) continue;
-    const float sum = stat[out_row + i].y;
-    const float inverse = sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f;  // no key: zeros
-    *reinterpret_cast<float4*>(to + i * p.so.row) = make_float4(
-        out.o[i].x * inverse, out.o[i].y * inverse, out.o[i].z * inverse, out.o[i].w * inverse);
-  }
-  if (p.lse != nullptr && warp < S::k_own && lane == 0 && first_query + row < p.seq_q) {
-    p.lse[int64_t(blockIdx.z) * p.seq_q + first_query + row] = l > 0.0f ? m + logf(l) : -INFINITY;
+  for (int half = 0; half < 2; ++half) {
+    const int own = out_row + 8 * half;
+    if (!part.any || first_query + own >= p.seq_q) continue;
+    const float inverse = l[half] > 0.0f ? __fdividef(1.0f, l[half]) : 0.0f;  // no key: zeros
+    store_row<S>(to + half * (8 * p.so.row), o, half, inverse, p.dim_v - out_column);
+    if (p.lse != nullptr && part.part == 0 && lane % 4 == 0 && own / S::k_own == rank) {
+      p.lse[int64_t(blockIdx.z) * p.seq_q + first_query + own] =
+          l[half] > 0.0f ? smem[S::k_own_top + own % S::k_own] + logf(l[half]) : -INFINITY;
+    }
   }
 }
 

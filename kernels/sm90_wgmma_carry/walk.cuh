@@ -85,7 +85,8 @@ __device__ __forceinline__ bool take_job(Worker<S>& w, Job& job) {
   job.at = S::QB * w.wg + w.q.slot;
   mbarrier_wait_parity(w.bar.full_q(job.at), w.q.parity);
   w.q.advance();
-  const int index = __shfl_sync(~0u, indices[job.at], 0);
+  // Only lane 0 reads: it is the lane that gives the buffer back.
+  const int index = __shfl_sync(~0u, w.lane == 0 ? indices[job.at] : 0, 0);
   if (index < 0) return false;
   job.tile = tile_at<S>(p, index);
   job.first_row = job.tile.first_row + S::k_rows_apart * w.wg;
