@@ -24,6 +24,7 @@ using GitCommit = GitHandle<git_commit, git_commit_free>;
 using GitTree = GitHandle<git_tree, git_tree_free>;
 using GitTreeEntry = GitHandle<git_tree_entry, git_tree_entry_free>;
 using GitBlob = GitHandle<git_blob, git_blob_free>;
+using GitObjects = GitHandle<git_odb, git_odb_free>;
 using GitReference = GitHandle<git_reference, git_reference_free>;
 using GitWorktree = GitHandle<git_worktree, git_worktree_free>;
 using GitSignature = GitHandle<git_signature, git_signature_free>;

@@ -135,12 +135,16 @@ Result<git_oid> Repository::State::write_tree(const git_commit* parent,
     const int code = git_call(base, git_commit_tree, parent);
     if (code != 0) return error("read the parent's tree in", code);
   }
+  GitObjects objects;
+  const int opened = git_call(objects, git_repository_odb, repo());
+  if (opened != 0) return error("open the objects of", opened);
   std::vector<git_tree_update> updates;
   updates.reserve(spec.files.size());
   for (const auto& [path, content] : spec.files) {
     git_tree_update update{GIT_TREE_UPDATE_UPSERT, {}, GIT_FILEMODE_BLOB, path.c_str()};
+    // Of a content that is there nothing is written: most sources are those of the last commit.
     const int code =
-        git_blob_create_from_buffer(&update.id, repo(), content.data(), content.size());
+        git_odb_write(&update.id, objects.get(), content.data(), content.size(), GIT_OBJECT_BLOB);
     if (code != 0) return error("store " + printable(path) + " in", code);
     updates.push_back(update);
   }
