@@ -82,24 +82,36 @@ void fill_tiles(PrefillTable<Kernels>& table, const wb_sdpa_problem& p) {
 
 // The tile whose rounds over the device cost less. A row of the fine tile costs 15 % more than of
 // the coarse one, or 5 % under a causal rule, where the coarse one masks more; a row of the split
-// one 25 % more. Of tiles that differ in keys the one with more costs 3 % less a key. Measured in
-// docs/kernels.md. TileIndex: the tile to take; -1 chooses.
+// one 25 % more. Under a causal rule a grid of one round lasts as long as its longest tile, while
+// split tiles, longest first, share the device evenly (up to 64 columns; at 128 they were slower).
+// Of tiles that differ in keys the one with more costs 3 % less a key. Measured in docs/kernels.md.
+// TileIndex: the tile to take; -1 chooses.
 template <class Kernels, int TileIndex>
 int choose_tile(const PrefillTable<Kernels>& table, const wb_sdpa_problem& p, int sm_count) {
   if constexpr (TileIndex >= 0) {
     return std::min(TileIndex, k_tiles - 1);
   } else {
-    const auto cost = [&](int i, int percent) {
-      const int64_t tiles = p.batch * p.heads_q * ((p.seq_q + table[i].rows - 1) / table[i].rows);
-      return (tiles + sm_count - 1) / sm_count * table[i].rows * percent;
+    const auto tiles_of_a_head = [&](int i) {
+      return (p.seq_q + table[i].rows - 1) / table[i].rows;
     };
+    const auto rounds = [&](int i) {
+      return (p.batch * p.heads_q * tiles_of_a_head(i) + sm_count - 1) / sm_count;
+    };
+    const auto cost = [&](int i, int percent) { return rounds(i) * table[i].rows * percent; };
     const auto rounded = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
     const int64_t keys[2] = {rounded(p.seq_kv, table[0].keys), rounded(p.seq_kv, table[1].keys)};
     const bool by_keys = table[0].keys < table[1].keys;
     const int percent = by_keys ? 100 : p.causal == WB_CAUSAL_NONE ? 115 : 105;
     const bool second = by_keys ? keys[1] * 97 < keys[0] * 100 : cost(1, percent) < cost(0, 100);
     const int64_t least = second ? cost(1, percent) : cost(0, 100);
-    return cost(2, 125) < least ? 2 : int(second);
+    int64_t split = cost(2, 125);
+    const bool triangle =
+        p.causal != WB_CAUSAL_NONE && p.seq_q == p.seq_kv && p.mask == WB_MASK_NONE;
+    if (triangle && std::max(p.dim, p.dim_v) <= 64 && rounds(int(second)) == 1) {
+      const int64_t tiles = tiles_of_a_head(2), one = table[2].rows * 125;
+      split = std::max(one, p.batch * p.heads_q * (tiles + 1) * one / (2 * sm_count));
+    }
+    return split < least ? 2 : int(second);
   }
 }
 
