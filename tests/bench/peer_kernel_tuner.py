@@ -3,7 +3,7 @@
 Same kernel (cpu_tiled, its source included as it is), same space, same problem, compiler and flags,
 one thread, every configuration verified, nothing cached. Each side then does what it does:
 Kernel Tuner compiles, checks and times (7 runs) one configuration after the other; the workbench
-compiles ahead on the CPUs it does not measure on, judges each by its whole verdict and compares in
+compiles several at once between its turns, judges each by its whole verdict and compares in
 ABBA turns. Usage, with the package kernel_tuner installed: peer_kernel_tuner.py SDPA_WB
 """
 
@@ -98,12 +98,12 @@ def by_workbench(program):
         def run(*words):
             subprocess.run(
                 [program, *words, "--session", session, "--cache", Path(name) / "cache",
-                 "--path", ROOT, "--quiet"],
+                 "--path", ROOT, "--quiet", "--threads", "1"],
                 check=True, cwd=name, stdout=subprocess.DEVNULL,
             )  # fmt: skip
 
         run("open", "--start", "cpu_online", "--problem", PROBLEM, "--rivals", "none",
-            "--effort", "quick", "--threads", "1", "--cpu-set", "0")  # fmt: skip
+            "--effort", "quick")  # fmt: skip
         run("tune", "--variant", KERNEL, "--hypothesis", "another tile fits the caches better",
             "--predicted-speedup", "1.2", "--strategy", "exhaustive")  # fmt: skip
         lines = (session / "events.jsonl").read_text().splitlines()
