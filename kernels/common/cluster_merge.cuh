@@ -72,6 +72,21 @@ __device__ __forceinline__ void add_scaled(float4& sum, float weight, const floa
   sum.w += weight * v.w;
 }
 
+__device__ __forceinline__ float4 ld_shared_v4(uint32_t at) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(at)
+               : "memory");
+  return v;
+}
+
+__device__ __forceinline__ float2 ld_shared_v2(uint32_t at) {
+  float2 v;
+  asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(at) : "memory");
+  return v;
+}
+
 // The blocks' key ranges are merged in two steps: over the warps of a block here, each sum pushed
 // to the block of the cluster that owns that part of the output; then over blocks in `finish`.
 template <class S>

@@ -28,50 +28,16 @@ __device__ __forceinline__ float2 ld_shared_cluster_v2(uint32_t address) {
   return v;
 }
 
-// Adds up the block's own warps: sums into the merge area as [row][column], (m, l) per row.
-template <class S>
-__device__ __forceinline__ void combine_warps(const float* partial, unsigned char* smem,
-                                              int live_rows) {
-  const float2* warp_ml = reinterpret_cast<const float2*>(smem + MergeSmem<S>::k_warp_ml);
-  float4* sums = reinterpret_cast<float4*>(smem + MergeSmem<S>::k_recv);
-  float2* stats = reinterpret_cast<float2*>(smem + MergeSmem<S>::k_recv_ml);
-  for (int e = threadIdx.x; e < live_rows * (S::DP / 4); e += S::k_threads) {
-    const int row = e / (S::DP / 4), d = e % (S::DP / 4) * 4;
-    float2 ml[S::WK];
-    float4 part[S::WK];
-    float top = -INFINITY, l = 0.0f;
-#pragma unroll
-    for (int k = 0; k < S::WK; ++k) {
-      ml[k] = warp_ml[k * S::k_rows + row];
-      part[k] = *reinterpret_cast<const float4*>(partial + k * S::k_partial_warp +
-                                                 row * S::k_partial_stride + d);
-      top = fmaxf(top, ml[k].x);
-    }
-    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll
-    for (int k = 0; k < S::WK; ++k) {
-      const float weight = merge_weight(ml[k].x, top);
-      l += weight * ml[k].y;
-      add_scaled(sum, weight, part[k]);
-    }
-    sums[e] = sum;
-    if (d == 0) stats[row] = make_float2(top, l);
-  }
-}
-
 // Where the peers find quad e of a block's sum, and the (m, l) of a row: offsets in shared memory.
-// A single warp along the keys has left its sum as it stands.
 template <class S>
 __device__ __forceinline__ uint32_t sum_offset(int e) {
-  if constexpr (S::WK == 1) {
-    return ((e / (S::DP / 4)) * S::k_partial_stride + e % (S::DP / 4) * 4) * 4;
-  }
-  return S::k_merge + MergeSmem<S>::k_recv + e * 16;
+  static_assert(S::WK == 1);
+  return ((e / (S::DP / 4)) * S::k_partial_stride + e % (S::DP / 4) * 4) * 4;
 }
 
 template <class S>
 __device__ __forceinline__ uint32_t stat_offset(int row) {
-  return S::k_merge + (S::WK == 1 ? MergeSmem<S>::k_warp_ml : MergeSmem<S>::k_recv_ml) + row * 8;
+  return S::k_merge + MergeSmem<S>::k_warp_ml + row * 8;
 }
 
 // This block's slice of the output. Ranks is the number of peers rounded up: all loads of a quad
@@ -115,11 +81,7 @@ __device__ __forceinline__ void pull_slice(const MergeParams& p, uint32_t base, 
 // that no peer's shared memory goes away under a reader.
 template <class S>
 __device__ __forceinline__ void pull_and_store(const MergeParams& p, unsigned char* smem, int batch,
-                                               int head_kv, int first_row, int live_rows,
-                                               const Slice& slice) {
-  if constexpr (S::WK > 1) {
-    combine_warps<S>(reinterpret_cast<const float*>(smem), smem + S::k_merge, live_rows);
-  }
+                                               int head_kv, int first_row, const Slice& slice) {
   barrier_cluster_arrive();
   barrier_cluster_wait();
   const uint32_t base = smem_address(smem);

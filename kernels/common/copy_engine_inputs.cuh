@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <new>
 
 namespace wb::gpu {
 
@@ -69,24 +68,6 @@ void take_over_problem(Params& k, const wb_sdpa_problem& p) {
   k.causal_offset = causal_offset_of(p);
   k.negate = p.scale < 0.0;
   k.scale_log2 = scale_log2_of(p);
-}
-
-// wb_sdpa_plan_create: Plan has `problem`; check_reach(problem) and prepare(plan) return a status.
-template <class Plan, class Check, class Prepare>
-int create_plan(const wb_sdpa_problem* problem, Plan** out, Check check_reach, Prepare prepare) {
-  int status = check_problem(problem, out);
-  if (status == WB_OK) status = check_reach(*problem);
-  if (status != WB_OK) return status;
-  Plan* plan = new (std::nothrow) Plan{};
-  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
-  plan->problem = *problem;
-  status = prepare(*plan);
-  if (status != WB_OK) {
-    delete plan;
-    return status;
-  }
-  *out = plan;
-  return WB_OK;
 }
 
 }  // namespace wb::gpu

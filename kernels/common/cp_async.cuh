@@ -35,6 +35,12 @@ __device__ __forceinline__ void cp_async_ca4_zfill(uint32_t smem, const void* gl
                : "memory");
 }
 
+// Whether the step-th piece of a cache larger than the L2 is among the 256ths that stay there. They
+// lie evenly among the others, so that the memory is never idle while the L2 answers.
+__device__ __forceinline__ bool stays_in_l2(int step, int kept_256) {
+  return int(unsigned(step) * unsigned(kept_256) & 255u) < kept_256;
+}
+
 // The same for data read once: its lines are the first to leave the L2.
 __device__ __forceinline__ uint64_t createpolicy_evict_first() {
   uint64_t policy;

@@ -9,6 +9,7 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <new>
 
 #include "sdpa_abi.h"
 
@@ -68,12 +69,35 @@ inline bool strides_divide_by(wb_strides s, int64_t n) {
   return s.batch % n == 0 && s.head % n == 0 && s.row % n == 0;
 }
 
-inline int current_device_sm_count(int device) {
-  int count = 0;
-  if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
-    return 0;
+// wb_sdpa_plan_create: Plan has `problem`; check_reach(problem) and prepare(plan) return a status.
+template <class Plan, class Check, class Prepare>
+int create_plan(const wb_sdpa_problem* problem, Plan** out, Check check_reach, Prepare prepare) {
+  int status = check_problem(problem, out);
+  if (status == WB_OK) status = check_reach(*problem);
+  if (status != WB_OK) return status;
+  Plan* plan = new (std::nothrow) Plan{};
+  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
+  plan->problem = *problem;
+  status = prepare(*plan);
+  if (status != WB_OK) {
+    delete plan;
+    return status;
   }
-  return count;
+  *out = plan;
+  return WB_OK;
+}
+
+struct DeviceFacts {
+  int ordinal = 0, sm_count = 0;
+};
+
+// Of the current device; returns a status.
+inline int read_device(DeviceFacts& device) {
+  cudaError_t error = cudaGetDevice(&device.ordinal);
+  if (error == cudaSuccess)
+    error =
+        cudaDeviceGetAttribute(&device.sm_count, cudaDevAttrMultiProcessorCount, device.ordinal);
+  return error == cudaSuccess ? WB_OK : fail_cuda("reading the device's attributes", error);
 }
 
 // Adds, behind the attributes that the launch already has, the leave to start while the previous

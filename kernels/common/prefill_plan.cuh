@@ -74,11 +74,8 @@ void prepare_mask(Plan& plan) {
 template <class Kernels, bool TrimCausal, int TileIndex, class Plan>
 int prepare_prefill(Plan& plan, int64_t section_heads, bool persistent) {
   const wb_sdpa_problem& p = plan.problem;
-  int device = 0, sm_count = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
-  if (error != cudaSuccess) return fail_cuda("reading the device's attributes", error);
+  DeviceFacts device;
+  if (const int status = read_device(device); status != WB_OK) return status;
 
   PrefillTable<Kernels> table;
   if (p.dtype == WB_F16) {
@@ -86,9 +83,9 @@ int prepare_prefill(Plan& plan, int64_t section_heads, bool persistent) {
   } else {
     fill_tiles<Kernels, __nv_bfloat16, TrimCausal>(table, p);
   }
-  plan.entry = table[choose_tile<Kernels, TileIndex>(table, p, sm_count)];
-  error = cudaFuncSetAttribute(plan.entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               plan.entry.smem_bytes);
+  plan.entry = table[choose_tile<Kernels, TileIndex>(table, p, device.sm_count)];
+  cudaError_t error = cudaFuncSetAttribute(
+      plan.entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.entry.smem_bytes);
   if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);
 
   auto& k = plan.params;
@@ -99,7 +96,7 @@ int prepare_prefill(Plan& plan, int64_t section_heads, bool persistent) {
   k.tiles = k.heads * k.row_blocks;
   k.scale = std::max(float(std::fabs(p.scale)), 0x1p-100f);
   if (p.mask != WB_MASK_NONE) prepare_mask(plan);
-  plan.blocks = unsigned(persistent ? std::min(k.tiles, sm_count) : k.tiles);
+  plan.blocks = unsigned(persistent ? std::min(k.tiles, device.sm_count) : k.tiles);
   return WB_OK;
 }
 

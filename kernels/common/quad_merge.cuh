@@ -66,21 +66,6 @@ __device__ __forceinline__ QuadMerge<S> plan_quads(const MergeParams& p, uint32_
   return q;
 }
 
-__device__ __forceinline__ float4 ld_shared_v4(uint32_t at) {
-  float4 v;
-  asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "r"(at)
-               : "memory");
-  return v;
-}
-
-__device__ __forceinline__ float2 ld_shared_v2(uint32_t at) {
-  float2 v;
-  asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(at) : "memory");
-  return v;
-}
-
 // The weighted sum of up to N parts; `ml[i]` of a missing one is (-inf, 0). Returns (m, l).
 template <int N>
 __device__ __forceinline__ float2 add_parts(float4& sum, const float2 (&ml)[N],

@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #ifndef TILE_INDEX  // index into the tile table of a head dim; -1 chooses by the grid
 #define TILE_INDEX -1
@@ -121,11 +120,8 @@ bool rows_divide_by(const wb_sdpa_problem& p, int64_t n) {
 
 int prepare(wb_sdpa_plan& plan) {
   const wb_sdpa_problem& p = plan.problem;
-  int device = 0, sm_count = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
-  if (error != cudaSuccess) return fail_cuda("reading the device's attributes", error);
+  DeviceFacts device;
+  if (const int status = read_device(device); status != WB_OK) return status;
 
   Entry table[k_tiles];
   const int64_t dim = std::max(p.dim, p.dim_v);
@@ -135,7 +131,7 @@ int prepare(wb_sdpa_plan& plan) {
     fill_tiles<__nv_bfloat16>(table, dim);
   }
   const int64_t heads = p.batch * p.heads_q;
-  const int tile = choose_tile(table, heads, p, sm_count);
+  const int tile = choose_tile(table, heads, p, device.sm_count);
   plan.entry = table[tile];
   // Blocks that start early take whatever SMs are free: even only while all of them are light.
   plan.early_start =
@@ -143,8 +139,8 @@ int prepare(wb_sdpa_plan& plan) {
   const int64_t row_blocks = (p.seq_q + plan.entry.rows - 1) / plan.entry.rows;
   if (row_blocks > 65535) return fail(WB_UNSUPPORTED, "sm80_mma_flash: too many query rows");
   plan.grid = dim3(unsigned(heads), unsigned(row_blocks));
-  error = cudaFuncSetAttribute(plan.entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               plan.entry.smem_bytes);
+  cudaError_t error = cudaFuncSetAttribute(
+      plan.entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.entry.smem_bytes);
   if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);
 
   Params& k = plan.params;
@@ -169,12 +165,7 @@ int prepare(wb_sdpa_plan& plan) {
   return WB_OK;
 }
 
-}  // namespace
-
-extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
-  const int status = check_problem(problem, out);
-  if (status != WB_OK) return status;
-  const wb_sdpa_problem& p = *problem;
+int check_reach(const wb_sdpa_problem& p) {
   if (p.dtype != WB_F16 && p.dtype != WB_BF16) {
     return fail(WB_UNSUPPORTED, "sm80_mma_flash: f16 and bf16 only");
   }
@@ -185,16 +176,13 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   if (p.seq_q > (1 << 29) || p.seq_kv > (1 << 29) || p.batch * p.heads_q > (int64_t(1) << 31) - 1) {
     return fail(WB_UNSUPPORTED, "sm80_mma_flash: more rows, keys or heads than the grid holds");
   }
-  wb_sdpa_plan* plan = new (std::nothrow) wb_sdpa_plan{};
-  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
-  plan->problem = p;
-  const int prepared = prepare(*plan);
-  if (prepared != WB_OK) {
-    delete plan;
-    return prepared;
-  }
-  *out = plan;
   return WB_OK;
+}
+
+}  // namespace
+
+extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
+  return create_plan(problem, out, check_reach, prepare);
 }
 
 extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan*) {

@@ -20,7 +20,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #ifndef CLUSTER_RANKS  // blocks of a cluster, 8 or 16, which share the columns; 0 chooses by them
 #define CLUSTER_RANKS 0
@@ -88,10 +87,9 @@ struct wb_sdpa_plan {
   dim3 grid;
 };
 
-extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
-  const int status = check_problem(problem, out);
-  if (status != WB_OK) return status;
-  const wb_sdpa_problem& p = *problem;
+namespace {
+
+int check_reach(const wb_sdpa_problem& p) {
   if (p.dtype != WB_F32) return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: f32 only");
   if (p.mask != WB_MASK_NONE) return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: no masks");
   const int64_t dim = std::max(p.dim, p.dim_v);
@@ -104,33 +102,29 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
   if (!aligned(p.q) || !aligned(p.k) || !aligned(p.v) || !aligned(p.out)) {
     return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: strides must be multiples of 4 elements");
   }
-  const int64_t heads = p.batch * p.heads_q;
-  if (heads > 65535 || p.seq_q > 65535 * 16 || p.seq_kv > (1 << 29)) {
+  if (p.batch * p.heads_q > 65535 || p.seq_q > 65535 * 16 || p.seq_kv > (1 << 29)) {
     return fail(WB_UNSUPPORTED,
                 "sm90_cluster_large_hdim: more rows, keys or heads than the grid holds");
   }
-  int device = 0, sm_count = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
-  if (error != cudaSuccess) return fail_cuda("reading the device's attributes", error);
+  return WB_OK;
+}
 
-  wb_sdpa_plan* plan = new (std::nothrow) wb_sdpa_plan{};
-  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
-  plan->problem = p;
-  plan->entry = choose_entry(p, dim, sm_count);
-  plan->grid = dim3(unsigned(plan->entry.ranks),
-                    unsigned((p.seq_q + plan->entry.rows - 1) / plan->entry.rows), unsigned(heads));
-  error = cudaFuncSetAttribute(plan->entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               plan->entry.smem_bytes);
+int prepare(wb_sdpa_plan& plan) {
+  const wb_sdpa_problem& p = plan.problem;
+  DeviceFacts device;
+  if (const int status = read_device(device); status != WB_OK) return status;
+
+  plan.entry = choose_entry(p, std::max(p.dim, p.dim_v), device.sm_count);
+  plan.grid =
+      dim3(unsigned(plan.entry.ranks), unsigned((p.seq_q + plan.entry.rows - 1) / plan.entry.rows),
+           unsigned(p.batch * p.heads_q));
+  cudaError_t error = cudaFuncSetAttribute(
+      plan.entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.entry.smem_bytes);
   if (error == cudaSuccess)
     error =
-        cudaFuncSetAttribute(plan->entry.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-  if (error != cudaSuccess) {
-    delete plan;
-    return fail_cuda("setting the kernel's attributes", error);
-  }
-  Params& k = plan->params;
+        cudaFuncSetAttribute(plan.entry.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);
+  Params& k = plan.params;
   k.sq = p.q;
   k.sk = p.k;
   k.sv = p.v;
@@ -145,8 +139,13 @@ extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan*
                     : p.causal == WB_CAUSAL_TOP_LEFT ? 0
                                                      : int(p.seq_kv - p.seq_q);
   k.scale = float(p.scale);
-  *out = plan;
   return WB_OK;
+}
+
+}  // namespace
+
+extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
+  return create_plan(problem, out, check_reach, prepare);
 }
 
 extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan*) {

@@ -214,7 +214,7 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
                                           float scale_q, int wg, int lane) {
   const uint32_t q_at = base + wg * S::k_q_bytes;
   const uint32_t k_ring = base + S::k_k_ring, v_ring = base + S::k_v_ring;
-  const int64_t head_kv = int64_t(t.batch) * (p.heads_q / p.group) + t.head / p.group;
+  const int64_t head_kv = int64_t(t.batch) * (p.heads_q / p.group) + t.head_kv;
   const float* factors_k = p.factors_k + head_kv * p.key_tiles;
   const float* factors_v = p.factors_v + head_kv * p.key_tiles;
   for (int j = 0; j < t.steps; ++j) {

@@ -23,7 +23,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #ifndef PERSISTENT  // 1: one block an SM takes tile after tile; 0: a block a tile
 #define PERSISTENT 1
@@ -136,16 +135,13 @@ void prepare_split(wb_sdpa_plan& plan) {
 
 int prepare(wb_sdpa_plan& plan) {
   const wb_sdpa_problem& p = plan.problem;
-  int device = 0, sm_count = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
-  if (error != cudaSuccess) return fail_cuda("reading the device's attributes", error);
+  DeviceFacts device;
+  if (const int status = read_device(device); status != WB_OK) return status;
 
   plan.entry = std::max(p.dim, p.dim_v) <= 64 ? entry_of<64, 128>() : entry_of<128, 64>();
   const Entry& entry = plan.entry;
-  error = cudaFuncSetAttribute(entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               entry.smem_bytes);
+  cudaError_t error = cudaFuncSetAttribute(
+      entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, entry.smem_bytes);
   if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);
   prepare_split(plan);
 
@@ -167,7 +163,7 @@ int prepare(wb_sdpa_plan& plan) {
   k.vector_stores = p.dim_v % 2 == 0 && strides_divide_by(p.out, 2);
   // A zero scale becomes 2^-100: exp2 of any score is then 1, and -inf stays -inf.
   k.scale_log2 = std::max(float(std::fabs(p.scale) * 1.4426950408889634), 0x1p-100f);
-  plan.blocks = unsigned(PERSISTENT ? std::min(k.tiles, sm_count) : k.tiles);
+  plan.blocks = unsigned(PERSISTENT ? std::min(k.tiles, device.sm_count) : k.tiles);
   return WB_OK;
 }
 
@@ -195,19 +191,7 @@ int map_workspace(wb_sdpa_plan& plan, unsigned char* workspace) {
 }  // namespace
 
 extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
-  int status = check_problem(problem, out);
-  if (status == WB_OK) status = check_reach(*problem);
-  if (status != WB_OK) return status;
-  wb_sdpa_plan* plan = new (std::nothrow) wb_sdpa_plan{};
-  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
-  plan->problem = *problem;
-  status = prepare(*plan);
-  if (status != WB_OK) {
-    delete plan;
-    return status;
-  }
-  *out = plan;
-  return WB_OK;
+  return create_plan(problem, out, check_reach, prepare);
 }
 
 extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {

@@ -6,6 +6,7 @@
 #include "griddepcontrol.cuh"
 #include "mbarrier.cuh"
 #include "sdpa_abi.h"
+#include "tile_order.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
 
@@ -75,28 +76,6 @@ struct Place {
   }
 };
 
-struct Tile {
-  int batch, head, first_row, steps;
-};
-
-// Tiles are numbered section by section; within a section row blocks with more keys come first.
-template <class S>
-__device__ __forceinline__ Tile tile_at(const Params& p, int index) {
-  const int section = index / (p.section_heads * p.row_blocks);
-  const int first_head = section * p.section_heads;
-  const int heads_here = min(p.section_heads, p.heads - first_head);
-  const int rest = index - first_head * p.row_blocks;
-  const int head = first_head + rest % heads_here;
-  Tile t;
-  t.first_row = (p.row_blocks - 1 - rest / heads_here) * S::k_rows;
-  t.batch = head / p.heads_q;
-  t.head = head % p.heads_q;
-  const int last_query = min(t.first_row + S::k_rows, p.seq_q) - 1;
-  const int keys = max(0, min(p.seq_kv, last_query + p.causal_offset + 1));
-  t.steps = (keys + S::BN - 1) / S::BN;
-  return t;
-}
-
 // The tile after the ones handed out so far, or p.tiles. There are as many hand-outs as tiles: the
 // last one sets the counter back for the next call.
 __device__ __forceinline__ int next_tile(const Params& p) {
@@ -127,7 +106,6 @@ __device__ __forceinline__ void feed(const Params& p, const CUtensorMap* map_q,
   uint32_t parity_q = 0;
   for (int index = blockIdx.x; index < p.tiles; index = next_tile(p)) {
     const Tile t = tile_at<S>(p, index);
-    const int head_kv = t.head / p.group;
     for (int wg = 0; wg < S::WGS; ++wg) {
       mbarrier_wait_parity(bar.empty_q(wg), parity_q ^ 1);
       indices[wg] = index;
@@ -138,7 +116,7 @@ __device__ __forceinline__ void feed(const Params& p, const CUtensorMap* map_q,
     const auto load_k = [&](int step) {
       mbarrier_wait_parity(bar.empty_k(k.slot), k.parity ^ 1);
       load_box<S::BN, S::DP>(base + S::k_k_ring + k.slot * S::k_tile_bytes, map_k,
-                             bar.full_k(k.slot), step * S::BN, head_kv, t.batch);
+                             bar.full_k(k.slot), step * S::BN, t.head_kv, t.batch);
       k.advance();
     };
     if (t.steps > 0) load_k(0);
@@ -146,7 +124,7 @@ __device__ __forceinline__ void feed(const Params& p, const CUtensorMap* map_q,
       if (step + 1 < t.steps) load_k(step + 1);
       mbarrier_wait_parity(bar.empty_v(v.slot), v.parity ^ 1);
       load_box<S::BN, S::DP>(base + S::k_v_ring + v.slot * S::k_tile_bytes, map_v,
-                             bar.full_v(v.slot), step * S::BN, head_kv, t.batch);
+                             bar.full_v(v.slot), step * S::BN, t.head_kv, t.batch);
       v.advance();
     }
   }

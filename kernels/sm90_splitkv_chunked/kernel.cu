@@ -25,7 +25,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #ifndef CLUSTER_RANKS  // blocks of a cluster; with MERGED_CLUSTERS 0 chosen by the waves they make
 #define CLUSTER_RANKS 0
@@ -304,14 +303,14 @@ int prepare(wb_sdpa_plan& plan) {
       p.dtype == WB_F16 ? entry_for<__half>(dim, rows) : entry_for<__nv_bfloat16>(dim, rows);
   const Entry& entry = plan.entry;
 
-  int device = 0, sm_count = 0, smem_sm = 0, smem_block = 0;
-  cudaError_t error = cudaGetDevice(&device);
+  DeviceFacts device;
+  if (const int status = read_device(device); status != WB_OK) return status;
+  int smem_sm = 0, smem_block = 0;
+  cudaError_t error =
+      cudaDeviceGetAttribute(&smem_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device.ordinal);
   if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&smem_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&smem_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    error = cudaDeviceGetAttribute(&smem_block, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                   device.ordinal);
   if (error != cudaSuccess) return fail_cuda("reading the device's attributes", error);
 
   const int tiles = int((p.seq_kv + entry.keys - 1) / entry.keys);
@@ -329,7 +328,8 @@ int prepare(wb_sdpa_plan& plan) {
 
   const int64_t row_blocks = (rows + entry.rows - 1) / entry.rows;
   const int64_t heads = p.batch * p.heads_kv, units = heads * row_blocks;
-  const SplitChoice choice = choose_splits(units, tiles, sm_count, CLUSTER_RANKS, MERGED_CLUSTERS);
+  const SplitChoice choice =
+      choose_splits(units, tiles, device.sm_count, CLUSTER_RANKS, MERGED_CLUSTERS);
   plan.ranks = choice.ranks;
   plan.grid = dim3(choice.ranks * choice.clusters, unsigned(row_blocks), unsigned(heads));
 
@@ -374,19 +374,7 @@ int map_inputs(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
 }  // namespace
 
 extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
-  int status = check_problem(problem, out);
-  if (status == WB_OK) status = check_reach(*problem);
-  if (status != WB_OK) return status;
-  wb_sdpa_plan* plan = new (std::nothrow) wb_sdpa_plan{};
-  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
-  plan->problem = *problem;
-  status = prepare(*plan);
-  if (status != WB_OK) {
-    delete plan;
-    return status;
-  }
-  *out = plan;
-  return WB_OK;
+  return create_plan(problem, out, check_reach, prepare);
 }
 
 extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {

@@ -23,7 +23,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #ifndef CLUSTER_RANKS  // blocks of a cluster; with MERGED_CLUSTERS 0 chosen by the waves they make
 #define CLUSTER_RANKS 0
@@ -136,12 +135,9 @@ int prepare(wb_sdpa_plan& plan) {
   const wb_sdpa_problem& p = plan.problem;
   const int64_t group = p.heads_q / p.heads_kv, rows = p.seq_q * group;
   const int64_t dim = std::max(p.dim, p.dim_v);
-  int device = 0, sm_count = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
-  if (error != cudaSuccess) return fail_cuda("reading the device's attributes", error);
-  const bool many = p.batch * p.heads_kv >= sm_count * 3 / 2;
+  DeviceFacts device;
+  if (const int status = read_device(device); status != WB_OK) return status;
+  const bool many = p.batch * p.heads_kv >= device.sm_count * 3 / 2;
   plan.entry = p.dtype == WB_F16 ? entry_for<__half>(dim, rows, many)
                                  : entry_for<__nv_bfloat16>(dim, rows, many);
   const Entry& entry = plan.entry;
@@ -149,8 +145,8 @@ int prepare(wb_sdpa_plan& plan) {
   const int64_t heads = p.batch * p.heads_kv, units = heads * row_blocks;
   const int64_t steps = (p.seq_kv + 16 * BLOCK_WARPS - 1) / (16 * BLOCK_WARPS);
   const SplitChoice choice =
-      choose_splits(units, steps, sm_count / 2, CLUSTER_RANKS, MERGED_CLUSTERS);
-  error = set_limits(entry.kernel, entry.smem_bytes);
+      choose_splits(units, steps, device.sm_count / 2, CLUSTER_RANKS, MERGED_CLUSTERS);
+  cudaError_t error = set_limits(entry.kernel, entry.smem_bytes);
   if (error == cudaSuccess && entry.quads != nullptr) {
     error = set_limits(entry.quads, entry.smem_bytes);
   }
@@ -166,7 +162,7 @@ int prepare(wb_sdpa_plan& plan) {
   plan.early_start = EARLY_START == 2 ||
                      (EARLY_START == 1 && (choice.ranks <= 2 || kv_bytes < (int64_t(32) << 20)));
   plan.workspace = merge_workspace(choice, units, entry.rows, entry.row_quads);
-  plan.params.kept_256 = kept_share(device, kv_bytes, KEEP_MB);
+  plan.params.kept_256 = kept_share(device.ordinal, kv_bytes, KEEP_MB);
 
   Params& k = plan.params;
   k.rows.sq = p.q;
@@ -193,19 +189,7 @@ int prepare(wb_sdpa_plan& plan) {
 }  // namespace
 
 extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
-  int status = check_problem(problem, out);
-  if (status == WB_OK) status = check_reach(*problem);
-  if (status != WB_OK) return status;
-  wb_sdpa_plan* plan = new (std::nothrow) wb_sdpa_plan{};
-  if (plan == nullptr) return fail(WB_FAILED, "plan_create: out of host memory");
-  plan->problem = *problem;
-  status = prepare(*plan);
-  if (status != WB_OK) {
-    delete plan;
-    return status;
-  }
-  *out = plan;
-  return WB_OK;
+  return create_plan(problem, out, check_reach, prepare);
 }
 
 extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {

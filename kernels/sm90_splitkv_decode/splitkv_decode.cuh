@@ -26,7 +26,7 @@ struct Params {
   const void* v;
   wb_strides sk, sv;
   int heads_kv, dim_v;
-  int kept_256;  // 256ths of a block's keys that the L2 is to keep; 256: no hints
+  int kept_256;  // 256ths of the keys that the L2 is to keep; 256: no hints
 };
 
 // BPS blocks are meant to share an SM; each warp has `Stages` steps of 128 columns under way.
@@ -120,19 +120,19 @@ __device__ __forceinline__ void load_keys(uint32_t smem, const LaneSource<S>& sr
   }
 }
 
-// Walks the warp's steps first, first + WK, ... below `last`; those from `kept` on are streamed.
+// Walks the warp's steps first, first + WK, ... below `last`. shift: of those that the L2 keeps.
 template <class S>
 __device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p, const LaneSource<S>& k,
                                           const LaneSource<S>& v, const uint32_t* const (&q)[S::NT],
-                                          uint32_t ring, int first, int last, int kept,
+                                          uint32_t ring, int first, int last, int shift,
                                           uint64_t policy, int lane) {
   const auto load_k = [&](int step, int slot) {
     load_keys<S>(ring + 2 * slot * S::k_tile_bytes, k, step * S::k_step, p.rows.seq_kv, lane,
-                 step >= kept, policy);
+                 !stays_in_l2(step + shift, p.kept_256), policy);
   };
   const auto load_v = [&](int step, int slot) {
     load_keys<S>(ring + (2 * slot + 1) * S::k_tile_bytes, v, step * S::k_step, p.rows.seq_kv, lane,
-                 step >= kept, policy);
+                 !stays_in_l2(step + shift, p.kept_256), policy);
   };
   const auto line = [](uint32_t tile, int row, int unit) {
     return tile + row * S::k_line + ((unit ^ (row & 7)) << 4);
@@ -192,7 +192,6 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
   const int steps = (keys + S::k_step - 1) / S::k_step;
   const int first = int(int64_t(steps) * blockIdx.x / gridDim.x);
   const int last = int(int64_t(steps) * (blockIdx.x + 1) / gridDim.x);
-  const int kept = p.kept_256 == 256 ? last : first + int(int64_t(last - first) * p.kept_256 / 256);
 
   const Slice slice = slice_of<S>(cluster_nctarank(), cluster_ctarank(), live_rows);
   if (threadIdx.x == 0) {
@@ -229,8 +228,8 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
 
   float* partial = reinterpret_cast<float*>(smem);
   float2* warp_ml = reinterpret_cast<float2*>(smem + S::k_merge + MergeSmem<S>::k_warp_ml);
-  walk_keys<S>(w, p, k, v, q, base + warp * S::k_ring_bytes, first + warp, last, kept, policy,
-               lane);
+  walk_keys<S>(w, p, k, v, q, base + warp * S::k_ring_bytes, first + warp, last,
+               int(blockIdx.z) * 37, policy, lane);
   __syncwarp();  // this warp's ring is read: its partial overlays it
   store_warp_partial<S>(w, partial, warp_ml, 0, warp, lane);
   __syncthreads();

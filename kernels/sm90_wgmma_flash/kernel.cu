@@ -130,11 +130,8 @@ int check_reach(const wb_sdpa_problem& p) {
 int prepare(wb_sdpa_plan& plan) {
   const wb_sdpa_problem& p = plan.problem;
   const int64_t group = p.heads_q / p.heads_kv, rows = p.seq_q * group;
-  int device = 0, sm_count = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
-  if (error != cudaSuccess) return fail_cuda("reading the device's attributes", error);
+  DeviceFacts device;
+  if (const int status = read_device(device); status != WB_OK) return status;
 
   Entry table[k_tiles];
   if (p.dtype == WB_F16) {
@@ -143,11 +140,12 @@ int prepare(wb_sdpa_plan& plan) {
     fill_tiles<__nv_bfloat16>(table, std::max(p.dim, p.dim_v));
   }
   const int64_t heads = p.batch * p.heads_kv;
-  const int tile = choose_tile(table, std::max(p.dim, p.dim_v), heads, rows, p.seq_kv, sm_count);
+  const int tile =
+      choose_tile(table, std::max(p.dim, p.dim_v), heads, rows, p.seq_kv, device.sm_count);
   plan.entry = table[tile];
   const Entry& entry = plan.entry;
-  error = cudaFuncSetAttribute(entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               entry.smem_bytes);
+  cudaError_t error = cudaFuncSetAttribute(
+      entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, entry.smem_bytes);
   if (error == cudaSuccess)
     error = cudaFuncSetAttribute(entry.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);
@@ -157,9 +155,9 @@ int prepare(wb_sdpa_plan& plan) {
   const int64_t steps = (p.seq_kv + entry.keys - 1) / entry.keys;
   SplitChoice choice = {1, 1};
   // A split pays for its merge where the device would be half idle and each part stays long.
-  const int64_t slots = int64_t(entry.blocks_per_sm) * sm_count;
+  const int64_t slots = int64_t(entry.blocks_per_sm) * device.sm_count;
   if (CLUSTER_RANKS > 0 || MERGED_CLUSTERS > 0 || (2 * units <= slots && steps >= 16)) {
-    choice = choose_splits(units, steps, sm_count, CLUSTER_RANKS, MERGED_CLUSTERS);
+    choice = choose_splits(units, steps, device.sm_count, CLUSTER_RANKS, MERGED_CLUSTERS);
   }
   if (tile == k_shared_rows && CLUSTER_RANKS + MERGED_CLUSTERS == 0) {
     choice = {largest_resident_cluster(reinterpret_cast<const void*>(entry.kernel), entry.threads,
@@ -181,10 +179,11 @@ int prepare(wb_sdpa_plan& plan) {
   k.seq_kv = int(p.seq_kv);
   k.dim = int(p.dim);
   k.rows = int(rows);
-  k.kept_256 = kept_share(device, heads * p.seq_kv * (p.dim + p.dim_v) * 2, KEEP_MB);
+  k.kept_256 = kept_share(device.ordinal, heads * p.seq_kv * (p.dim + p.dim_v) * 2, KEEP_MB);
   k.causal_offset = causal_offset_of(p);
   k.row_blocks = int(row_blocks);
   k.negate = p.scale < 0.0;
+  k.whole_rows = p.dim == 128 && p.dim_v == 128;
   k.scale_log2 = scale_log2_of(p);
   k.merge.so = p.out;
   k.merge.lse_batch_stride = p.heads_q * p.seq_q;
@@ -200,11 +199,12 @@ constexpr CUtensorMapL2promotion k_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128
 int map_inputs(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
   const wb_sdpa_problem& p = plan.problem;
   if (plan.mapped_k == args.k && plan.mapped_v == args.v) return WB_OK;
-  const char* why = encode_bhsd_map(&plan.map_k, args.k, p.dtype, p.batch, p.heads_kv, p.seq_kv,
-                                    p.dim, p.k, uint32_t(plan.entry.keys), k_promotion);
+  const char* why =
+      encode_bhsd_map(&plan.map_k, args.k, p.dtype, p.batch, p.heads_kv, p.seq_kv, p.dim, p.k,
+                      uint32_t(plan.entry.keys), k_promotion, plan.params.whole_rows);
   if (why == nullptr) {
     why = encode_bhsd_map(&plan.map_v, args.v, p.dtype, p.batch, p.heads_kv, p.seq_kv, p.dim_v, p.v,
-                          uint32_t(plan.entry.keys), k_promotion);
+                          uint32_t(plan.entry.keys), k_promotion, plan.params.whole_rows);
   }
   if (why != nullptr) return fail(WB_FAILED, "sm90_wgmma_flash: mapping K and V: %s", why);
   plan.mapped_k = args.k;

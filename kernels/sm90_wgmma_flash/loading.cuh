@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cluster_merge.cuh"
+#include "cp_async.cuh"
 #include "mbarrier.cuh"
 #include "tma.cuh"
 
@@ -20,8 +21,9 @@ struct Params {
   int causal_offset;  // a row keeps key <= query + offset; seq_kv without a causal rule
   int row_blocks;
   bool negate;       // the scale's sign, folded into Q
+  bool whole_rows;   // K and V have the padded head dim: a tile is one box
   float scale_log2;  // magnitude, above zero
-  int kept_256;      // 256ths of a block's keys that the L2 is to keep; 256: no hints
+  int kept_256;      // 256ths of the keys that the L2 is to keep; 256: no hints
 };
 
 // WGS warpgroups of 64 rows, BN keys a step, BPS blocks on an SM. With KS above 1 as many
@@ -53,10 +55,11 @@ struct Barriers {
   uint32_t full_k, full_v, empty_k, empty_v, merge;
 };
 
-// The steps of a warpgroup: `first`, `first` + KS, ..., `count` of them; the first `kept` are read
+// The steps of a warpgroup: `first`, `first` + KS, ..., `count` of them; kept_256 of 256 are read
 // for the L2 to keep, the others to leave it first.
 struct Steps {
-  int first, count, kept;
+  int first, count, kept_256;
+  bool whole_rows;
   uint64_t policy;
 };
 
@@ -87,12 +90,21 @@ __device__ __forceinline__ void load_query(unsigned char* q_smem, const Params& 
 template <class S>
 __device__ __forceinline__ void load_tile(uint32_t smem, const CUtensorMap* map, uint32_t barrier,
                                           const Steps& steps, int j, int head, int batch) {
-  const int key = (steps.first + j * S::KS) * S::BN;
+  const int step = steps.first + j * S::KS, key = step * S::BN;
+  const bool stays = stays_in_l2(step + 37 * head, steps.kept_256);
   mbarrier_arrive_expect_tx(barrier, S::k_tile_bytes);
+  if (steps.whole_rows) {
+    if (stays) {
+      cp_async_bulk_tensor_5d(smem, map, barrier, key, head, batch);
+    } else {
+      cp_async_bulk_tensor_5d_hint(smem, map, barrier, key, head, batch, steps.policy);
+    }
+    return;
+  }
 #pragma unroll
   for (int slab = 0; slab < S::DP / 64; ++slab) {
     const uint32_t to = smem + slab * S::BN * 128;
-    if (j < steps.kept) {
+    if (stays) {
       cp_async_bulk_tensor_4d(to, map, barrier, slab * 64, key, head, batch);
     } else {
       cp_async_bulk_tensor_4d_hint(to, map, barrier, slab * 64, key, head, batch, steps.policy);

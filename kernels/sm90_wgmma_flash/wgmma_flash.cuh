@@ -3,6 +3,7 @@
 // kernel.cu, its only user.
 #pragma once
 
+#include "accumulator_merge.cuh"
 #include "cluster_merge.cuh"
 #include "cluster_pull.cuh"
 #include "cp_async.cuh"
@@ -206,11 +207,11 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
   const int first_row = (p.row_blocks - 1 - int(blockIdx.z)) * S::k_rows;
   const int live_rows = min(S::k_rows, p.rows - first_row);
 
-  const int64_t last_query = (first_row + live_rows - 1) / p.group;
-  const int keys = int(max(int64_t(0), min(int64_t(p.seq_kv), last_query + p.causal_offset + 1)));
+  const int last_query = (first_row + live_rows - 1) / p.group;
+  const int keys = max(0, min(p.seq_kv, last_query + p.causal_offset + 1));
   const int tiles = (keys + S::BN - 1) / S::BN;
-  const int first = int(int64_t(tiles) * blockIdx.x / gridDim.x);
-  const int last = int(int64_t(tiles) * (blockIdx.x + 1) / gridDim.x);
+  const int first = int(unsigned(tiles) * blockIdx.x / gridDim.x);
+  const int last = int(unsigned(tiles) * (blockIdx.x + 1) / gridDim.x);
   const Slice slice = slice_of<S>(cluster_nctarank(), cluster_ctarank(), live_rows);
   const bool pulls =
       is_split && slice.ranks == gridDim.x;  // no other cluster has keys of this head
@@ -218,7 +219,8 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
   Steps steps;
   steps.first = first + part;
   steps.count = max(0, (last - first - part + S::KS - 1) / S::KS);
-  steps.kept = p.kept_256 == 256 ? steps.count : steps.count * p.kept_256 / 256;
+  steps.kept_256 = p.kept_256;
+  steps.whole_rows = p.whole_rows;
   steps.policy = createpolicy_evict_first();
   const uint32_t k_ring = base + S::k_ring + part * S::k_ring_bytes;
   const bool loads = threadIdx.x % (S::k_threads / S::KS) == 0;
@@ -277,15 +279,23 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
     store_rows<S>(o, r, p, smem, batch, head_kv, first_row, warp, lane);
     return;
   }
+  if constexpr (S::KS > 1) {
+    if (pulls) {
+      add_and_store<S>(o, r, p, smem, batch, head_kv, first_row, slice);
+      return;
+    }
+  }
   __syncthreads();                       // the partials overlay Q and the ring
   if (!pulls) barrier_cluster_arrive();  // from here on peers may push, too
   float* partial = reinterpret_cast<float*>(smem) + part * S::k_partial_warp;
   float2* ml = reinterpret_cast<float2*>(smem + S::k_merge + MergeSmem<S>::k_warp_ml);
   store_partial<S>(o, r, partial, ml + part * S::k_rows, p.scale_log2, row_warp, lane);
   __syncthreads();
-  if (pulls) {
-    pull_and_store<S>(p.merge, smem, batch, head_kv, first_row, live_rows, slice);
-    return;
+  if constexpr (S::KS == 1) {
+    if (pulls) {
+      pull_and_store<S>(p.merge, smem, batch, head_kv, first_row, slice);
+      return;
+    }
   }
   barrier_cluster_wait();
   merge_and_store<S>(p.merge, reinterpret_cast<float*>(smem), smem + S::k_merge, bar.merge, batch,
