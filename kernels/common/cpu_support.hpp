@@ -4,37 +4,48 @@
 //
 // A kernel is one file that defines, in its own namespace, `Needs needs(const wb_sdpa_problem&)`
 // and `void forward(const Call&)`, and ends with WB_CPU_KERNEL(needs, forward).
+// A search compiles a kernel a hundred times, so this header is kept cheap: <algorithm>, <cmath>,
+// <thread> and <immintrin.h> would take several times what compiling the kernel itself takes.
 // Indices: b batch, h query head, i query row, j key, d head dim. Tensors are addressed by strides.
 #pragma once
 
-#include <sched.h>
-
-#include <algorithm>
-#include <atomic>
-#include <bit>
-#include <cmath>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <exception>
+#include <initializer_list>
 #include <limits>
-#include <memory>
-#include <mutex>
-#include <thread>
-#include <vector>
+#include <new>
 
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
-
+#include "cpu_threads.hpp"
 #include "sdpa_abi.h"
 
 namespace wb_cpu {
 
 inline constexpr float k_minus_infinity = -std::numeric_limits<float>::infinity();
 inline constexpr std::size_t k_cache_line_floats = 16;
+
+// ---- what <algorithm>, <bit> and <cmath> have ------------------------------------------------
+
+template <typename T>
+constexpr T min(T a, T b) {
+  return b < a ? b : a;
+}
+template <typename T>
+constexpr T max(T a, T b) {
+  return a < b ? b : a;
+}
+template <typename T>
+constexpr T clamp(T value, T low, T high) {
+  return min(max(value, low), high);
+}
+inline void fill(float* from, std::int64_t count, float value) {
+  for (std::int64_t i = 0; i < count; ++i) from[i] = value;
+}
+template <typename To, typename From>
+constexpr To bit_cast(const From& from) {
+  return __builtin_bit_cast(To, from);
+}
 
 // ---- vectors --------------------------------------------------------------------------------
 // One hardware vector of floats; arithmetic with scalars and vectors works lane by lane.
@@ -73,37 +84,44 @@ inline int fail(int status, const char* text) {
 
 // ---- storage formats ------------------------------------------------------------------------
 
+#if defined(__F16C__)
+/// Eight f16 as the conversion instructions take them.
+typedef short Halves __attribute__((vector_size(16)));
+#endif
+
 inline float float_of_bits(std::uint32_t bits) {
-  return std::bit_cast<float>(bits);
+  return bit_cast<float>(bits);
 }
 
 inline float f32_from_bf16(std::uint16_t bits) {
   return float_of_bits(static_cast<std::uint32_t>(bits) << 16);
 }
 inline std::uint16_t bf16_from_f32(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto bits = bit_cast<std::uint32_t>(value);
   const auto rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;  // to nearest even
   return static_cast<std::uint16_t>(value != value ? (bits >> 16) | 0x40u : rounded);
 }
 
 inline float f32_from_f16(std::uint16_t bits) {
 #if defined(__F16C__)
-  return _cvtsh_ss(bits);
+  return __builtin_ia32_vcvtph2ps(Halves{static_cast<short>(bits)})[0];
 #else
   // Exponent and mantissa moved into place, then the bias corrected by an exact multiplication,
   // which also normalises subnormals.
   const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7fffu) << 13;
   const float scaled = float_of_bits(magnitude) * float_of_bits(0x77800000u);  // 2^112
-  std::uint32_t result = std::bit_cast<std::uint32_t>(scaled);
+  std::uint32_t result = bit_cast<std::uint32_t>(scaled);
   if ((bits & 0x7c00u) == 0x7c00u) result |= 0x7f800000u;  // infinity and NaN
   return float_of_bits(result | static_cast<std::uint32_t>(bits & 0x8000u) << 16);
 #endif
 }
 inline std::uint16_t f16_from_f32(float value) {
 #if defined(__F16C__)
-  return static_cast<std::uint16_t>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
+  typedef float Quad __attribute__((vector_size(16)));
+  constexpr int k_to_nearest_even = 0;
+  return static_cast<std::uint16_t>(__builtin_ia32_vcvtps2ph(Quad{value}, k_to_nearest_even)[0]);
 #else
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t bits = bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   std::uint32_t half = 0;
@@ -113,7 +131,7 @@ inline std::uint16_t f16_from_f32(float value) {
     half = 0x7c00u;  // rounds to infinity
   } else if (magnitude < 0x38800000u) {
     // Subnormal: adding 0.5 leaves the rounded mantissa in the low bits.
-    half = std::bit_cast<std::uint32_t>(float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
+    half = bit_cast<std::uint32_t>(float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
   } else {
     half = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
   }
@@ -137,8 +155,10 @@ inline void load_row(const void* base, std::int64_t offset, std::int64_t count, 
   std::int64_t d = 0;
 #if defined(__F16C__)
   for (; d + 8 <= count; d += 8) {  // the compilers do not vectorise the conversion by themselves
-    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + d));
-    _mm256_storeu_ps(to + d, _mm256_mul_ps(_mm256_cvtph_ps(halves), _mm256_set1_ps(factor)));
+    Halves halves;
+    std::memcpy(&halves, from + d, sizeof halves);
+    const auto floats = __builtin_ia32_vcvtph2ps256(halves) * factor;
+    std::memcpy(to + d, &floats, sizeof floats);
   }
 #endif
   for (; d < count; ++d) to[d] = f32_from_f16(from[d]) * factor;
@@ -178,8 +198,8 @@ inline float exp_nonpositive(float x) {
   p = p * r + 1.666652113e-1f;
   p = p * r + 4.999999404e-1f;
   p = p * r * r + r + 1.0f;
-  const std::uint32_t power = std::bit_cast<std::uint32_t>(shifted) << 23;  // n in the exponent
-  const float value = float_of_bits(std::bit_cast<std::uint32_t>(p) + power);
+  const std::uint32_t power = bit_cast<std::uint32_t>(shifted) << 23;  // n in the exponent
+  const float value = float_of_bits(bit_cast<std::uint32_t>(p) + power);
   return x < k_smallest ? 0.0f : value;
 }
 
@@ -193,92 +213,6 @@ inline float dot(const float* a, const float* b, std::int64_t count) {
   for (; d < count; ++d) sum += a[d] * b[d];
   return sum;
 }
-
-// ---- threads --------------------------------------------------------------------------------
-
-inline int allowed_cpus() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-/// Threads that plan_create starts and that sleep between calls. The caller of run() works too.
-class ThreadPool {
- public:
-  explicit ThreadPool(int threads) {
-    for (int t = 1; t < threads; ++t) m_threads.emplace_back([this] { serve(); });
-  }
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
-  ~ThreadPool() {
-    {
-      const std::lock_guard lock(m_mutex);
-      m_stop = true;
-    }
-    m_wake.notify_all();
-    for (std::thread& thread : m_threads) thread.join();
-  }
-  [[nodiscard]] int size() const { return static_cast<int>(m_threads.size()) + 1; }
-
-  /// body(task, slot) for every task in [0, tasks), each once, on at most `threads` threads with
-  /// distinct slots in [0, threads). Returns when all are done. One call at a time.
-  template <typename Body>
-  void run(int threads, std::int64_t tasks, const Body& body) {
-    const auto helpers = static_cast<int>(std::min<std::int64_t>({threads, size(), tasks})) - 1;
-    if (helpers < 1) {
-      for (std::int64_t task = 0; task < tasks; ++task) body(task, 0);
-      return;
-    }
-    {
-      const std::lock_guard lock(m_mutex);
-      m_call = [](const void* context, std::int64_t task, int slot) {
-        (*static_cast<const Body*>(context))(task, slot);
-      };
-      m_context = &body;
-      m_tasks = tasks;
-      m_next.store(0, std::memory_order_relaxed);
-      m_helpers_wanted = helpers;
-      m_helpers_joined = 0;
-    }
-    for (int t = 0; t < helpers; ++t) m_wake.notify_one();
-    work(0);
-    std::unique_lock lock(m_mutex);
-    m_helpers_wanted = 0;  // who wakes only now finds nothing to join
-    m_done.wait(lock, [this] { return m_helpers_active == 0; });
-  }
-
- private:
-  void work(int slot) {
-    for (;;) {
-      const std::int64_t task = m_next.fetch_add(1, std::memory_order_relaxed);
-      if (task >= m_tasks) return;
-      m_call(m_context, task, slot);
-    }
-  }
-  void serve() {
-    std::unique_lock lock(m_mutex);
-    for (;;) {
-      m_wake.wait(lock, [this] { return m_stop || m_helpers_joined < m_helpers_wanted; });
-      if (m_stop) return;
-      const int slot = ++m_helpers_joined;
-      ++m_helpers_active;
-      lock.unlock();
-      work(slot);
-      lock.lock();
-      if (--m_helpers_active == 0) m_done.notify_one();
-    }
-  }
-
-  std::mutex m_mutex;
-  std::condition_variable m_wake, m_done;
-  std::vector<std::thread> m_threads;
-  void (*m_call)(const void*, std::int64_t, int) = nullptr;
-  const void* m_context = nullptr;
-  std::int64_t m_tasks = 0;
-  std::atomic<std::int64_t> m_next{0};
-  int m_helpers_wanted = 0, m_helpers_joined = 0, m_helpers_active = 0;
-  bool m_stop = false;
-};
 
 // ---- the problem ----------------------------------------------------------------------------
 
@@ -321,9 +255,9 @@ inline std::int64_t kv_head(const wb_sdpa_problem& p, std::int64_t h) {
 
 /// Query row i sees keys [0, visible_keys) under the causal rule alone.
 inline std::int64_t visible_keys(const wb_sdpa_problem& p, std::int64_t i) {
-  if (p.causal == WB_CAUSAL_TOP_LEFT) return std::min(p.seq_kv, i + 1);
+  if (p.causal == WB_CAUSAL_TOP_LEFT) return min(p.seq_kv, i + 1);
   if (p.causal == WB_CAUSAL_BOTTOM_RIGHT) {
-    return std::clamp(i + 1 + p.seq_kv - p.seq_q, std::int64_t{0}, p.seq_kv);
+    return clamp(i + 1 + p.seq_kv - p.seq_q, std::int64_t{0}, p.seq_kv);
   }
   return p.seq_kv;
 }
@@ -342,7 +276,7 @@ inline void apply_mask(const Call& call, std::int64_t b, std::int64_t h, std::in
   }
   float bias[64];
   for (std::int64_t j = 0; j < count; j += 64) {
-    const std::int64_t n = std::min<std::int64_t>(64, count - j);
+    const std::int64_t n = min<std::int64_t>(64, count - j);
     load_row(call.args.mask, at + j, n, p.dtype, 1.0f, bias);
     for (std::int64_t t = 0; t < n; ++t) scores[j + t] += bias[t];
   }
@@ -358,7 +292,7 @@ inline void finish_row(const Call& call, std::int64_t b, std::int64_t h, std::in
             acc);
   if (call.args.lse != nullptr) {
     call.args.lse[(b * p.heads_q + h) * p.seq_q + i] =
-        empty ? k_minus_infinity : row_max + std::log(row_sum);
+        empty ? k_minus_infinity : row_max + __builtin_logf(row_sum);
   }
 }
 
@@ -381,7 +315,7 @@ inline int check_problem(const wb_sdpa_problem* p) {
     if (size < 1 || size > std::int64_t{1} << 31) return fail(WB_FAILED, "a size is out of range");
   }
   if (p->heads_q % p->heads_kv != 0) return fail(WB_FAILED, "heads_q is no multiple of heads_kv");
-  if (!std::isfinite(p->scale)) return fail(WB_FAILED, "the scale is not finite");
+  if (!__builtin_isfinite(p->scale)) return fail(WB_FAILED, "the scale is not finite");
   if (p->window_left != 0 || p->window_right != 0 || p->softcap != 0.0 ||
       p->cu_seqlens_q != nullptr || p->cu_seqlens_kv != nullptr || p->page_table != nullptr) {
     return fail(WB_UNSUPPORTED, "windows, softcap, varlen and pages are not supported");
@@ -415,7 +349,7 @@ struct wb_sdpa_plan {
       : problem(p),
         scratch_floats(wb_cpu::round_up(needs.scratch_floats, wb_cpu::k_cache_line_floats)),
         shared_floats(needs.shared_floats),
-        pool(std::min(wb_cpu::allowed_cpus(), std::max(1, needs.max_threads))) {}
+        pool(wb_cpu::min(wb_cpu::allowed_cpus(), wb_cpu::max(1, needs.max_threads))) {}
 };
 
 /// The body of wb_sdpa_plan_create. A plan that would need more than 256 GiB is refused.
@@ -431,11 +365,13 @@ inline int wb_cpu_make_plan(const wb_sdpa_problem* problem,
       needs.shared_floats > k_most) {
     return wb_cpu::fail(WB_UNSUPPORTED, "the problem needs too large a workspace");
   }
-  try {
-    *plan = new wb_sdpa_plan(*problem, needs);
-  } catch (const std::exception& error) {  // no memory, or the system refuses a thread
-    return wb_cpu::fail(WB_FAILED, error.what());
+  auto* made = new (std::nothrow) wb_sdpa_plan(*problem, needs);
+  if (made == nullptr) return wb_cpu::fail(WB_FAILED, "out of memory");
+  if (!made->pool.complete()) {
+    delete made;
+    return wb_cpu::fail(WB_FAILED, "the system refuses a thread");
   }
+  *plan = made;
   return WB_OK;
 }
 

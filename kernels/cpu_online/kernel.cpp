@@ -42,7 +42,7 @@ Row load_query(const Call& call, std::int64_t task, float* scratch) {
   row.scores = row.acc + p.dim_v;
   load_row(call.args.q, offset(p.q, row.b, row.h, row.i), p.dim, p.dtype,
            static_cast<float>(p.scale), row.q);
-  std::fill(row.acc, row.acc + p.dim_v, 0.0f);
+  fill(row.acc, p.dim_v, 0.0f);
   return row;
 }
 
@@ -55,12 +55,14 @@ float score(const Call& call, const Row& row, std::int64_t first, std::int64_t c
     row.scores[t] = dot(row.q, row.key, p.dim);
   }
   apply_mask(call, row.b, row.h, row.i, first, count, row.scores);
-  return *std::max_element(row.scores, row.scores + count);
+  float largest = row.scores[0];
+  for (std::int64_t t = 1; t < count; ++t) largest = max(largest, row.scores[t]);
+  return largest;
 }
 
 /// Moves acc and row_sum to the new maximum, then turns the scores into weights.
 void softmax(const wb_sdpa_problem& p, Row& row, std::int64_t count, float chunk_max) {
-  const float new_max = std::max(row.row_max, chunk_max);
+  const float new_max = max(row.row_max, chunk_max);
   if (new_max > row.row_max) {
     const float correction = exp_nonpositive(row.row_max - new_max);
     for (std::int64_t d = 0; d < p.dim_v; ++d) row.acc[d] *= correction;
@@ -89,7 +91,7 @@ void forward(const Call& call) {
     Row row = load_query(call, task, scratch);
     const std::int64_t visible = visible_keys(p, row.i);
     for (std::int64_t first = 0; first < visible; first += k_chunk) {
-      const std::int64_t count = std::min(k_chunk, visible - first);
+      const std::int64_t count = min(k_chunk, visible - first);
       const float chunk_max = score(call, row, first, count);
       if (chunk_max == k_minus_infinity) continue;  // all masked; inf - inf would be NaN
       softmax(p, row, count, chunk_max);

@@ -83,9 +83,9 @@ struct Layout {
 };
 
 Layout layout(const wb_sdpa_problem& p) {
-  const std::int64_t widest_row = std::max(p.dim, p.dim_v);
+  const std::int64_t widest_row = max(p.dim, p.dim_v);
   // A stride that is no power of two: columns of the staged rows fall into different cache sets.
-  const std::int64_t stride = round_up(std::max(widest_row, k_tile_n), k_widest) + k_widest;
+  const std::int64_t stride = round_up(max(widest_row, k_tile_n), k_widest) + k_widest;
   return {p.dim * k_tile_m,
           k_tile_n * k_tile_m,
           p.dim > k_block_columns ? k_tile_n * k_tile_m : 0,
@@ -123,7 +123,7 @@ Tile make_tile(const Call& call, std::int64_t task, float* scratch) {
   Tile t{};
   t.packed = {head / p.heads_kv, head % p.heads_kv, p.heads_q / p.heads_kv};
   t.first_row = index * k_tile_m;
-  t.rows = std::min(k_tile_m, p.seq_q * t.packed.group - t.first_row);
+  t.rows = min(k_tile_m, p.seq_q * t.packed.group - t.first_row);
   t.staged_stride = parts.staged_stride;
   t.q = scratch;
   t.scores = t.q + parts.q;

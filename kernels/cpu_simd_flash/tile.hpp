@@ -85,9 +85,9 @@ inline void score(FloatRows k, const Tile& t, std::int64_t dim, std::int64_t cou
   const std::int64_t run = dim > 128 ? 32 : 64;
   for (std::int64_t block = 0; block < dim; block += k_block_columns) {
     float* sums = block == 0 ? t.scores : t.partial;
-    const std::int64_t end = std::min(block + k_block_columns, dim);
+    const std::int64_t end = min(block + k_block_columns, dim);
     for (std::int64_t d = block; d < end; d += run) {
-      multiply(k.at + d, k.stride, 1, t.q + d * k_tile_m, std::min(run, end - d), sums, nullptr,
+      multiply(k.at + d, k.stride, 1, t.q + d * k_tile_m, min(run, end - d), sums, nullptr,
                d > block, count, t.vecs);
     }
     for (std::int64_t x = 0; block > 0 && x < count * k_tile_m; x += k_width) {
@@ -116,21 +116,21 @@ inline void load_queries(const Call& call, const Tile& t) {
         load_floats(call.args.q, offset(p.q, t.packed.b, row.h, row.i), p.dim, p.dim, p.dtype,
                     factor, t.rows_staged + lane * t.staged_stride);
       } else {
-        std::fill_n(t.rows_staged + lane * t.staged_stride, p.dim, 0.0f);
+        fill(t.rows_staged + lane * t.staged_stride, p.dim, 0.0f);
       }
     }
     transpose_in(t.rows_staged, t.staged_stride, p.dim, t.q + m);
   }
-  std::fill_n(t.acc, p.dim_v * k_tile_m, 0.0f);
-  std::fill_n(t.row_max, k_tile_m, k_minus_infinity);
-  std::fill_n(t.row_sum, k_tile_m, 0.0f);
+  fill(t.acc, p.dim_v * k_tile_m, 0.0f);
+  fill(t.row_max, k_tile_m, k_minus_infinity);
+  fill(t.row_sum, k_tile_m, 0.0f);
 }
 
 /// Adds the mask of keys [first, first + count) to the scores, in the scale of base-2 exponents.
 inline void add_mask(const Call& call, const Tile& t, std::int64_t first, std::int64_t count) {
   for (std::int64_t m = 0; m < t.vecs * k_width; m += k_width) {
     for (std::int64_t lane = 0; lane < k_width; ++lane) {
-      load_bias(call, t.packed.b, t.row(std::min(m + lane, t.rows - 1)), first, count,
+      load_bias(call, t.packed.b, t.row(min(m + lane, t.rows - 1)), first, count,
                 t.rows_staged + lane * t.staged_stride);
     }
     for (std::int64_t n = 0; n < count; ++n) {
@@ -149,9 +149,9 @@ inline void hide_future(const Call& call, const Tile& t, std::int64_t first, std
   for (std::int64_t m = 0; m < t.vecs * k_width; m += k_width) {
     Lanes limit{};  // keys of this step that the row sees: small integers, exact in f32
     for (int lane = 0; lane < k_width; ++lane) {
-      const std::int64_t i = t.row(std::min(m + lane, t.rows - 1)).i;
+      const std::int64_t i = t.row(min(m + lane, t.rows - 1)).i;
       const std::int64_t visible = visible_keys(call.problem, i) - first;
-      limit[lane] = static_cast<float>(std::clamp(visible, std::int64_t{0}, count));
+      limit[lane] = static_cast<float>(clamp(visible, std::int64_t{0}, count));
     }
     for (std::int64_t n = 0; n < count; ++n) {
       float* scores = t.scores + n * k_tile_m + m;
@@ -191,7 +191,7 @@ inline void store_rows(const Call& call, const Tile& t) {
       for (int lane = 0; lane < k_width; ++lane)
         t.rows_staged[lane * t.staged_stride + d] = column[lane];
     }
-    for (std::int64_t lane = 0; lane < std::min<std::int64_t>(k_width, t.rows - m); ++lane) {
+    for (std::int64_t lane = 0; lane < min<std::int64_t>(k_width, t.rows - m); ++lane) {
       const QueryRow row = t.row(m + lane);
       finish_row(call, t.packed.b, row.h, row.i, t.rows_staged + lane * t.staged_stride,
                  t.row_max[m + lane] * k_ln_2, t.row_sum[m + lane]);
@@ -207,7 +207,7 @@ inline void run_tile(const Call& call, Tile t) {
   const std::int64_t keys = visible_keys(p, t.row(t.rows - 1).i);
   const std::int64_t seen_by_all = visible_keys(p, t.row(0).i);
   for (std::int64_t first = 0; first < keys; first += k_tile_n) {
-    const std::int64_t count = std::min(k_tile_n, keys - first);
+    const std::int64_t count = min(k_tile_n, keys - first);
     // Packed: broadcasts walk down rows, and rows far apart would share cache sets.
     const FloatRows k = stage_rows(call.args.k, offset(p.k, t.packed.b, t.packed.hkv, first),
                                    p.k.row, count, p.dim, p.dim, p.dtype, true, t.staged);

@@ -82,7 +82,7 @@ struct Cut {
 
   explicit Cut(const wb_sdpa_problem& p)
       : rows_per_head(p.seq_q * (p.heads_q / p.heads_kv)),
-        rows(std::min(k_most_rows, rows_per_head)),
+        rows(min(k_most_rows, rows_per_head)),
         row_tiles((rows_per_head + rows - 1) / rows),
         splits((p.seq_kv + k_split_keys - 1) / k_split_keys),
         dim_padded(round_up(p.dim, k_widest)),
@@ -95,7 +95,7 @@ struct Cut {
     return rows * dim_v_padded + round_up(2 * rows, k_cache_line_floats);
   }
   [[nodiscard]] std::int64_t scratch_floats() const {
-    return rows * dim_padded + rows * k_tile_n + k_tile_n * std::max(dim_padded, dim_v_padded) +
+    return rows * dim_padded + rows * k_tile_n + k_tile_n * max(dim_padded, dim_v_padded) +
            k_tile_n + k_widest;
   }
 };
@@ -119,17 +119,17 @@ Split make_split(const Call& call, const Cut& cut, std::int64_t tile, std::int64
   Split s{};
   s.packed = {head / p.heads_kv, head % p.heads_kv, p.heads_q / p.heads_kv};
   s.first_row = tile % cut.row_tiles * cut.rows;
-  s.rows = std::min(cut.rows, cut.rows_per_head - s.first_row);
+  s.rows = min(cut.rows, cut.rows_per_head - s.first_row);
   // The last row of the tile sees the most keys; a split beyond them stays empty.
   const std::int64_t visible = visible_keys(p, s.packed.at(s.first_row + s.rows - 1).i);
   s.first_key = index * k_split_keys;
-  s.end_key = std::min(s.first_key + k_split_keys, visible);
+  s.end_key = min(s.first_key + k_split_keys, visible);
   s.dim_padded = cut.dim_padded;
   s.dim_v_padded = cut.dim_v_padded;
   s.q = scratch;
   s.scores = s.q + cut.rows * cut.dim_padded;
   s.staged = s.scores + cut.rows * k_tile_n;
-  s.bias = s.staged + k_tile_n * std::max(cut.dim_padded, cut.dim_v_padded);
+  s.bias = s.staged + k_tile_n * max(cut.dim_padded, cut.dim_v_padded);
   s.correction = s.bias + k_tile_n;
   s.acc = call.shared() + (tile * cut.splits + index) * cut.part_floats();
   s.row_max = s.acc + cut.rows * cut.dim_v_padded;

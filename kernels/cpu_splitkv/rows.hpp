@@ -177,7 +177,7 @@ inline void start_rows(const Call& call, const Split& s) {
     s.row_max[r] = k_minus_infinity;
     s.row_sum[r] = 0.0f;
   }
-  std::fill_n(s.acc, s.rows * s.dim_v_padded, 0.0f);
+  fill(s.acc, s.rows * s.dim_v_padded, 0.0f);
 }
 
 /// First pass: what the keys of one split add up to for the rows of one tile.
@@ -185,7 +185,7 @@ inline void run_split(const Call& call, const Split& s) {
   const wb_sdpa_problem& p = call.problem;
   start_rows(call, s);
   for (std::int64_t first = s.first_key; first < s.end_key; first += k_tile_n) {
-    const std::int64_t count = std::min(k_tile_n, s.end_key - first);
+    const std::int64_t count = min(k_tile_n, s.end_key - first);
     const FloatRows k = stage_rows(call.args.k, offset(p.k, s.packed.b, s.packed.hkv, first),
                                    p.k.row, count, p.dim, s.dim_padded, p.dtype, false, s.staged);
     score_rows<k_block_rows>(s, k, count, 0);
@@ -209,7 +209,7 @@ inline void merge_row(const Call& call, const Split& first_part, std::int64_t sp
     row_max = part_max > row_max ? part_max : row_max;
   }
   const float shift = row_max == k_minus_infinity ? 0.0f : row_max;  // inf - inf: NaN
-  std::fill_n(row_acc, s.dim_v_padded, 0.0f);
+  fill(row_acc, s.dim_v_padded, 0.0f);
   for (std::int64_t part = 0; part < splits; ++part) {
     const Lanes weight = exp2_nonpositive(splat(s.row_max[part * stride + r] - shift));
     if (!(weight[0] > 0.0f)) continue;

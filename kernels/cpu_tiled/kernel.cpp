@@ -66,7 +66,7 @@ Tile make_tile(const wb_sdpa_problem& p, std::int64_t task, float* scratch) {
   t.b = head / p.heads_q;
   t.h = head % p.heads_q;
   t.first_row = tile_index * k_tile_m;
-  t.rows = std::min(k_tile_m, p.seq_q - t.first_row);
+  t.rows = min(k_tile_m, p.seq_q - t.first_row);
   t.dim = p.dim;
   t.dim_v_padded = round_up(p.dim_v, k_block_columns);
   t.q = scratch;
@@ -87,9 +87,9 @@ void load_queries(const Call& call, const Tile& t) {
     load_row(call.args.q, offset(p.q, t.b, t.h, t.first_row + r), p.dim, p.dtype,
              static_cast<float>(p.scale), t.q + r * t.dim);
   }
-  std::fill(t.acc, t.acc + k_tile_m * t.dim_v_padded, 0.0f);
-  std::fill(t.row_max, t.row_max + k_tile_m, k_minus_infinity);
-  std::fill(t.row_sum, t.row_sum + k_tile_m, 0.0f);
+  fill(t.acc, k_tile_m * t.dim_v_padded, 0.0f);
+  fill(t.row_max, k_tile_m, k_minus_infinity);
+  fill(t.row_sum, k_tile_m, 0.0f);
 }
 
 /// Keys and values [first, first + count); columns up to the next block boundary become zero.
@@ -103,7 +103,7 @@ void load_keys_and_values(const Call& call, const Tile& t, std::int64_t first, s
       if (n + g < count) {
         load_row(call.args.k, offset(p.k, t.b, hkv, first + n + g), p.dim, p.dtype, 1.0f, row);
       } else {
-        std::fill(row, row + t.dim, 0.0f);
+        fill(row, t.dim, 0.0f);
       }
     }
     for (std::int64_t d = 0; d < t.dim; ++d) {
@@ -115,7 +115,7 @@ void load_keys_and_values(const Call& call, const Tile& t, std::int64_t first, s
   for (std::int64_t n = 0; n < count; ++n) {
     float* row = t.v + n * t.dim_v_padded;
     load_row(call.args.v, offset(p.v, t.b, hkv, first + n), p.dim_v, p.dtype, 1.0f, row);
-    std::fill(row + p.dim_v, row + t.dim_v_padded, 0.0f);
+    fill(row + p.dim_v, t.dim_v_padded - p.dim_v, 0.0f);
   }
 }
 
@@ -168,12 +168,12 @@ void softmax(const Call& call, const Tile& t, std::int64_t first, std::int64_t c
   for (std::int64_t r = 0; r < t.rows; ++r) {
     float* row = t.scores + r * k_tile_n;
     const std::int64_t i = t.first_row + r;
-    const std::int64_t visible = std::clamp(visible_keys(p, i) - first, std::int64_t{0}, count);
+    const std::int64_t visible = clamp(visible_keys(p, i) - first, std::int64_t{0}, count);
     apply_mask(call, t.b, t.h, i, first, visible, row);
     for (std::int64_t j = visible; j < count; ++j) row[j] = k_minus_infinity;
     float tile_max = k_minus_infinity;
     for (std::int64_t j = 0; j < count; ++j) tile_max = row[j] > tile_max ? row[j] : tile_max;
-    const float new_max = std::max(t.row_max[r], tile_max);
+    const float new_max = max(t.row_max[r], tile_max);
     const float shift = new_max == k_minus_infinity ? 0.0f : new_max;  // -inf - -inf is NaN
     t.correction[r] = exp_nonpositive(t.row_max[r] - shift);
     t.row_max[r] = new_max;
@@ -218,7 +218,7 @@ void forward(const Call& call) {
     // The last row of the tile sees the most keys; no row needs a tile beyond them.
     const std::int64_t keys = visible_keys(p, tile.first_row + tile.rows - 1);
     for (std::int64_t first = 0; first < keys; first += k_tile_n) {
-      const std::int64_t count = std::min(k_tile_n, keys - first);
+      const std::int64_t count = min(k_tile_n, keys - first);
       load_keys_and_values(call, tile, first, count);
       score(tile, count);
       softmax(call, tile, first, count);

@@ -18,7 +18,7 @@ using namespace wb_cpu;
 Needs needs(const wb_sdpa_problem& p) {
   const std::int64_t floats = p.seq_q * p.seq_kv + p.seq_kv * (p.dim + p.dim_v) + p.dim + p.dim_v;
   const std::int64_t fit = (std::int64_t{1} << 28) / floats;
-  return {floats, static_cast<int>(std::clamp<std::int64_t>(fit, 1, 1024))};
+  return {floats, static_cast<int>(clamp<std::int64_t>(fit, 1, 1024))};
 }
 
 /// The head's part of the workspace: S [Sq, Skv], K [Skv, D], V [Skv, Dv], q [D], acc [Dv].
@@ -53,7 +53,7 @@ float dot_in_order(const float* q, const float* k, std::int64_t dim) {
   float sum = 0;
   for (std::int64_t first = 0; first < dim; first += k_run) {
     float part = 0;
-    for (std::int64_t d = first; d < std::min(first + k_run, dim); ++d) part += q[d] * k[d];
+    for (std::int64_t d = first; d < min(first + k_run, dim); ++d) part += q[d] * k[d];
     sum += part;
   }
   return sum;
@@ -78,14 +78,14 @@ void score(const Call& call, const Head& head) {
 /// Scores -> exp(score - row maximum), in place; returns the maximum.
 float softmax_row(float* row, std::int64_t count) {
   float row_max = k_minus_infinity;
-  for (std::int64_t j = 0; j < count; ++j) row_max = std::max(row_max, row[j]);
+  for (std::int64_t j = 0; j < count; ++j) row_max = max(row_max, row[j]);
   const float shift = row_max == k_minus_infinity ? 0.0f : row_max;
   for (std::int64_t j = 0; j < count; ++j) row[j] = exp_nonpositive(row[j] - shift);
   return row_max;
 }
 
 void accumulate_row(const wb_sdpa_problem& p, const Head& head, const float* row) {
-  std::fill(head.acc, head.acc + p.dim_v, 0.0f);
+  fill(head.acc, p.dim_v, 0.0f);
   for (std::int64_t j = 0; j < p.seq_kv; ++j) {
     for (std::int64_t d = 0; d < p.dim_v; ++d) head.acc[d] += row[j] * head.v[j * p.dim_v + d];
   }

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "engine_world.hpp"
+#include "variant/dispatch.hpp"
 
 using namespace wb;
 using testing::Bench;
@@ -34,7 +35,26 @@ TEST_CASE("the table that ships answers for any problem", "[engine][best]") {
   CHECK(best["variant"] == "cpu_tiled");
   CHECK(best["session"].is_null());
   CHECK(best["text"].get<std::string>().find("fallback") != std::string::npos);
-  CHECK(bench.workers_started == 0);  // no rule names a device: nobody is asked
+}
+
+TEST_CASE("each rule of the table that ships is proved by a session that ships", "[engine][best]") {
+  const fs::path source(WB_SOURCE_DIR);
+  const auto read = [](const fs::path& path) {
+    const auto text = RealFileSystem().read(path, 64u << 20);
+    REQUIRE(text.ok());
+    return *text;
+  };
+  const auto table = parse_dispatch(read(source / "kernels" / "dispatch.json"), "dispatch.json");
+  REQUIRE(table.ok());
+  for (const DispatchRule& rule : table->rules) {
+    if (rule.session.empty()) continue;  // the fallback
+    INFO(rule.variant << " " << rule.when);
+    const std::string log = read(source / rule.session / "events.jsonl");
+    CHECK(log.find("\"artifact_id\":\"" + rule.artifact_id) != std::string::npos);
+    CHECK(log.find("\"incumbent_changed\"") != std::string::npos);
+    CHECK(log.find("\"to\":\"" + rule.variant + "@" + rule.artifact_id.substr(0, 8)) !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("the first rule that holds is named with what proves it", "[engine][best]") {
@@ -52,6 +72,7 @@ TEST_CASE("the first rule that holds is named with what proves it", "[engine][be
   CHECK(best["artifact_id"] == std::string(64, 'a'));
   CHECK(best["configuration"] == Json{{"TILE_M", 64}, {"TILE_N", 64}});
   CHECK(best["fallback"] == false);
+  CHECK(bench.workers_started == 0);  // no rule names a device: nobody is asked
   const Json other = bench.call("best", {{"problem", "B=1 Hq=8 Sq=2048 D=64 bf16"}});
   CHECK(other["variant"] == "cpu_unfused");
   CHECK(other["rule"] == 3);
