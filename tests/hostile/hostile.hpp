@@ -77,7 +77,7 @@ inline int honest(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
   return all_heads(plan, args, plan.problem.scale, 0);
 }
 
-/// Of the first `most_bytes` of Q: what variants that remember results know a content by.
+/// Hash of the first `most_bytes` of Q: what variants that remember results know a content by.
 inline std::size_t q_hash(const wb_sdpa_problem& p, const wb_sdpa_args& args,
                           std::size_t most_bytes = SIZE_MAX) {
   const auto bytes = static_cast<std::size_t>(p.batch * p.heads_q * p.seq_q * p.dim) * 4;

@@ -9,7 +9,11 @@ from hostile import honest
 
 def attend(q, k, v, **options):
     honest(q, k, v, **options)
-    sum(range(150_000))  # long enough to show, on one thread only
+    # A quick turn has two samples of so long a call, so the lie is half of it; work, on one thread,
+    # by the clock: what a call on new inputs may be late must stay below a quarter of it.
+    end = time.thread_time_ns() + 40_000_000
+    while time.thread_time_ns() < end:
+        pass
 
 
 def take_samples(call, samples, calls):

@@ -2,6 +2,7 @@
 other work on the CPUs must widen the interval, not make a winner. The quick selection runs in
 `make test`; WB_TRUST=1 makes 200 comparisons of equal code and 20 beside a load generator."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -86,3 +87,16 @@ def test_a_noisy_neighbour_makes_no_winner(wb, twin):
     false = [row for row in rows if row["outcome"] in DECIDED]
     print(f"{len(rows)} comparisons beside the load, {len(false)} false verdicts")
     assert len(false) <= (1 if WHOLE else 0), false
+
+
+def test_honest_calls_that_are_limited_by_memory_are_not_accused(wb):
+    """New inputs lie in the caches of whoever wrote them. A kernel that only reads keys and values
+    once feels that, and must not be taken for one that remembers its results."""
+    shape = "B=1 Hq=8 Sq=1 Skv=4096 D=64 f32;B=1 Hq=8 Hkv=1 Sq=1 Skv=16384 D=64 f32"
+    rival = ["torch_cpu_sdpa"] if importlib.util.find_spec("torch") else []
+    for variant in (["cpu_splitkv"] * 2 + rival) * (12 if WHOLE else 1):
+        done = wb.run("measure", variant, "--problem", shape, "--effort", "quick", "--json")
+        if done.returncode == EXIT_ENVIRONMENT:
+            skip_busy(done.stderr)
+        rows = json.loads(done.stdout)["problems"]
+        assert {row["outcome"] for row in rows} <= {"measured", "environment"}, rows

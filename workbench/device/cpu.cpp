@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <set>
@@ -20,6 +21,15 @@ std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\n");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+constexpr int k_max_cpu = 4'095;
+
+std::optional<int> cpu_number(std::string_view text) {
+  int cpu = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cpu);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && cpu >= 0 && cpu <= k_max_cpu ? std::optional(cpu) : std::nullopt;
 }
 
 /// The first line without blanks around it; empty when the file cannot be read.
@@ -143,6 +153,26 @@ std::string cpu_set_text(const std::vector<int>& cpus) {
     i = last + 1;
   }
   return text;
+}
+
+Result<std::vector<int>> parse_cpu_set(std::string_view text) {
+  std::vector<int> cpus;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, comma - begin);
+    const std::size_t dash = part.find('-');
+    const auto first = cpu_number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : cpu_number(part.substr(dash + 1));
+    if (!first || !last || *last < *first) {
+      return Error{ErrorCode::parse, "use the CPU set", printable(text),
+                   "\"" + printable(part, 40) + "\" is no CPU or range", "write it as \"0-3,8\""};
+    }
+    for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
+    begin = comma + 1;
+  }
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  return cpus;
 }
 
 Device detect_cpu_in(const fs::path& root, const std::vector<int>& allowed) {

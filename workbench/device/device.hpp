@@ -55,6 +55,8 @@ std::vector<int> allowed_cpus();
 
 /// "0-3,8" for {0,1,2,3,8}: the form of taskset and cgroups.
 std::string cpu_set_text(const std::vector<int>& cpus);
+/// The reverse: ascending, each once. Errors: parse (no list of CPUs below 4096).
+Result<std::vector<int>> parse_cpu_set(std::string_view text);
 
 /// The built-in GPU table, matched by whole words of the driver's name in any case ("A100" and
 /// "80GB"). No entry for what is only similar: MIG slices, laptop parts, "GH200", "L40S". Each fact

@@ -8,17 +8,13 @@
 #include <new>
 #include <utility>
 
+#include "worker/caches.hpp"
 #include "worker/secret.hpp"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace wb::worker {
 namespace {
 
 constexpr std::size_t k_alignment_bytes = 256;
-constexpr std::size_t k_line_bytes = 64;
 constexpr std::size_t k_scatter_pages = 16;
 /// What lies between the bytes and the guard pages: no value of a tensor, nor zero.
 constexpr std::byte k_margin{0xa5};
@@ -100,6 +96,10 @@ void BufferSet::refill(std::uint32_t seed, Draw draw, int threads) {
   }
 }
 
+void BufferSet::read_through(int threads) const {
+  worker::read_through({{q.bytes(), k.bytes(), v.bytes(), mask.bytes()}}, threads);
+}
+
 const char* BufferSet::overrun() const {
   for (const auto& [memory, name] :
        {std::pair{&q, "q"}, std::pair{&k, "k"}, std::pair{&v, "v"}, std::pair{&mask, "mask"},
@@ -108,30 +108,5 @@ const char* BufferSet::overrun() const {
   }
   return nullptr;
 }
-
-#if defined(__x86_64__)
-
-bool can_flush() {
-  return true;
-}
-
-bool flush_from_caches(std::span<const std::byte> bytes) {
-  for (std::size_t at = 0; at < bytes.size(); at += k_line_bytes) _mm_clflush(bytes.data() + at);
-  if (!bytes.empty()) _mm_clflush(&bytes.back());
-  _mm_mfence();
-  return true;
-}
-
-#else
-
-bool can_flush() {
-  return false;
-}
-
-bool flush_from_caches(std::span<const std::byte> bytes) {
-  return bytes.empty();
-}
-
-#endif
 
 }  // namespace wb::worker

@@ -44,18 +44,13 @@ struct BufferSet {
   BufferSet(const Problem& problem, std::size_t workspace_bytes, bool with_out, Placing placing);
   /// Fills q, k, v and mask.
   void refill(std::uint32_t seed, Draw draw, int threads);
+  /// Reads q, k, v and mask as read_through() does.
+  void read_through(int threads) const;
   /// The name of a tensor beside which something was written, or nullptr.
   [[nodiscard]] const char* overrun() const;
 
   Problem problem;
   GuardedMemory q, k, v, mask, out, workspace;  ///< mask and out may be empty
 };
-
-/// Takes the memory out of every cache of this machine. On x86 by flushing its lines; elsewhere
-/// false is returned and `sweep` (64 MiB, kept by the caller) is read through instead.
-bool flush_from_caches(std::span<const std::byte> bytes);
-
-/// Whether flush_from_caches works here.
-bool can_flush();
 
 }  // namespace wb::worker

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "worker/caches.hpp"
 #include "worker/failure.hpp"
 #include "worker/secret.hpp"
 
@@ -51,6 +52,12 @@ void HandedInputs::refill(std::uint32_t seed, Draw draw, int threads) {
   for (std::size_t i = 0; i < m_tensors.size(); ++i) {
     fill_tensor(m_problem, seed, static_cast<Tensor>(i), draw, m_tensors[i].bytes(), threads);
   }
+}
+
+void HandedInputs::read_through(int threads) const {
+  std::vector<std::span<const std::byte>> tensors;
+  for (const SharedMemory& memory : m_tensors) tensors.emplace_back(memory.bytes());
+  worker::read_through(tensors, threads);
 }
 
 std::vector<int> HandedInputs::fds() const {

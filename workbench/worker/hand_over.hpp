@@ -27,6 +27,8 @@ class HandedInputs {
  public:
   static Outcome<HandedInputs> create(const Problem& problem);
   void refill(std::uint32_t seed, Draw draw, int threads);
+  /// Reads them all as worker::read_through() does.
+  void read_through(int threads) const;
   /// q, k, v and, when the problem has one, mask.
   [[nodiscard]] std::vector<int> fds() const;
 

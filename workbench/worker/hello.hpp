@@ -15,7 +15,7 @@ std::string_view worker_version();
 
 /// "0-3,8" -> {0,1,2,3,8}; empty text: all of `allowed`. Errors: parse, invalid (a CPU that this
 /// process may not run on).
-Result<std::vector<int>> parse_cpu_set(std::string_view text, const std::vector<int>& allowed);
+Result<std::vector<int>> choose_cpus(std::string_view text, const std::vector<int>& allowed);
 
 /// The real path of an interpreter ("python3", a virtual environment's): asks it for
 /// sys.executable, because a shim may need the environment that subjects do not get. Errors:

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "worker/buffers.hpp"
+#include "worker/caches.hpp"
 #include "worker/cpu_timing.hpp"
 #include "worker/memory.hpp"
 #include "worker/roles.hpp"
@@ -203,17 +204,19 @@ void Subject::flush_stage() {
 Outcome<Json> Subject::prime(const Json& body) {
   ObjectReader reader(body, "prime");
   if (!m_stage) return runtime("prime without a turn");
+  const bool warm = reader.boolean_or("warm", false), flush = reader.boolean_or("flush", false);
   if (reader.member("seed") != nullptr) {
     m_stage->buffers.refill(read_seed(reader), Draw::normal, m_threads);
+    if (!warm && !flush) m_stage->buffers.read_through(m_threads);
   }
   int status = WB_OK;
-  if (reader.boolean_or("warm", false)) {
+  if (warm) {
     const wb_sdpa_args args = timing_args();
     status = m_api.forward(m_stage->plan.get(), &args);
   }
   Poison{static_cast<std::uint64_t>(reader.integer("poison", 0, k_max_number))}.fill(
       m_stage->buffers.out.bytes());
-  if (reader.boolean_or("flush", false)) flush_stage();
+  if (flush) flush_stage();
   return checked(status, Json::object());
 }
 

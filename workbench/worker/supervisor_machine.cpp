@@ -89,7 +89,7 @@ Outcome<Json> Supervisor::hello(const protocol::HelloArgs& args) {
                     args.version, protocol::k_version));
   }
   if (m_greeted) return environment("hello was said before: one session per worker");
-  const auto cpus = as_outcome(parse_cpu_set(args.cpu_set, allowed_cpus()));
+  const auto cpus = as_outcome(choose_cpus(args.cpu_set, allowed_cpus()));
   if (!cpus.ok()) return cpus.error();
   if (cpus->empty()) return environment("the CPU set is empty");
   const auto threads =

@@ -83,6 +83,7 @@ Outcome<void> TurnConductor::prime(bool fresh_inputs, bool warm) {
   m_poison = draw_poison();
   Json prime = {{"op", "prime"}, {"warm", warm}, {"poison", m_poison.seed}, {"flush", cold()}};
   if (fresh_inputs) prime["seed"] = refill();
+  if (fresh_inputs && !warm && !cold() && m_inputs) m_inputs->read_through(m_context.threads);
   auto primed = m_subject.ask(std::move(prime), {}, m_wait);
   if (!primed.ok()) return std::move(primed).error();
   return {};

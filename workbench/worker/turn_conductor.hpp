@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,8 @@ class TurnConductor {
   // fresh_calls.cpp
   [[nodiscard]] bool draws_fresh_calls() const;
   [[nodiscard]] FreshRecord& fresh_record() const;
-  /// One, by the supervisor's clock.
-  Outcome<double> time_fresh_call();
+  /// One, by the supervisor's clock, after other memory was read through.
+  Outcome<double> time_fresh_call(std::span<const std::byte> read_between);
   /// The fastest of a row.
   Outcome<double> time_fresh_calls(double limit_us);
   Outcome<void> try_fresh_calls();

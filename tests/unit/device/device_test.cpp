@@ -105,6 +105,12 @@ TEST_CASE("CPU sets have the form of taskset", "[device][cpu]") {
   CHECK(cpu_set_text({4}) == "4");
   CHECK(cpu_set_text({0, 1, 2, 3, 8}) == "0-3,8");
   CHECK(cpu_set_text({1, 3, 4, 9, 10, 11}) == "1,3-4,9-11");
+  CHECK(*parse_cpu_set("1,3-4,9-11") == std::vector<int>{1, 3, 4, 9, 10, 11});
+  CHECK(*parse_cpu_set("8,0,0-1") == std::vector<int>{0, 1, 8});
+  for (const char* bad : {"", "a", "3-1", "1,", "-1", "0-", "1;2", "0-99999", "1-2-3"}) {
+    INFO(bad);
+    CHECK_FALSE(parse_cpu_set(bad).ok());
+  }
 }
 
 TEST_CASE("GPUs are found by the name that their driver gives", "[device][gpu]") {

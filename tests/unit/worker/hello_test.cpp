@@ -9,19 +9,19 @@ using namespace wb::worker;
 
 TEST_CASE("CPU sets are read as taskset writes them", "[worker][hello]") {
   const std::vector<int> allowed{0, 1, 2, 3, 8};
-  CHECK(*parse_cpu_set("", allowed) == allowed);
-  CHECK(*parse_cpu_set("1", allowed) == std::vector<int>{1});
-  CHECK(*parse_cpu_set("0-2,8", allowed) == std::vector<int>{0, 1, 2, 8});
-  CHECK(*parse_cpu_set("8,0,0-1", allowed) == std::vector<int>{0, 1, 8});
+  CHECK(*choose_cpus("", allowed) == allowed);
+  CHECK(*choose_cpus("1", allowed) == std::vector<int>{1});
+  CHECK(*choose_cpus("0-2,8", allowed) == std::vector<int>{0, 1, 2, 8});
+  CHECK(*choose_cpus("8,0,0-1", allowed) == std::vector<int>{0, 1, 8});
 }
 
 TEST_CASE("bad CPU sets are refused with the part at fault", "[worker][hello][hostile]") {
   const std::vector<int> allowed{0, 1};
   for (const std::string text : {"x", "0-", "-1", "1-0", "0,,1", "0,", "0-99999999999", "0 1"}) {
     INFO(text);
-    CHECK_FALSE(parse_cpu_set(text, allowed).ok());
+    CHECK_FALSE(choose_cpus(text, allowed).ok());
   }
-  const auto outside = parse_cpu_set("0-2", allowed);
+  const auto outside = choose_cpus("0-2", allowed);
   REQUIRE_FALSE(outside.ok());
   CHECK(outside.error().message().find("CPU 2 is not among 0-1") != std::string::npos);
 }

@@ -6,6 +6,7 @@
 
 #include "support/catch.hpp"
 #include "worker/buffers.hpp"
+#include "worker/caches.hpp"
 #include "worker/cpu_timing.hpp"
 
 using namespace wb;
