@@ -3,8 +3,9 @@
 Same kernel (cpu_tiled, its source included as it is), same space, same problem, compiler and flags,
 one thread, every configuration verified, nothing cached. Each side then does what it does:
 Kernel Tuner compiles, checks and times (7 runs) one configuration after the other; the workbench
-compiles several at once between its turns, judges each by its whole verdict and compares in
-ABBA turns. Usage, with the package kernel_tuner installed: peer_kernel_tuner.py SDPA_WB
+measures on CPU 0 and compiles on the others meanwhile (and on CPU 0 while that waits for a build),
+judges each by its whole verdict and compares in ABBA turns. Usage, with the package kernel_tuner
+installed: peer_kernel_tuner.py SDPA_WB
 """
 
 import json
@@ -98,7 +99,7 @@ def by_workbench(program):
         def run(*words):
             subprocess.run(
                 [program, *words, "--session", session, "--cache", Path(name) / "cache",
-                 "--path", ROOT, "--quiet", "--threads", "1"],
+                 "--path", ROOT, "--quiet", "--threads", "1", "--cpu-set", "0"],
                 check=True, cwd=name, stdout=subprocess.DEVNULL,
             )  # fmt: skip
 

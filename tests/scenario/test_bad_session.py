@@ -108,6 +108,14 @@ def test_a_resume_under_another_toolchain(wb, tmp_path):
     assert "99.0" in wb.run("report", "--session", session, check=0).stdout
 
 
+def test_a_resume_keeps_the_threads_of_the_session(wb, tmp_path):
+    session = tmp_path / wb.open_small(threads="1")["session"]
+    assert wb.json("resume", "--session", session)["environment_changed"] == []
+    if len(os.sched_getaffinity(0)) > 1:
+        told = wb.json("resume", "--session", session, "--threads", "2")["environment_changed"]
+        assert told == ["threads: 1 -> 2"]
+
+
 def test_a_playbook_that_changed(wb, tmp_path):
     playbook = tmp_path / "steps.lua"
     shutil.copy(PLAYBOOK, playbook)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/environment_changes.hpp"
 #include "engine/recorded.hpp"
 
 namespace wb {
@@ -130,7 +131,14 @@ Outcome<WorkerClient*> Context::need_worker() {
     return Failure{Invalidity::environment, transport.error().message(), ""};
   }
   worker.emplace(*std::move(transport));
-  auto greeting = worker->hello(services.hello);
+  protocol::HelloArgs hello_args = services.hello;
+  if (session) {
+    const auto view = session->current(FoldDepth::brief);
+    if (view.ok() && (*view)->environment) {
+      hello_args = as_recorded(hello_args, (*view)->environment->payload, allowed_cpus());
+    }
+  }
+  auto greeting = worker->hello(hello_args);
   if (!greeting) {
     drop_worker();
     return std::move(greeting).error();

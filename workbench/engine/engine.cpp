@@ -85,7 +85,7 @@ Result<void> Engine::State::hold_session(const fs::path& folder, bool restore) {
   }
   WB_TRY_ASSIGN(context.session,
                 Session::open_owner(context.services.file_system, context.services.clock, folder));
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   WB_TRY_ASSIGN(context.settings, settings_from_json(view.opened.payload));
   next_call = view.verbs.empty() ? 1 : view.verbs.back().n + 1;
   const auto opened = parse_iso8601(view.opened.t);
@@ -129,8 +129,8 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
 }
 
 Result<Json> Engine::State::close_session(const Json& args) {
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
-  const bool won = confirmed_gain(view).has_value();
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  const bool won = confirmed_gain(*view).has_value();
   WB_TRY(write_session_report(context));
   WB_TRY_ASSIGN(const std::string oid,
                 context.session->close({{"reason", args.value("reason", "finished")},
@@ -253,7 +253,7 @@ void Engine::on_opened(std::function<Result<void>()> hook) {
 Result<std::int64_t> Engine::resume_session(const fs::path& folder) {
   Context& context = m_state->context;
   WB_TRY(m_state->hold_session(folder, false));
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   const auto changed = environment_since_open(context);
   if (!changed) {
     context.session.reset();  // not ours to go on with: not even a pause is written
@@ -325,7 +325,7 @@ Result<void> Engine::pause(std::string_view reason) {
   Context& context = m_state->context;
   context.drop_worker();  // closing the wire cancels what runs there
   if (!context.session) return {};
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   if (view.status == SessionStatus::closed) return {};
   WB_TRY(abandon_in_flight(context, view, reason));
   WB_TRY(context.log("session_paused", {{"reason", reason}}));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "device/device.hpp"
 #include "engine/recorded.hpp"
 
 namespace wb {
@@ -68,6 +69,21 @@ Circumstances circumstances_of_environment(const Json& environment) {
   all["system"] = text_of(host, "os") + " " + text_of(host, "kernel");
   if (all["system"] == " ") all["system"].clear();
   return all;
+}
+
+protocol::HelloArgs as_recorded(protocol::HelloArgs asked, const Json& environment,
+                                const std::vector<int>& allowed) {
+  if (!asked.cpu_set.empty()) return asked;
+  const std::string set = cpu_set_of(text_of(member_of(environment, "device"), "id"));
+  const auto cpus = parse_cpu_set(set);
+  if (!cpus.ok() || !std::includes(allowed.begin(), allowed.end(), cpus->begin(), cpus->end())) {
+    return asked;
+  }
+  asked.cpu_set = set;
+  const Json& threads = member_of(member_of(environment, "worker"), "threads");
+  if (asked.threads == 0 && threads.is_number_integer())
+    asked.threads = threads.get<std::int64_t>();
+  return asked;
 }
 
 Circumstances circumstances_of(const SessionView& view) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/json.hpp"
+#include "protocol/protocol.hpp"
 #include "session/view.hpp"
 
 namespace wb {
@@ -29,6 +30,12 @@ std::vector<Change> changes_between(const Circumstances& before, const Circumsta
 Json to_json(const std::vector<Change>& changes);
 /// "- compiler: g++ 12.2 -> g++ 13.1\n" each.
 std::string to_lines(const std::vector<Change>& changes);
+
+/// `asked`, and where it names no CPUs, those of the session's `environment` and its threads: a
+/// step that was not told otherwise is measured as the steps before. A set that this process
+/// (`allowed`) may not use any more is not asked for; `resume` tells the change.
+protocol::HelloArgs as_recorded(protocol::HelloArgs asked, const Json& environment,
+                                const std::vector<int>& allowed);
 
 /// What the loaded subject `name` said of itself ("torch 2.13.0, python 3.11.2"), and the id of the
 /// sources it was built from; empty where the log does not say.

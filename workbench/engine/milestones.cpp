@@ -29,8 +29,8 @@ Result<void> tell_iteration(Context& context, const Json& closed, std::string_vi
                      {"message", closed.value("message", "")}};
   if (outcome == "win") tell(context, "win", details);
   if (outcome == "invalid") tell(context, "failure", details);
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
-  const double share = budget_share(view, context.settings.budget, context.elapsed_s());
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  const double share = budget_share(*view, context.settings.budget, context.elapsed_s());
   for (const int percent : k_budget_percents) {
     const double limit = percent / 100.0;
     if (share >= limit && context.told_budget_share < limit) {

@@ -136,7 +136,9 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
   const Standing standing = tuner.strategy().standing();
   const TuneTotals& totals = tuner.totals();
   const auto promising = tuner.strategy().promising();
-  const double window_s = totals.search_s * static_cast<double>(tuner.place().builders);
+  // What the builders had: their own CPUs always, the device's own while it waited.
+  const double window_s = totals.search_s * static_cast<double>(tuner.place().builders) +
+                          totals.wait_s * static_cast<double>(tuner.place().lent_cpus.size());
   const auto share = [](double part_s, double whole_s) {
     return whole_s > 0 ? Json(std::min(1.0, part_s / whole_s)) : Json(nullptr);
   };

@@ -22,14 +22,13 @@ namespace wb {
 struct BuildPlace {
   bool overlaps = false;
   std::size_t builders = 1;
-  std::vector<int> cpus;  ///< to keep to; empty: any
+  std::vector<int> cpus;       ///< to keep to; empty: any
+  std::vector<int> lent_cpus;  ///< the device's own, one more builder each while they are lent
 };
 /// `allowed`: the CPUs this process may use. A device elsewhere, or one that is no CPU, leaves all
 /// of them free. `transport`: Transport::description().
 BuildPlace place_of_builds(const Device& device, std::string_view transport,
                            const std::vector<int>& allowed);
-/// {0,1,2,3,8} for "0-3,8"; nothing when it is not such a list.
-std::optional<std::vector<int>> cpus_of(std::string_view text);
 
 class BuildQueue {
  public:
@@ -48,20 +47,24 @@ class BuildQueue {
 
   /// Replaces the list of what to build next. What runs already is not started twice.
   void want(const std::vector<Configuration>& soonest_first);
+  /// True: the device's own CPUs wait for a build, so builds may start there too. False: none
+  /// starts there any more, and a turn may begin once is_returned().
+  void lend(bool is_lent);
+  [[nodiscard]] bool is_returned() const;  ///< nothing runs on what was lent
   /// What ended since the last call, in order of ending. Waits up to `patience` for the first.
   std::vector<Built> take(std::chrono::milliseconds patience);
   [[nodiscard]] bool is_idle() const;  ///< nothing waits, runs or is to be taken
-  [[nodiscard]] std::size_t builders() const { return m_threads.size(); }
 
  private:
-  void work(const std::vector<int>& cpus);
+  void work(const std::vector<int>& cpus, bool is_guest);
   Build m_build;
   mutable std::mutex m_mutex;
   std::condition_variable m_wanted, m_ended;
   std::vector<Configuration> m_waiting;  ///< soonest first
   std::set<Configuration> m_running;
   std::vector<Built> m_built;
-  bool m_closing = false;
+  bool m_closing = false, m_is_lent = false;
+  std::size_t m_guests_running = 0;
   std::vector<std::thread> m_threads;
 };
 

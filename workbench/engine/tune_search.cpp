@@ -153,7 +153,7 @@ std::vector<Configuration> Tuner::wishes(const Configuration& first) const {
   // guesses that an answer may overtake only fill builders that would be idle.
   const std::size_t ahead = m_plan.ahead
                                 ? static_cast<std::size_t>(*m_plan.ahead)
-                                : (m_place.overlaps ? k_ahead_beside : 2 * m_queue.builders() - 1);
+                                : (m_place.overlaps ? k_ahead_beside : 2 * m_place.builders - 1);
   std::size_t most = ahead + 1;
   if (m_plan.budget.evaluations) {
     const auto left = *m_plan.budget.evaluations - m_told;
@@ -162,7 +162,7 @@ std::vector<Configuration> Tuner::wishes(const Configuration& first) const {
   std::vector<Configuration> wished;
   if (!m_built.contains(first)) wished.push_back(first);
   for (const Guess& guess : m_strategy.lookahead(most)) {
-    const bool fits = guess.is_certain || m_place.overlaps || wished.size() < m_queue.builders();
+    const bool fits = guess.is_certain || m_place.overlaps || wished.size() < m_place.builders;
     if (!fits || guess.configuration == first || m_built.contains(guess.configuration)) continue;
     wished.push_back(guess.configuration);
   }
@@ -191,8 +191,14 @@ Result<const BuildQueue::Built*> Tuner::need(const Configuration& configuration)
   if (!is_there || m_place.overlaps) m_queue.want(wishes(configuration));
   if (is_there) return &m_built.at(configuration);
   const auto begin = m_context.services.clock.steady_now();
-  // Nobody may compile beside a turn on the same CPUs: then the whole batch is awaited.
-  while (!m_built.contains(configuration) || !(m_place.overlaps || m_queue.is_idle())) {
+  // Nobody may compile beside a turn on the same CPUs: they are lent while nothing is measured, and
+  // where there are no others, the whole batch is awaited.
+  m_queue.lend(m_place.overlaps);
+  const auto may_measure = [&] {
+    return m_place.overlaps ? m_queue.is_returned() : m_queue.is_idle();
+  };
+  while (!m_built.contains(configuration) || !may_measure()) {
+    if (m_built.contains(configuration)) m_queue.lend(false);
     WB_TRY(m_context.check_stop());
     WB_TRY(collect_builds(k_patience));
   }

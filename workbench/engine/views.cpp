@@ -27,7 +27,8 @@ Error unknown_id(const std::string& id, const std::string& what) {
 }  // namespace
 
 Result<Json> verb_status(const Session& session, const Clock& clock) {
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::brief));
+  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::brief));
+  const SessionView& view = *current;
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   const auto opened = parse_iso8601(view.opened.t);
   const double elapsed_s =

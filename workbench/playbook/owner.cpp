@@ -149,7 +149,10 @@ Result<Json> HostProcess::run(const Json& args, const Answer& answer, const Prin
   WB_TRY(send({{"args", args}}));
   while (true) {
     WB_TRY_ASSIGN(const Json message, receive());
-    if (const auto done = message.find("done"); done != message.end()) return *done;
+    if (const auto done = message.find("done"); done != message.end()) {
+      m_child.kill_and_wait();  // it ends anyway; closing a long session takes a while
+      return *done;
+    }
     if (const auto failed = message.find("failed"); failed != message.end()) {
       return failure(*failed);
     }

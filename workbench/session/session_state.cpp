@@ -26,10 +26,13 @@ Error unread(Error error) {
 
 }  // namespace
 
-Result<const SessionView*> Session::State::current(FoldDepth depth) const {
-  Folder& folder_of_depth = depth == FoldDepth::brief ? brief : full;
-  WB_TRY(folder_of_depth.update(*log));
-  return &folder_of_depth.view();
+Result<const SessionView*> Session::State::current(FoldDepth wanted) const {
+  if (wanted == FoldDepth::full && depth == FoldDepth::brief) {
+    folded = Folder(FoldDepth::full);
+    depth = FoldDepth::full;
+  }
+  WB_TRY(folded.update(*log));
+  return &folded.view();
 }
 
 Result<void> Session::State::require_owner(std::string_view what) const {

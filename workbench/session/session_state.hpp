@@ -23,11 +23,12 @@ struct Session::State {
   std::optional<Repository> repository;  // none for a reader
   std::string tree_prefix;               // "sessions/s-0001/" on a branch of the user's, else ""
   bool history_lost = false;             // the repository was made anew from an older log
-  // Folded as far as they were asked for; each event is read once a depth.
-  mutable Folder brief{FoldDepth::brief};
-  mutable Folder full{FoldDepth::full};
+  // As deep as was asked for so far: a full view serves for a brief one, and a night's session is
+  // not held twice.
+  mutable FoldDepth depth = FoldDepth::brief;
+  mutable Folder folded{FoldDepth::brief};
 
-  Result<const SessionView*> current(FoldDepth depth) const;
+  Result<const SessionView*> current(FoldDepth wanted) const;
   [[nodiscard]] Result<void> require_owner(std::string_view what) const;
   Result<void> note_recovery(std::uint64_t cut_bytes, const Json& saved_as, std::string reason);
   Result<void> record_recoveries();

@@ -71,8 +71,8 @@ struct SessionView {
   [[nodiscard]] const VerbRecord* find_request(std::string_view request_id) const;
 };
 
-/// brief: only what status and the budget gate need (payloads of verdicts, comparisons, findings
-/// and verb answers stay unparsed and their lists empty); full: everything but turns.
+/// brief: at least what status and the budget gate need (payloads of verdicts, comparisons,
+/// findings and verb answers may stay unparsed, their lists empty); full: everything but turns.
 enum class FoldDepth { brief, full };
 /// Errors: damaged (a payload is not JSON, lacks what the fold needs or contradicts earlier
 /// events).

@@ -32,25 +32,18 @@ Outcome<Subject> nothing(const Configuration&) {
 
 }  // namespace
 
-TEST_CASE("lists of CPUs", "[engine][tune]") {
-  CHECK(cpus_of("0-3,8") == std::vector<int>{0, 1, 2, 3, 8});
-  CHECK(cpus_of("5") == std::vector<int>{5});
-  for (const char* bad : {"", "a", "3-1", "1,", "-1", "0-", "1;2", "0-99999", "1-2-3"}) {
-    INFO(bad);
-    CHECK_FALSE(cpus_of(bad).has_value());
-  }
-}
-
 TEST_CASE("builders keep off the device's CPUs, or take turns with it", "[engine][tune]") {
   const std::vector<int> four{0, 1, 2, 3};
   const BuildPlace beside = place_of_builds(cpu_device("0-1"), "local", four);
   CHECK(beside.overlaps);
   CHECK(beside.cpus == std::vector<int>{2, 3});
   CHECK(beside.builders == 2);
+  CHECK(beside.lent_cpus == std::vector<int>{0, 1});
   const BuildPlace turns = place_of_builds(cpu_device("0-3"), "local", four);
   CHECK_FALSE(turns.overlaps);
   CHECK(turns.builders == 4);
   CHECK(turns.cpus.empty());
+  CHECK(turns.lent_cpus.empty());
   // Not known: as if they were the same.
   CHECK_FALSE(place_of_builds(cpu_device("?"), "local", four).overlaps);
   // A container shares this machine's CPUs, another node does not.
@@ -70,7 +63,7 @@ TEST_CASE("each wish is built once, however often it is wished", "[engine][tune]
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
         return Subject{};
       },
-      {.overlaps = true, .builders = 3, .cpus = {}});
+      {.overlaps = true, .builders = 3, .cpus = {}, .lent_cpus = {}});
   std::vector<Configuration> wishes;
   for (std::int64_t i = 0; i < 12; ++i) wishes.push_back({{"M0", i}});
   std::set<Configuration> seen;
@@ -96,7 +89,7 @@ TEST_CASE("wishes that are dropped are not built", "[engine][tune]") {
         while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return Subject{};
       },
-      {.overlaps = true, .builders = 1, .cpus = {}});
+      {.overlaps = true, .builders = 1, .cpus = {}, .lent_cpus = {}});
   queue.want({{{"M0", 1}}, {{"M0", 2}}, {{"M0", 3}}});
   while (calls == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   queue.want({{{"M0", 3}}, {{"M0", 1}}});  // 1 runs already
@@ -107,10 +100,43 @@ TEST_CASE("wishes that are dropped are not built", "[engine][tune]") {
   CHECK(built[1].configuration == Configuration{{"M0", 3}});
 }
 
+TEST_CASE("the device's own CPUs build only while they are lent", "[engine][tune]") {
+  std::atomic<int> started{0}, may_end{0};
+  BuildQueue queue(
+      [&](const Configuration& wanted) -> Outcome<Subject> {
+        ++started;
+        while (may_end < wanted.at("M0")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return Subject{};
+      },
+      {.overlaps = true, .builders = 1, .cpus = {}, .lent_cpus = {0}});
+  const auto wait_for = [](const auto& holds) {
+    for (int i = 0; i < 5'000 && !holds(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return holds();
+  };
+  queue.want({{{"M0", 1}}, {{"M0", 2}}, {{"M0", 3}}, {{"M0", 4}}});
+  REQUIRE(wait_for([&] { return started == 1; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(started == 1);  // the guest was not asked in
+  CHECK(queue.is_returned());
+  queue.lend(true);
+  REQUIRE(wait_for([&] { return started == 2; }));
+  queue.lend(false);
+  CHECK_FALSE(queue.is_returned());  // a turn now would run beside it
+  may_end = 2;
+  REQUIRE(wait_for([&] { return queue.is_returned(); }));
+  REQUIRE(wait_for([&] { return started == 3; }));  // the builder's own next
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(started == 3);
+  may_end = 4;
+  CHECK(take_all(queue).size() == 4);
+}
+
 TEST_CASE("a builder that throws fails its build, not the process", "[engine][tune]") {
   BuildQueue queue(
       [](const Configuration&) -> Outcome<Subject> { throw std::runtime_error("out of memory"); },
-      {.overlaps = false, .builders = 2, .cpus = {}});
+      {.overlaps = false, .builders = 2, .cpus = {}, .lent_cpus = {}});
   queue.want({{{"M0", 1}}});
   const auto built = take_all(queue);
   REQUIRE(built.size() == 1);
@@ -129,7 +155,7 @@ TEST_CASE("a queue that goes away finishes what runs and drops the rest", "[engi
           ++ended;
           return Subject{};
         },
-        {.overlaps = false, .builders = 1, .cpus = {}});
+        {.overlaps = false, .builders = 1, .cpus = {}, .lent_cpus = {}});
     queue.want({{{"M0", 1}}, {{"M0", 2}}, {{"M0", 3}}});
     while (started == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
