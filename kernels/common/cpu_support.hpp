@@ -4,8 +4,8 @@
 //
 // A kernel is one file that defines, in its own namespace, `Needs needs(const wb_sdpa_problem&)`
 // and `void forward(const Call&)`, and ends with WB_CPU_KERNEL(needs, forward).
-// A search compiles a kernel a hundred times, so this header is kept cheap: <algorithm>, <cmath>,
-// <thread> and <immintrin.h> would take several times what compiling the kernel itself takes.
+// A search compiles a kernel a hundred times, so this header is kept cheap: with <algorithm>,
+// <cmath>, <thread> and <immintrin.h> a kernel took twice as long to compile (docs/benchmarks.md).
 // Indices: b batch, h query head, i query row, j key, d head dim. Tensors are addressed by strides.
 #pragma once
 
@@ -25,7 +25,7 @@ namespace wb_cpu {
 inline constexpr float k_minus_infinity = -std::numeric_limits<float>::infinity();
 inline constexpr std::size_t k_cache_line_floats = 16;
 
-// ---- what <algorithm>, <bit> and <cmath> have ------------------------------------------------
+// ---- what <algorithm> and <bit> have -------------------------------------------------------
 
 template <typename T>
 constexpr T min(T a, T b) {

@@ -94,9 +94,13 @@ def test_honest_calls_that_are_limited_by_memory_are_not_accused(wb):
     once feels that, and must not be taken for one that remembers its results."""
     shape = "B=1 Hq=8 Sq=1 Skv=4096 D=64 f32;B=1 Hq=8 Hkv=1 Sq=1 Skv=16384 D=64 f32"
     rival = ["torch_cpu_sdpa"] if importlib.util.find_spec("torch") else []
+    measured = 0
     for variant in (["cpu_splitkv"] * 2 + rival) * (12 if WHOLE else 1):
         done = wb.run("measure", variant, "--problem", shape, "--effort", "quick", "--json")
         if done.returncode == EXIT_ENVIRONMENT:
             skip_busy(done.stderr)
         rows = json.loads(done.stdout)["problems"]
         assert {row["outcome"] for row in rows} <= {"measured", "environment"}, rows
+        measured += sum(row["outcome"] == "measured" for row in rows)
+    if measured == 0:
+        skip_busy("not one call was measured")

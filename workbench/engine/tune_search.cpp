@@ -191,17 +191,21 @@ Result<const BuildQueue::Built*> Tuner::need(const Configuration& configuration)
   if (!is_there || m_place.overlaps) m_queue.want(wishes(configuration));
   if (is_there) return &m_built.at(configuration);
   const auto begin = m_context.services.clock.steady_now();
-  // Nobody may compile beside a turn on the same CPUs: they are lent while nothing is measured, and
-  // where there are no others, the whole batch is awaited.
-  m_queue.lend(m_place.overlaps);
-  const auto may_measure = [&] {
-    return m_place.overlaps ? m_queue.is_returned() : m_queue.is_idle();
+  const auto collect_until = [&](const auto& is_enough) -> Result<void> {
+    while (!is_enough()) {
+      WB_TRY(m_context.check_stop());
+      WB_TRY(collect_builds(k_patience));
+    }
+    return {};
   };
-  while (!m_built.contains(configuration) || !may_measure()) {
-    if (m_built.contains(configuration)) m_queue.lend(false);
-    WB_TRY(m_context.check_stop());
-    WB_TRY(collect_builds(k_patience));
-  }
+  // Nobody may compile beside a turn on the same CPUs: they are lent while nothing can be measured,
+  // and where there are no others, the whole batch is awaited.
+  m_queue.lend(m_place.overlaps);
+  const Result<void> came = collect_until([&] { return m_built.contains(configuration); });
+  m_queue.lend(false);
+  WB_TRY(came);
+  WB_TRY(collect_until(
+      [&] { return m_place.overlaps ? m_queue.is_returned() : m_queue.is_idle(); }));
   m_totals.wait_s += seconds_since(begin);
   return &m_built.at(configuration);
 }

@@ -15,6 +15,7 @@ class Folder {
   /// before the event that could not be folded.
   Result<void> update(const EventLog& log);
   [[nodiscard]] const SessionView& view() const { return m_view; }
+  [[nodiscard]] FoldDepth depth() const { return m_depth; }
   [[nodiscard]] SessionView take() && { return std::move(m_view); }
 
  private:

@@ -27,11 +27,13 @@ Error unread(Error error) {
 }  // namespace
 
 Result<const SessionView*> Session::State::current(FoldDepth wanted) const {
-  if (wanted == FoldDepth::full && depth == FoldDepth::brief) {
-    folded = Folder(FoldDepth::full);
-    depth = FoldDepth::full;
+  if (wanted == FoldDepth::full && folded.depth() == FoldDepth::brief) {
+    Folder full(FoldDepth::full);
+    WB_TRY(full.update(*log));  // what only a full view reads may be damaged: the brief one stays
+    folded = std::move(full);
+  } else {
+    WB_TRY(folded.update(*log));
   }
-  WB_TRY(folded.update(*log));
   return &folded.view();
 }
 

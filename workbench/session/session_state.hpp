@@ -25,7 +25,6 @@ struct Session::State {
   bool history_lost = false;             // the repository was made anew from an older log
   // As deep as was asked for so far: a full view serves for a brief one, and a night's session is
   // not held twice.
-  mutable FoldDepth depth = FoldDepth::brief;
   mutable Folder folded{FoldDepth::brief};
 
   Result<const SessionView*> current(FoldDepth wanted) const;

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::uint64_t k_python_file_bytes = 1ull << 30;  // caches of just-in-time compilers
 constexpr std::uint64_t k_python_open_files = 4'096;
-constexpr std::size_t k_spares = 1;
 
 }  // namespace
 
@@ -65,12 +64,11 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
   return Started{*std::move(scratch), std::move(process)};
 }
 
-void SubjectFactory::start_spares() {
-  while (m_spares.size() < k_spares) {
-    Result<Started> started = start(SubjectKind::native);
-    // Without a spare the next load starts its own process, and reports it when that fails.
-    if (!started.ok()) return;
-    m_spares.push_back(*std::move(started));
+void SubjectFactory::start_spare() {
+  if (m_spare) return;
+  // Without a spare the next load starts its own process, and reports it when that fails.
+  if (Result<Started> started = start(SubjectKind::native); started.ok()) {
+    m_spare.emplace(*std::move(started));
   }
 }
 
@@ -100,10 +98,10 @@ Outcome<LoadedSubject> SubjectFactory::load(const protocol::LoadArgs& args, cons
   if (args.backend == "cpu") {
     const Result<fs::path> path = m_store.verified_path(args.artifact_sha256);
     if (!path.ok()) return environment(path.error().message());
-    if (m_spares.empty()) start_spares();
-    if (m_spares.empty()) return environment("cannot start a subject process");
-    Started started = std::move(m_spares.front());  // the oldest: it has had time to begin
-    m_spares.erase(m_spares.begin());
+    start_spare();
+    if (!m_spare) return environment("cannot start a subject process");
+    Started started = *std::move(m_spare);
+    m_spare.reset();
     return finish(std::move(started), args.subject,
                   {{"path", path->string()}, {"build_id", args.build_id}}, wait);
   }

@@ -58,8 +58,8 @@ class SubjectFactory {
   Outcome<LoadedSubject> load(const protocol::LoadArgs& args, const Wait& wait);
   /// "canary" or "empty" of the native built-ins; "empty" of the Python loop.
   Outcome<LoadedSubject> load_builtin(SubjectKind kind, const std::string& name, const Wait& wait);
-  /// Starts the processes that the next native loads will use: a comparison loads two at once.
-  void start_spares();
+  /// Starts the process that the next native load() will use.
+  void start_spare();
   /// Where the Python loop reports itself from: set once hello has found an interpreter.
   [[nodiscard]] const SubjectSetting& setting() const { return m_setting; }
   void set_python(std::string python, std::string script) {
@@ -79,7 +79,7 @@ class SubjectFactory {
   Family& m_family;
   const Store& m_store;
   SubjectSetting m_setting;
-  std::vector<Started> m_spares;
+  std::optional<Started> m_spare;
   std::int64_t m_next_folder = 1;
 };
 
