@@ -71,10 +71,11 @@ void add_iteration_texts(const IterationView& iteration, Record& record) {
     record.add("decision", iteration.hypothesis->seq, text_of(decided, "state"));
     record.add("decision", iteration.hypothesis->seq, text_of(decided, "reason"));
   }
-  for (const auto* facts : {&iteration.built, &iteration.verdicts}) {
-    for (const Fact& fact : *facts) {
-      record.add("message", fact.seq, text_of(fact.payload, "message"));
-    }
+  for (const Fact& fact : iteration.built) {
+    record.add("message", fact.seq, text_of(fact.payload, "message"));
+  }
+  for (const Fact& fact : iteration.verdicts) {
+    record.add("message", fact.seq, text_of(fact.payload, "message"));
   }
   for (const Fact& fact : iteration.findings) {
     record.add("finding", fact.seq, text_of(fact.payload, "statement"));

@@ -25,7 +25,8 @@ struct Summary {
   std::vector<std::int64_t> events;
 };
 
-void add_verdict(Summary& summary, const Facts& facts, const Fact& verdict) {
+/// `runs`: those of the verdict, parsed once for both.
+void add_verdict(Summary& summary, const Facts& facts, const Fact& verdict, const Json& runs) {
   summary.events.push_back(verdict.seq);
   const std::string problem = text(verdict.payload, "problem");
   if (is_true(verdict.payload, "pass")) {
@@ -39,7 +40,6 @@ void add_verdict(Summary& summary, const Facts& facts, const Fact& verdict) {
       summary.failure = text(verdict.payload, "outcome") + ": " + text(verdict.payload, "message");
     }
   }
-  const Json& runs = field(verdict.payload, "runs");
   if (!runs.is_array()) return;
   for (const Json& run : runs) {
     ++summary.runs;
@@ -99,8 +99,8 @@ std::vector<std::string> header() {
 
 std::map<std::string, Summary> summaries(const Facts& facts, const IterationView& iteration) {
   std::map<std::string, Summary> result;
-  for (const Fact& verdict : iteration.verdicts) {
-    add_verdict(result[text(verdict.payload, "subject")], facts, verdict);
+  for (const VerdictFact& verdict : iteration.verdicts) {
+    add_verdict(result[text(verdict.payload, "subject")], facts, verdict, verdict.runs());
   }
   return result;
 }
@@ -116,13 +116,12 @@ struct Extent {
 };
 
 void add_verdict(Extent& extent, std::map<std::string, std::optional<std::int64_t>>& sizes,
-                 const Fact& verdict) {
+                 const Fact& verdict, const Json& runs) {
   ++extent.verdicts;
   if (is_true(verdict.payload, "pass")) ++extent.passed;
   extent.events.push_back(verdict.seq);
   const std::string problem = text(verdict.payload, "problem");
   extent.problems.insert(problem);
-  const Json& runs = field(verdict.payload, "runs");
   if (!runs.is_array()) return;
   const auto [size, is_new] = sizes.try_emplace(problem);
   if (is_new) size->second = output_elements(problem);
@@ -135,17 +134,32 @@ void add_verdict(Extent& extent, std::map<std::string, std::optional<std::int64_
   }
 }
 
-std::string extent_sentence(const Facts& facts) {
+/// Every verdict of the session, each read once.
+struct SessionVerdicts {
   Extent extent;
+  std::vector<std::map<std::string, Summary>> iterations;  ///< in the view's order, by subject
+};
+
+SessionVerdicts read_verdicts(const Facts& facts) {
+  SessionVerdicts verdicts;
   std::map<std::string, std::optional<std::int64_t>> sizes;
+  for (const IterationView& iteration : facts.view.iterations) {
+    std::map<std::string, Summary>& summaries = verdicts.iterations.emplace_back();
+    for (const VerdictFact& verdict : iteration.verdicts) {
+      const Json runs = verdict.runs();
+      add_verdict(verdicts.extent, sizes, verdict, runs);
+      add_verdict(summaries[text(verdict.payload, "subject")], facts, verdict, runs);
+    }
+  }
+  return verdicts;
+}
+
+std::string extent_sentence(const Facts& facts, const SessionVerdicts& verdicts) {
+  const Extent& extent = verdicts.extent;
   const Summary* closest = nullptr;
   std::string closest_subject;
-  std::vector<std::map<std::string, Summary>> all;
-  all.reserve(facts.view.iterations.size());
-  for (const IterationView& iteration : facts.view.iterations) {
-    for (const Fact& verdict : iteration.verdicts) add_verdict(extent, sizes, verdict);
-    all.push_back(summaries(facts, iteration));
-    for (const auto& [subject, summary] : all.back()) {
+  for (const auto& summaries : verdicts.iterations) {
+    for (const auto& [subject, summary] : summaries) {
       if (summary.failed > 0 || summary.worst_share < 0) continue;
       if (closest != nullptr && !(summary.worst_share > closest->worst_share)) continue;
       closest = &summary;
@@ -198,13 +212,14 @@ std::string verdict_table(const Facts& facts, const IterationView& iteration) {
 
 std::string correctness_section(const Page& page) {
   const Facts& facts = page.facts;
+  const SessionVerdicts verdicts = read_verdicts(facts);
   Table table(header());
   std::int64_t subjects = 0, failed = 0;
   std::size_t left_out = 0, shown = 0;
   const std::size_t total = facts.view.iterations.size();
   for (std::size_t i = 0; i < total; ++i) {
     const IterationView& iteration = facts.view.iterations[i];
-    for (const auto& [subject, summary] : summaries(facts, iteration)) {
+    for (const auto& [subject, summary] : verdicts.iterations[i]) {
       ++subjects;
       if (summary.failed > 0) ++failed;
       const bool matters =
@@ -220,7 +235,7 @@ std::string correctness_section(const Page& page) {
   std::string out = "## Correctness\n\n";
   if (subjects == 0) return out + "Nothing was judged.\n\n";
   out += fmt::format("{} judged, {} failed. ", count(subjects, "subject"), failed) +
-         extent_sentence(facts) + k_legend;
+         extent_sentence(facts, verdicts) + k_legend;
   out += table.str() + "\n";
   if (left_out > 0) {
     out += fmt::format("{} of earlier iterations stand on their pages.\n\n",

@@ -214,6 +214,12 @@ Json with_events(const std::vector<Fact>& facts) {
   return list;
 }
 
+Json with_events(const std::vector<VerdictFact>& verdicts) {
+  Json list = Json::array();
+  for (const VerdictFact& verdict : verdicts) list.push_back(with_event(verdict.whole()));
+  return list;
+}
+
 /// Replaces the text of held-out problems, wherever it stands as a field.
 void hide_held_out(Json& list, const Facts& facts) {
   for (Json& item : list) {

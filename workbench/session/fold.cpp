@@ -53,6 +53,8 @@ Result<void> Folder::apply(const EventLog& log, const EventEnvelope& envelope) {
   WB_TRY_ASSIGN(Json payload, log.payload(envelope.seq));
   Fact fact{envelope.seq, std::string(envelope.t), std::move(payload)};
   switch (rule->kind) {
+    case EventKind::verdict:
+      return apply_verdict(std::move(fact));
     case EventKind::call:
       return apply_call(std::move(fact));
     case EventKind::opened:
@@ -118,6 +120,12 @@ Result<void> Folder::apply_turn(const EventLog& log, const EventEnvelope& envelo
     WB_TRY_ASSIGN(iteration, iteration_of(Fact{envelope.seq, {}, std::move(payload)}));
   }
   iteration->turns.push_back(envelope.seq);
+  return {};
+}
+
+Result<void> Folder::apply_verdict(Fact fact) {
+  WB_TRY_ASSIGN(IterationView * iteration, iteration_of(fact));
+  iteration->verdicts.emplace_back(std::move(fact));
   return {};
 }
 

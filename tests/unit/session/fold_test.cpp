@@ -40,6 +40,19 @@ SessionView example_view(FoldDepth depth) {
 
 }  // namespace
 
+TEST_CASE("a verdict keeps its runs as text, and gives them back as they were", "[session]") {
+  const Json given{{"pass", true},
+                   {"runs", Json::array({{{"seed", 7}, {"share", 0.1}, {"ok", nullptr}}, Json()})}};
+  const VerdictFact verdict(Fact{3, "2026-11-22T10:00:00.000Z", given});
+  CHECK(verdict.payload == Json{{"pass", true}});
+  CHECK(verdict.runs() == given["runs"]);
+  CHECK(verdict.whole().payload.dump() == given.dump());
+  CHECK(verdict.whole().seq == 3);
+  const VerdictFact without(Fact{4, "", Json{{"pass", false}}});
+  CHECK(without.runs().is_null());
+  CHECK_FALSE(without.whole().payload.contains("runs"));
+}
+
 TEST_CASE("every event type finds its place in the full view", "[session][fold]") {
   const SessionView view = example_view(FoldDepth::full);
   CHECK(view.opened.payload["session"] == "s-example");
