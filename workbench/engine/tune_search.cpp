@@ -187,6 +187,7 @@ Result<void> Tuner::collect_builds(std::chrono::milliseconds patience) {
 }
 
 Result<const BuildQueue::Built*> Tuner::need(const Configuration& configuration) {
+  WB_TRY(collect_builds(std::chrono::milliseconds(0)));
   const bool is_there = m_built.contains(configuration);
   if (!is_there || m_place.overlaps) m_queue.want(wishes(configuration));
   if (is_there) return &m_built.at(configuration);
@@ -204,8 +205,8 @@ Result<const BuildQueue::Built*> Tuner::need(const Configuration& configuration)
   const Result<void> came = collect_until([&] { return m_built.contains(configuration); });
   m_queue.lend(false);
   WB_TRY(came);
-  WB_TRY(collect_until(
-      [&] { return m_place.overlaps ? m_queue.is_returned() : m_queue.is_idle(); }));
+  WB_TRY(
+      collect_until([&] { return m_place.overlaps ? m_queue.is_returned() : m_queue.is_idle(); }));
   m_totals.wait_s += seconds_since(begin);
   return &m_built.at(configuration);
 }
