@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "worker/cuda/context.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+namespace wb::worker::cuda {
+
+CudaResult<int> device_count(const Driver& driver) {
+  int count = 0;
+  WB_TRY(driver.check(driver.functions().device_get_count(&count), "count", "the GPUs"));
+  return count;
+}
+
+CudaResult<ContextPtr> Context::create(DriverPtr driver, int ordinal) {
+  WB_TRY_ASSIGN(const int count, device_count(*driver));
+  if (ordinal < 0 || ordinal >= count) {
+    return Fault{
+        {ErrorCode::environment, "use", fmt::format("GPU {}", ordinal),
+         fmt::format("the driver shows {}, counted from 0", count), "choose one that is there"},
+        Status::invalid_device};
+  }
+  DeviceOrdinal device = 0;
+  WB_TRY(driver->check(driver->functions().device_get(&device, ordinal), "find",
+                       fmt::format("GPU {}", ordinal)));
+  std::shared_ptr<Context> context(new Context(std::move(driver), device));
+  WB_TRY(context->start());
+  return ContextPtr(std::move(context));
+}
+
+CudaResult<void> Context::start() {
+  const DriverFunctions& f = functions();
+  std::array<char, 128> name{};
+  WB_TRY(check(f.device_get_name(name.data(), static_cast<int>(name.size()), m_device), "name",
+               "a GPU"));
+  m_name = name.data();
+  int major = 0, minor = 0;
+  WB_TRY(check(f.device_get_attribute(&major, Attribute::capability_major, m_device), "describe",
+               m_name));
+  WB_TRY(check(f.device_get_attribute(&minor, Attribute::capability_minor, m_device), "describe",
+               m_name));
+  m_capability = 10 * major + minor;
+  WB_TRY(check(f.device_get_attribute(&m_multiprocessors, Attribute::multiprocessors, m_device),
+               "describe", m_name));
+  ContextHandle handle = nullptr;
+  WB_TRY(check(f.primary_retain(&handle, m_device), "make a context on", m_name));
+  m_is_retained = true;
+  return check(f.ctx_set_current(handle), "use the context of", m_name);
+}
+
+Context::~Context() {
+  // Nothing can be done about a failure: after a sticky error the release fails like all else.
+  if (m_is_retained) static_cast<void>(functions().primary_release(m_device));
+}
+
+CudaResult<DeviceMemory> Context::memory() const {
+  DeviceMemory memory;
+  WB_TRY(check(functions().mem_get_info(&memory.free_bytes, &memory.total_bytes),
+               "ask for the free memory of", m_name));
+  return memory;
+}
+
+CudaResult<void> Context::synchronize() const {
+  return check(functions().ctx_synchronize(), "finish the work on", m_name);
+}
+
+}  // namespace wb::worker::cuda

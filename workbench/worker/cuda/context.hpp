@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Context: one GPU's primary context, which is what PyTorch and the runtime API use as well. Every
+// handle of this folder keeps its Context alive. All calls come from the thread that created it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "worker/cuda/driver.hpp"
+
+namespace wb::worker::cuda {
+
+struct DeviceMemory {
+  std::size_t free_bytes = 0, total_bytes = 0;
+};
+
+class Context {
+ public:
+  /// Retains the primary context of device `ordinal` (from 0) and makes it the thread's current
+  /// one. About 0.2 s. Errors: environment (no such device, or it does not start).
+  static CudaResult<std::shared_ptr<const Context>> create(DriverPtr driver, int ordinal);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] const Driver& driver() const { return *m_driver; }
+  [[nodiscard]] const DriverFunctions& functions() const { return m_driver->functions(); }
+  [[nodiscard]] CudaResult<void> check(Status status, std::string attempted,
+                                       std::string subject) const {
+    return m_driver->check(status, std::move(attempted), std::move(subject));
+  }
+
+  [[nodiscard]] const std::string& name() const { return m_name; }  ///< "NVIDIA H200"
+  [[nodiscard]] int capability() const { return m_capability; }     ///< 90 of sm_90
+  [[nodiscard]] int multiprocessors() const { return m_multiprocessors; }
+  [[nodiscard]] CudaResult<DeviceMemory> memory() const;
+  /// Waits for all work of the context, and so learns of its failures.
+  [[nodiscard]] CudaResult<void> synchronize() const;
+
+ private:
+  Context(DriverPtr driver, DeviceOrdinal device) : m_driver(std::move(driver)), m_device(device) {}
+  [[nodiscard]] CudaResult<void> start();
+
+  DriverPtr m_driver;
+  DeviceOrdinal m_device;
+  bool m_is_retained = false;
+  std::string m_name;
+  int m_capability = 0, m_multiprocessors = 0;
+};
+using ContextPtr = std::shared_ptr<const Context>;
+
+/// Devices that the driver shows this process.
+CudaResult<int> device_count(const Driver& driver);
+
+}  // namespace wb::worker::cuda

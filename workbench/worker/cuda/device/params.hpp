@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// What the host tells the judge's kernels: one struct for each kernel, passed by value. Included by
+// the host's code and by the device code, so it holds plain numbers and device addresses only.
+// Sizes and strides count elements; row, key, block and head are those of docs/measurement.md.
+#pragma once
+
+#include <cstdint>
+
+namespace wb::worker::cuda::device {
+
+/// The words of Dtype, Causal and MaskKind (problem.hpp) in the same order; the host checks that.
+enum class Number : std::int32_t { f32, f16, bf16 };
+enum class MaskForm : std::int32_t { none, boolean, additive };
+enum class CausalRule : std::int32_t { none, top_left, bottom_right };
+/// std's forms as StdForm; `oracle` is the float64 one.
+enum class Form : std::int32_t { pinned, short_blocks, normalized, oracle };
+
+constexpr int k_tile = 64;              ///< rows, and keys or columns, of one tile
+constexpr int k_tile_threads = 256;     ///< threads of a kernel that makes tiles
+constexpr int k_weights_threads = 128;  ///< of the softmax kernels: one warp a row
+constexpr int k_scan_threads = 256;     ///< of the other kernels
+
+/// Element strides of one tensor; that of the last dimension is 1.
+struct Strides {
+  std::int64_t batch, head, row;
+};
+
+/// wb_fill_tensor: one tensor from its Philox counters, one thread a counter (two elements).
+struct FillParams {
+  void* to;
+  std::int64_t heads, rows, width;
+  std::int64_t elements;
+  Strides strides;
+  std::uint64_t keep_below;  ///< masks: an element's first word below this keeps it
+  std::int64_t edge_row;     ///< masks: this row is masked whole; -1: none
+  std::uint32_t seed, tensor;
+  float factor;
+  Number number;
+  MaskForm mask;  ///< none: a tensor of values
+};
+
+/// wb_scan_output: counts over every element of an output.
+struct ScanParams {
+  const void* bytes;
+  std::int64_t elements;
+  std::uint64_t poison_seed;
+  std::uint64_t* counts;  ///< [2]: non-finite, survivors of the poison; added to
+  std::int32_t has_poison;
+  Number number;
+};
+
+/// One block of rows to judge. `keys`: what its last row sees under the causal rule.
+struct BlockTask {
+  std::int64_t b, h, row_begin, keys;
+  std::int32_t rows, reserved;
+};
+
+/// Errors of one block, as ErrorStatistics of problem/decision.hpp, and the values at the worst.
+struct ErrorSums {
+  double max, mean, max_magnitude, mean_magnitude;
+  double got, want, max_ref, mean_ref;
+  std::int64_t worst_index;
+};
+
+/// The problem, its tensors in device memory, and the room of one wave of blocks. In the room a
+/// block is numbered by its place in the wave and owns `rows_per_block` rows.
+struct Wave {
+  const BlockTask* tasks;
+  std::int64_t Hq, Hkv, Sq, Skv, D, Dv;
+  Strides q_strides, k_strides, v_strides, out_strides;
+  const void *q, *k, *v, *mask, *out;
+  double scale;
+  Number number;
+  MaskForm mask_form;
+  CausalRule causal;
+  Form form;                    ///< of what this launch computes
+  std::int64_t rows_per_block;  ///< 64, or Sq where that is less
+  std::int64_t pitch;           ///< of a row of scores: Skv rounded up to 64
+  void* scores;                 ///< [blocks, rows, pitch], double (oracle) or float (std)
+  float* rescale;               ///< std: [blocks, rows, key blocks]
+  double *ref, *lse, *norm;     ///< oracle: [blocks, rows, Dv], [blocks, rows], [blocks, rows]
+  double* ref_sum;              ///< oracle: [blocks, rows]
+  float *std_out, *std_sum;     ///< std: [blocks, rows, Dv], [blocks, rows]
+  ErrorSums* errors;            ///< [blocks]; of out (form oracle) or of std (its forms)
+};
+
+}  // namespace wb::worker::cuda::device

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// The two products of attention over a wave of row blocks, the same for oracle and std: scores =
+// q k^T into the room, and out = P v from the weights that the softmax kernel left there.
+#pragma once
+
+#include "worker/cuda/device/tile.cuh"
+
+namespace wb::worker::cuda::device {
+
+/// Offset of (b, head, row 0) in a tensor.
+__device__ inline std::int64_t head_offset(const Strides& strides, std::int64_t b,
+                                           std::int64_t head) {
+  return b * strides.batch + head * strides.head;
+}
+
+/// One tile of scores: rows of block blockIdx.y, keys from 64 blockIdx.x on. q is multiplied by
+/// `q_factor` in T first. Rows beyond the block and keys beyond Skv are computed from zeros; such
+/// keys have room (the pitch), such rows are not written.
+template <typename T>
+__device__ void score_tile(const Wave& w, T q_factor, typename Tile<T>::Panels& panels) {
+  const BlockTask& task = w.tasks[blockIdx.y];
+  const std::int64_t key_begin = std::int64_t{blockIdx.x} * k_tile;
+  if (key_begin >= task.keys) return;  // the whole thread block: no row sees these keys
+  const std::int64_t q_at = head_offset(w.q_strides, task.b, task.h);
+  const std::int64_t k_at = head_offset(w.k_strides, task.b, task.h / (w.Hq / w.Hkv));
+  Tile<T> tile(panels);
+  for (std::int64_t begin = 0; begin < w.D; begin += k_depth) {
+    const auto q = [&](int i, int d) -> T {
+      if (i >= task.rows || begin + d >= w.D) return 0;
+      const std::int64_t row = task.row_begin + i;
+      return q_factor * static_cast<T>(load(w.number, w.q, q_at + row * w.q_strides.row + begin + d));
+    };
+    const auto k = [&](int j, int d) -> T {
+      if (key_begin + j >= w.Skv || begin + d >= w.D) return 0;
+      const std::int64_t key = key_begin + j;
+      return load(w.number, w.k, k_at + key * w.k_strides.row + begin + d);
+    };
+    tile.add_rows_by_rows(q, k);
+  }
+  T* scores = static_cast<T*>(w.scores) + blockIdx.y * w.rows_per_block * w.pitch + key_begin;
+  for (int i = 0; i < 4; ++i) {
+    if (tile.row(i) >= task.rows) continue;
+    for (int j = 0; j < 4; ++j) scores[tile.row(i) * w.pitch + tile.column(j)] = tile.get(i, j);
+  }
+}
+
+/// One tile of P v: rows of block blockIdx.y, columns of v from 64 blockIdx.x on. `before(tile,
+/// key)` runs ahead of each 16 keys (std rescales there); `finish(row, column, sum)` takes the sums.
+template <typename T, typename Before, typename Finish>
+__device__ void value_tile(const Wave& w, typename Tile<T>::Panels& panels, const Before& before,
+                           const Finish& finish) {
+  const BlockTask& task = w.tasks[blockIdx.y];
+  const std::int64_t column_begin = std::int64_t{blockIdx.x} * k_tile;
+  const std::int64_t v_at = head_offset(w.v_strides, task.b, task.h / (w.Hq / w.Hkv));
+  const T* weights = static_cast<const T*>(w.scores) + blockIdx.y * w.rows_per_block * w.pitch;
+  Tile<T> tile(panels);
+  for (std::int64_t key = 0; key < task.keys; key += k_depth) {
+    before(tile, key);
+    // Weights up to the pitch are there: 0 beyond what a row sees.
+    const auto p = [&](int i, int d) -> T {
+      return i < task.rows ? weights[i * w.pitch + key + d] : T{0};
+    };
+    const auto v = [&](int j, int d) -> T {
+      if (key + d >= w.Skv || column_begin + j >= w.Dv) return 0;
+      return load(w.number, w.v, v_at + (key + d) * w.v_strides.row + column_begin + j);
+    };
+    tile.add_rows_by_columns(p, v);
+  }
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      const std::int64_t column = column_begin + tile.column(j);
+      if (tile.row(i) < task.rows && column < w.Dv) finish(tile.row(i), column, tile.get(i, j));
+    }
+  }
+}
+
+/// The row of this warp in the block blockIdx.y, or -1; and its place in arrays of the room.
+struct WarpRow {
+  std::int64_t in_block, at;
+  int lane;
+};
+__device__ inline WarpRow warp_row(const Wave& w) {
+  const int warp = static_cast<int>(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32);
+  const bool is_row = warp < w.tasks[blockIdx.y].rows;
+  return {is_row ? warp : -1, blockIdx.y * w.rows_per_block + warp,
+          static_cast<int>(threadIdx.x % 32)};
+}
+
+/// `combine` over the 32 lanes in a fixed order; every lane gets the result.
+template <typename T, typename Combine>
+__device__ T over_warp(T value, const Combine& combine) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value = combine(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  }
+  return value;
+}
+
+}  // namespace wb::worker::cuda::device

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The problem's words as device code spells them (device/params.hpp). For the host code that fills
+// parameters of kernels.
+#pragma once
+
+#include "problem/attention.hpp"
+#include "problem/inputs.hpp"
+#include "worker/cuda/device/params.hpp"
+
+namespace wb::worker::cuda {
+
+inline device::Number device_word(Dtype dtype) {
+  static_assert(static_cast<int>(Dtype::f16) == static_cast<int>(device::Number::f16));
+  static_assert(static_cast<int>(Dtype::bf16) == static_cast<int>(device::Number::bf16));
+  return static_cast<device::Number>(dtype);
+}
+
+inline device::MaskForm device_word(MaskKind mask) {
+  static_assert(static_cast<int>(MaskKind::boolean) == static_cast<int>(device::MaskForm::boolean));
+  static_assert(static_cast<int>(MaskKind::additive) ==
+                static_cast<int>(device::MaskForm::additive));
+  return static_cast<device::MaskForm>(mask);
+}
+
+inline device::CausalRule device_word(Causal causal) {
+  static_assert(static_cast<int>(Causal::top_left) ==
+                static_cast<int>(device::CausalRule::top_left));
+  static_assert(static_cast<int>(Causal::bottom_right) ==
+                static_cast<int>(device::CausalRule::bottom_right));
+  return static_cast<device::CausalRule>(causal);
+}
+
+inline device::Form device_word(StdForm form) {
+  static_assert(static_cast<int>(StdForm::short_blocks) ==
+                static_cast<int>(device::Form::short_blocks));
+  static_assert(static_cast<int>(StdForm::normalized) ==
+                static_cast<int>(device::Form::normalized));
+  return static_cast<device::Form>(form);
+}
+
+inline device::Strides device_word(const TensorStrides& strides) {
+  return {strides.batch, strides.head, strides.row};
+}
+
+}  // namespace wb::worker::cuda

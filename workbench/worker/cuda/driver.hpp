@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Driver: the CUDA driver library of this machine, found at run time. Nothing of ours links to
+// CUDA. Everything in this folder starts from a loaded Driver; it lives as long as its users.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "worker/cuda/driver_api.hpp"
+#include "worker/cuda/fault.hpp"
+
+namespace wb::worker::cuda {
+
+/// The oldest driver that is accepted, as cuDriverGetVersion says it: CUDA 12.4. Device code is
+/// built by a toolkit of 12.4 or newer, whose PTX (ISA 8.4) older drivers cannot compile.
+inline constexpr int k_oldest_driver = 12040;
+
+class Driver {
+ public:
+  /// Loads and initializes. Errors: not_found (no such library; not one of CUDA's functions),
+  /// environment (older than k_oldest_driver, no device, or it does not start).
+  static CudaResult<std::shared_ptr<const Driver>> load(const char* library = "libcuda.so.1");
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  [[nodiscard]] const DriverFunctions& functions() const { return m_functions; }
+  [[nodiscard]] int version() const { return m_version; }
+
+  /// Turns an answer into a value: "cannot <attempted> <subject>: CUDA_ERROR_... (700): words".
+  [[nodiscard]] CudaResult<void> check(Status status, std::string attempted,
+                                       std::string subject) const;
+
+ private:
+  explicit Driver(void* library) : m_library(library) {}
+  [[nodiscard]] CudaResult<void> find_functions(const char* library);
+  [[nodiscard]] CudaResult<void> find_version(const char* library);
+
+  void* m_library;
+  DriverFunctions m_functions;
+  int m_version = 0;
+};
+using DriverPtr = std::shared_ptr<const Driver>;
+
+/// "12.4" of 12040.
+std::string driver_version_text(int version);
+
+}  // namespace wb::worker::cuda

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The part of NVIDIA's CUDA driver API that the worker uses, declared by hand from its public
+// documentation: the worker builds with no CUDA toolkit and finds the functions at run time
+// (driver.hpp). A function is added here and in driver.cpp when something calls it.
+#pragma once
+
+#include <cstddef>
+
+namespace wb::worker::cuda {
+
+/// CUresult: 0 is success. Values that the code tells apart; the driver itself names all others.
+enum class Status : int {
+  success = 0,
+  invalid_value = 1,
+  out_of_memory = 2,
+  no_device = 100,
+  invalid_device = 101,
+  no_binary_for_gpu = 209,
+  ecc_uncorrectable = 214,
+  invalid_ptx = 218,
+  nvlink_uncorrectable = 220,
+  unsupported_ptx_version = 222,
+  contained = 226,
+  not_found = 500,
+  illegal_address = 700,
+  launch_timeout = 702,
+  assertion = 710,
+  hardware_stack_error = 714,
+  illegal_instruction = 715,
+  misaligned_address = 716,
+  invalid_address_space = 717,
+  invalid_pc = 718,
+  launch_failed = 719,
+  tensor_memory_leak = 721,
+  unknown = 999,
+};
+
+using DeviceOrdinal = int;                 ///< CUdevice
+using DeviceAddress = unsigned long long;  ///< CUdeviceptr
+using ContextHandle = struct CUctx_st*;
+using ModuleHandle = struct CUmod_st*;
+using KernelHandle = struct CUfunc_st*;
+using StreamHandle = struct CUstream_st*;
+using EventHandle = struct CUevent_st*;
+
+/// CUdevice_attribute
+enum class Attribute : int {
+  multiprocessors = 16,
+  l2_bytes = 38,
+  capability_major = 75,
+  capability_minor = 76,
+};
+
+/// Flags: of streams and events, and of pinned memory.
+inline constexpr unsigned k_stream_non_blocking = 1;
+inline constexpr unsigned k_event_default = 0;
+
+/// One pointer a function; the comment is the function's documented name where it differs.
+struct DriverFunctions {
+  Status (*init)(unsigned flags) = nullptr;
+  Status (*driver_get_version)(int* version) = nullptr;  ///< 1000 major + 10 minor
+  Status (*get_error_name)(Status, const char** name) = nullptr;
+  Status (*get_error_string)(Status, const char** words) = nullptr;
+  Status (*device_get_count)(int* count) = nullptr;
+  Status (*device_get)(DeviceOrdinal* device, int ordinal) = nullptr;
+  Status (*device_get_name)(char* name, int bytes, DeviceOrdinal) = nullptr;
+  Status (*device_get_attribute)(int* value, Attribute, DeviceOrdinal) = nullptr;
+  Status (*primary_retain)(ContextHandle*, DeviceOrdinal) = nullptr;  ///< cuDevicePrimaryCtxRetain
+  Status (*primary_release)(DeviceOrdinal) = nullptr;                 ///< cuDevicePrimaryCtxRelease
+  Status (*ctx_set_current)(ContextHandle) = nullptr;
+  Status (*ctx_synchronize)() = nullptr;
+  Status (*mem_get_info)(std::size_t* free_bytes, std::size_t* total_bytes) = nullptr;
+  Status (*mem_alloc)(DeviceAddress*, std::size_t bytes) = nullptr;
+  Status (*mem_free)(DeviceAddress) = nullptr;
+  Status (*mem_host_alloc)(void**, std::size_t bytes, unsigned flags) = nullptr;
+  Status (*mem_free_host)(void*) = nullptr;
+  Status (*memcpy_to_device)(DeviceAddress, const void*, std::size_t, StreamHandle) = nullptr;
+  Status (*memcpy_to_host)(void*, DeviceAddress, std::size_t, StreamHandle) = nullptr;
+  Status (*memset_bytes)(DeviceAddress, unsigned char, std::size_t, StreamHandle) = nullptr;
+  Status (*stream_create)(StreamHandle*, unsigned flags) = nullptr;
+  Status (*stream_destroy)(StreamHandle) = nullptr;
+  Status (*stream_synchronize)(StreamHandle) = nullptr;
+  Status (*event_create)(EventHandle*, unsigned flags) = nullptr;
+  Status (*event_destroy)(EventHandle) = nullptr;
+  Status (*event_record)(EventHandle, StreamHandle) = nullptr;
+  Status (*event_synchronize)(EventHandle) = nullptr;
+  Status (*event_elapsed_time)(float* ms, EventHandle, EventHandle) = nullptr;
+  Status (*module_load_data)(ModuleHandle*, const void* image) = nullptr;
+  Status (*module_unload)(ModuleHandle) = nullptr;
+  Status (*module_get_function)(KernelHandle*, ModuleHandle, const char* name) = nullptr;
+  Status (*launch_kernel)(KernelHandle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                          unsigned block_x, unsigned block_y, unsigned block_z,
+                          unsigned shared_bytes, StreamHandle, void** parameters,
+                          void** extra) = nullptr;
+};
+
+}  // namespace wb::worker::cuda

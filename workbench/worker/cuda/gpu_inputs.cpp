@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "worker/cuda/gpu_inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "problem/philox.hpp"
+#include "worker/cuda/device_code.hpp"
+#include "worker/cuda/device_words.hpp"
+
+namespace wb::worker::cuda {
+namespace {
+
+constexpr std::int64_t k_max_fill_blocks = 1 << 16;  // threads stride over what is left
+
+}  // namespace
+
+CudaResult<GpuInputs> GpuInputs::create(const ContextPtr& context) {
+  WB_TRY_ASSIGN(const DeviceCode code, device_code());
+  WB_TRY_ASSIGN(const auto module,
+                Module::load(context, code.inputs,
+                             fmt::format("the device code of inputs ({})", code.about)));
+  WB_TRY_ASSIGN(Kernel fill, module->kernel("wb_fill_tensor"));
+  return GpuInputs(std::move(fill));
+}
+
+CudaResult<void> GpuInputs::fill(const Stream& stream, const Problem& problem, std::uint32_t seed,
+                                 Tensor tensor, Draw draw, DeviceAddress to) const {
+  const TensorShape shape = tensor_shape(problem, tensor);
+  const bool is_mask = tensor == Tensor::mask;
+  const bool is_scaled = draw == Draw::large && (tensor == Tensor::q || tensor == Tensor::k);
+  device::FillParams p{};
+  p.to = reinterpret_cast<void*>(to);  // NOLINT(performance-no-int-to-ptr)
+  p.heads = shape.heads;
+  p.rows = shape.rows;
+  p.width = shape.width;
+  p.elements = element_count(problem, tensor);
+  if (p.elements == 0) return {};
+  p.strides = device_word(tensor_strides(problem, tensor));
+  const bool is_bool = problem.mask == MaskKind::boolean;
+  p.keep_below = keep_threshold(is_bool ? problem.keep_frac : k_additive_keep_frac);
+  p.edge_row = is_mask && draw == Draw::edge ? static_cast<std::int64_t>(seed) % problem.Sq : -1;
+  p.seed = seed;
+  p.tensor = static_cast<std::uint32_t>(tensor);
+  p.factor = is_scaled ? 4.0f : 1.0f;
+  p.number = device_word(problem.dtype);
+  p.mask = is_mask ? device_word(problem.mask) : device::MaskForm::none;
+  const std::int64_t counters = (p.elements + 1) / 2;
+  const std::int64_t blocks = (counters + device::k_scan_threads - 1) / device::k_scan_threads;
+  return m_fill.launch(
+      stream, {.x = std::min(blocks, k_max_fill_blocks), .threads = device::k_scan_threads}, p);
+}
+
+CudaResult<DeviceInputs> GpuInputs::make(const Stream& stream, const Problem& problem,
+                                         std::uint32_t seed, Draw draw) const {
+  DeviceInputs inputs;
+  for (const auto& [tensor, buffer] :
+       {std::pair{Tensor::q, &inputs.q}, std::pair{Tensor::k, &inputs.k},
+        std::pair{Tensor::v, &inputs.v}, std::pair{Tensor::mask, &inputs.mask}}) {
+    WB_TRY_ASSIGN(*buffer, DeviceBuffer::allocate(stream.context(), tensor_bytes(problem, tensor)));
+    WB_TRY(fill(stream, problem, seed, tensor, draw, buffer->address()));
+  }
+  return inputs;
+}
+
+std::size_t device_inputs_bytes(const Problem& problem) {
+  std::size_t bytes = 0;
+  for (const Tensor tensor : {Tensor::q, Tensor::k, Tensor::v, Tensor::mask}) {
+    bytes += tensor_bytes(problem, tensor);
+  }
+  return bytes;
+}
+
+}  // namespace wb::worker::cuda

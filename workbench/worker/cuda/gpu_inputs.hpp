@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// GpuInputs: a problem's tensors made from a seed straight in device memory, the same bits as
+// make_inputs (problem/inputs.hpp). For the GPU judge, and for CUDA subjects and their refills.
+#pragma once
+
+#include <cstdint>
+
+#include "problem/inputs.hpp"
+#include "worker/cuda/device_buffer.hpp"
+#include "worker/cuda/module.hpp"
+
+namespace wb::worker::cuda {
+
+/// q, k, v and mask in the problem's layout and dtype; mask empty without one.
+struct DeviceInputs {
+  DeviceBuffer q, k, v, mask;
+};
+
+class GpuInputs {
+ public:
+  /// Errors: environment (no device code, or none for this device).
+  static CudaResult<GpuInputs> create(const ContextPtr& context);
+
+  /// Queues the filling of one tensor (tensor_bytes(problem, tensor) at `to`). As fill_tensor.
+  CudaResult<void> fill(const Stream& stream, const Problem& problem, std::uint32_t seed,
+                        Tensor tensor, Draw draw, DeviceAddress to) const;
+  /// Reserves all tensors and queues their filling. Errors: limit.
+  CudaResult<DeviceInputs> make(const Stream& stream, const Problem& problem, std::uint32_t seed,
+                                Draw draw) const;
+
+ private:
+  explicit GpuInputs(Kernel fill) : m_fill(std::move(fill)) {}
+  Kernel m_fill;
+};
+
+/// Device memory that the tensors of make() take.
+std::size_t device_inputs_bytes(const Problem& problem);
+
+}  // namespace wb::worker::cuda
