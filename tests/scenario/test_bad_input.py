@@ -33,6 +33,14 @@ COMMANDS = [
     ([*OPEN, "--problem", SMALL, "--backend", "cuda"], 2, "cpu"),
     ([*OPEN, "--problem", SMALL, "--usd", "-1"], 2, "usd"),
     (["run", "no_such_playbook"], 2, "no_such_playbook"),
+    (["build", "cpu_tild"], 2, "did you mean cpu_tiled"),
+    (["build", "cpu_tiled", "--target", "sm_90a"], 65, "not a CPU target"),
+    (["build", "sm90_wgmma_flash", "--target", "sm_80"], 65, "written for sm_90a"),
+    (["build", "sm90_wgmma_flash", "--target", "x86-64"], 65, "no CUDA architecture"),
+    (["build", "sm90_wgmma_flash", "--nvcc", "nowhere/nvcc"], 76, "nowhere/nvcc"),
+    (["show", "cpu_tiled", "--sass"], 65, "--source"),
+    (["show", "sm90_wgmma_flash", "--ptx", "--sass"], 2, "one of them"),
+    (["show", "sm90_wgmma_flash"], 2, "--session"),
 ]
 
 

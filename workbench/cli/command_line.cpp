@@ -71,6 +71,11 @@ void add_globals(CLI::App& app, GlobalOptions& options) {
   app.add_option("--sessions", options.sessions_root, "where new sessions go")->type_name("DIR");
   app.add_option("--compiler", options.compiler, "C++ compiler for CPU variants")
       ->type_name("PROGRAM");
+  app.add_option("--nvcc", options.nvcc,
+                 "nvcc for CUDA variants (else CUDACXX, CUDA_HOME, CUDA_PATH, PATH)")
+      ->type_name("PROGRAM");
+  app.add_option("--host-compiler", options.host_compiler, "C++ compiler that nvcc calls")
+      ->type_name("PROGRAM");
   app.add_option("--allow-include", options.allowed_includes,
                  "a folder that variants may include from, repeatable")
       ->type_name("DIR");

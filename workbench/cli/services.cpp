@@ -68,6 +68,9 @@ Environment Environment::read() {
   environment.home = variable("HOME");
   environment.xdg_cache_home = variable("XDG_CACHE_HOME");
   environment.virtual_env = variable("VIRTUAL_ENV");
+  environment.cudacxx = variable("CUDACXX");
+  environment.cuda_home = variable("CUDA_HOME");
+  environment.cuda_path = variable("CUDA_PATH");
   environment.no_color = std::getenv("NO_COLOR") != nullptr;
   return environment;
 }
@@ -111,6 +114,8 @@ Services make_services(const GlobalOptions& options, const Environment& environm
   const TransportSpec transport{options.transport, find_worker(options, executable)};
   BuildOptions build;
   build.allowed_includes = options.allowed_includes;
+  const CudaPlaces cuda{options.nvcc, environment.cudacxx, environment.cuda_home,
+                        environment.cuda_path, options.host_compiler};
   protocol::HelloArgs hello;
   hello.python = choose_python(options, environment);
   hello.cpu_set = options.cpu_set;
@@ -122,6 +127,7 @@ Services make_services(const GlobalOptions& options, const Environment& environm
                   .sessions_root = options.sessions_root,
                   .toolchain = std::make_shared<CpuToolchain>(
                       options.compiler.empty() ? "g++" : options.compiler),
+                  .cuda_toolchain = std::make_shared<CudaToolchain>(cuda),
                   .build_options = build,
                   .open_transport = [transport] { return open_command_transport(transport); },
                   .hello = hello,

@@ -17,7 +17,7 @@ struct GlobalOptions {
   fs::path session, cache, sessions_root = "sessions";
   std::vector<fs::path> paths;
   std::vector<fs::path> allowed_includes;
-  std::string compiler, worker, python, cpu_set, request_id;
+  std::string compiler, nvcc, host_compiler, worker, python, cpu_set, request_id;
   std::string on_event;                ///< shell command, told of milestones
   std::vector<std::string> transport;  ///< command prefix, one word each
   std::int64_t threads = 0;
@@ -26,6 +26,7 @@ struct GlobalOptions {
 /// The environment variables that are honored; docs/cli.md lists them.
 struct Environment {
   std::string home, xdg_cache_home, virtual_env;
+  std::string cudacxx, cuda_home, cuda_path;
   bool no_color = false;
   static Environment read();
 };

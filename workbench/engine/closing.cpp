@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "analyze/analysis.hpp"
+#include "analyze/compiled_code.hpp"
 #include "core/hash.hpp"
 #include "engine/context.hpp"
 #include "engine/milestones.hpp"
@@ -27,7 +28,33 @@ double device_seconds(const Ledger& ledger) {
   return found == ledger.items.end() ? 0.0 : found->second.quantity;
 }
 
+/// The event of the artifact's last build in these lists; nothing when there is none.
+std::optional<std::int64_t> event_of_build(const std::vector<Fact>& built,
+                                           const std::string& artifact_id) {
+  for (auto fact = built.rbegin(); fact != built.rend(); ++fact) {
+    if (fact->payload.value("artifact_id", "") == artifact_id) return fact->seq;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+Result<void> record_build_findings(Context& context, const Subject& subject) {
+  if (!context.session || subject.artifact.record.ptxas.empty()) return {};
+  std::vector<Finding> findings = build_findings(subject.artifact.record.ptxas, subject.label);
+  if (findings.empty()) return {};
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
+  const IterationView* iteration = view->find(context.iteration);
+  const auto event = event_of_build(iteration == nullptr ? view->outside.built : iteration->built,
+                                    subject.artifact.id);
+  for (Finding& finding : findings) {
+    if (event) finding.events = {*event};
+    Json payload = to_json(finding);
+    payload["iteration"] = context.iteration_or_null();
+    WB_TRY(context.log("finding_recorded", std::move(payload)));
+  }
+  return {};
+}
 
 Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
                                              const TimingResult& result, std::size_t subject) {

@@ -144,6 +144,7 @@ Outcome<WorkerClient*> Context::need_worker() {
     return std::move(greeting).error();
   }
   hello = *std::move(greeting);
+  if (!device) device = hello->device;
   return &*worker;
 }
 

@@ -25,6 +25,22 @@ Json compiler_row(const Context& context) {
                               "install g++ (12 or later) or clang++, or give --compiler");
 }
 
+/// nvcc is no must: without it CPU sessions run, and CUDA artifacts built elsewhere load.
+Json nvcc_row(const Context& context) {
+  const Toolchain* toolchain = toolchain_of(context.services, Backend::cuda);
+  constexpr const char* k_name = "nvcc";
+  if (toolchain == nullptr) return check_row(k_name, "warning", "not part of this program", "");
+  const auto identity = toolchain->identity();
+  if (identity) {
+    return check_row(k_name, "ok", fmt::format("{}, {}", identity->version, identity->path), "");
+  }
+  return check_row(k_name, "warning",
+                   identity.error().cause +
+                       "; CUDA variants cannot be compiled here, and those "
+                       "compiled elsewhere load all the same",
+                   identity.error().next);
+}
+
 Json kernels_row(const Context& context) {
   const auto entries = context.catalogue.list();
   if (entries.empty()) {
@@ -75,8 +91,8 @@ Json locks_row(const Context& context) {
 }  // namespace
 
 Result<Json> verb_doctor(Context& context) {
-  Json checks = Json::array({compiler_row(context), kernels_row(context), suites_row(context),
-                             sessions_row(context), locks_row(context)});
+  Json checks = Json::array({compiler_row(context), nvcc_row(context), kernels_row(context),
+                             suites_row(context), sessions_row(context), locks_row(context)});
   auto worker = context.need_worker();
   if (!worker) {
     checks.push_back(check_row("worker", "missing", worker.error().message,

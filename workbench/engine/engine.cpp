@@ -111,7 +111,9 @@ Result<void> Engine::State::hold_session(const fs::path& folder, bool restore) {
 Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
                                         const fs::path& folder) {
   std::optional<Session> reader;
+  const bool is_code = verb.name == "show" && asks_for_code(args);
   if (!context.session) {
+    if (folder.empty() && is_code) return verb_show_code(context, nullptr, args);
     if (folder.empty()) {
       return Error{ErrorCode::usage, "read", "the session", "no session was named",
                    "give --session DIR"};
@@ -121,6 +123,7 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
     WB_TRY_ASSIGN(reader, Session::open_reader(context.services.file_system, folder));
   }
   const Session& session = reader ? *reader : *context.session;
+  if (is_code) return verb_show_code(context, &session, args);
   if (verb.name == "status") return verb_status(session, context.services.clock);
   if (verb.name == "report") return verb_report(session);
   if (verb.name == "brief") return verb_brief(session);
@@ -159,6 +162,7 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "gc") return verb_gc(context, args);
   if (verb.name == "best") return verb_best(context, args);
   if (verb.name == "reproduce") return verb_reproduce(context, args);
+  if (verb.name == "build") return verb_build(context, args);
   if (verb.name == "check") return verb_check(context, args);
   if (verb.name == "measure") return verb_measure(context, args);
   if (verb.name == "compare") return verb_compare(context, args);

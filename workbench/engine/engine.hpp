@@ -28,7 +28,8 @@ struct Services {
   SearchPath search_path;
   fs::path cache_root;
   fs::path sessions_root = "sessions";
-  std::shared_ptr<const Toolchain> toolchain;
+  std::shared_ptr<const Toolchain> toolchain;                 ///< of backend cpu
+  std::shared_ptr<const Toolchain> cuda_toolchain = nullptr;  ///< of backend cuda; may be null
   BuildOptions build_options;
   /// Starts a worker and opens its wire. Called when a verb first needs one.
   std::function<Result<std::unique_ptr<Transport>>()> open_transport;

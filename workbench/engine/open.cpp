@@ -154,7 +154,10 @@ Result<Json> environment_json(Context& context) {
     return Error{ErrorCode::environment, "start the worker for", "this session",
                  worker.error().message, "run `sdpa-wb doctor`"};
   }
-  WB_TRY_ASSIGN(const CompilerIdentity compiler, context.services.toolchain->identity());
+  const Services& services = context.services;
+  const bool with_nvcc = context.settings.backend == "cuda" && services.cuda_toolchain != nullptr;
+  WB_TRY_ASSIGN(const CompilerIdentity compiler,
+                (with_nvcc ? services.cuda_toolchain : services.toolchain)->identity());
   const protocol::HelloResult& hello = *context.hello;
   utsname host{};
   uname(&host);
@@ -162,7 +165,7 @@ Result<Json> environment_json(Context& context) {
               {"toolchain",
                {{"compiler", compiler.version},
                 {"path", fs::path(compiler.path).filename().string()},
-                {"target", context.services.build_options.target},
+                {"target", services.build_options.target},
                 {"sandbox", compile_sandbox_word()}}},
               {"worker",
                {{"version", hello.worker_version},

@@ -13,26 +13,6 @@ namespace {
 
 constexpr std::uint64_t k_summary_seed = 13;
 
-Result<Subject> subject_from(Context& context, const Json& args, const char* key) {
-  WB_TRY_ASSIGN(auto resolved, resolve_variant(context, args[key].get<std::string>()));
-  const Json given = args.value("configuration", Json::object());
-  for (const auto& [name, value] : given.items()) {
-    resolved.second[name] = value.get<std::int64_t>();
-  }
-  // Without a session nothing is kept.
-  WB_TRY_ASSIGN(Outcome<Subject> subject,
-                context.session ? build_and_log(context, resolved.first, resolved.second)
-                                : Result<Outcome<Subject>>(
-                                      build_subject(context, resolved.first, resolved.second)));
-  if (subject) return *std::move(subject);
-  const Failure& failure = subject.error();
-  const ErrorCode code = failure.invalidity == Invalidity::compile       ? ErrorCode::compile
-                         : failure.invalidity == Invalidity::environment ? ErrorCode::environment
-                         : failure.invalidity == Invalidity::timeout     ? ErrorCode::limit
-                                                                         : ErrorCode::invalid;
-  return Error{code, "build", label(resolved.first), failure.message, failure.untrusted_output};
-}
-
 /// The session's suite when inside one and none was named; else from the arguments.
 Result<Suite> problems_of(Context& context, const Json& args) {
   if (context.session && !args.contains("suite") && !args.contains("problem")) {
@@ -78,8 +58,34 @@ TimingRequest request_for(const Json& args, std::vector<Problem> problems) {
 
 }  // namespace
 
+Error error_of_build(const Variant& variant, const Failure& failure) {
+  const ErrorCode code = failure.invalidity == Invalidity::compile       ? ErrorCode::compile
+                         : failure.invalidity == Invalidity::environment ? ErrorCode::environment
+                         : failure.invalidity == Invalidity::timeout     ? ErrorCode::limit
+                                                                         : ErrorCode::invalid;
+  return Error{code, "build", label(variant), failure.message, failure.untrusted_output};
+}
+
+Result<Subject> subject_from_arguments(Context& context, const Json& args, const char* key,
+                                       std::optional<std::string> wanted_target) {
+  WB_TRY_ASSIGN(auto resolved, resolve_variant(context, args[key].get<std::string>()));
+  const auto& [variant, stored] = resolved;
+  Configuration configuration = stored;
+  const Json given = args.value("configuration", Json::object());
+  for (const auto& [name, value] : given.items()) configuration[name] = value.get<std::int64_t>();
+  Outcome<Subject> subject = wanted_target
+                                 ? build_only(context, variant, configuration, *wanted_target)
+                                 : build_subject(context, variant, configuration);
+  if (context.session) {  // without one nothing is kept
+    WB_TRY(log_built(context, variant, configuration, subject));
+    if (subject) WB_TRY(record_build_findings(context, *subject));
+  }
+  if (subject) return *std::move(subject);
+  return error_of_build(variant, subject.error());
+}
+
 Result<Json> verb_check(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const Subject subject, subject_from(context, args, "variant"));
+  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
   WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
   std::vector<Problem> problems = plain_problems(suite);
   for (Problem& edge : edge_problems(subject.variant.manifest, suite)) {
@@ -107,7 +113,7 @@ Result<Json> verb_check(Context& context, const Json& args) {
 }
 
 Result<Json> verb_measure(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const Subject subject, subject_from(context, args, "variant"));
+  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
   WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
   const std::vector<Problem> problems = plain_problems(suite);
   WB_TRY(judge_or_fail(context, subject, problems));
@@ -137,10 +143,10 @@ Result<Json> verb_measure(Context& context, const Json& args) {
 }
 
 Result<Json> verb_compare(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const Subject candidate, subject_from(context, args, "candidate"));
+  WB_TRY_ASSIGN(const Subject candidate, subject_from_arguments(context, args, "candidate"));
   Json against_args = args;
   against_args.erase("configuration");
-  WB_TRY_ASSIGN(const Subject against, subject_from(context, against_args, "against"));
+  WB_TRY_ASSIGN(const Subject against, subject_from_arguments(context, against_args, "against"));
   WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
   const std::vector<Problem> problems = plain_problems(suite);
   WB_TRY(judge_or_fail(context, candidate, problems));

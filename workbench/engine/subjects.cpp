@@ -5,9 +5,13 @@
 #include "core/hash.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
+#include "variant/cuda_target.hpp"
 
 namespace wb {
 namespace {
+
+/// nvcc takes ten times as long as g++ for a kernel with a table of tiles.
+constexpr auto k_cuda_deadline = std::chrono::seconds(600);
 
 Failure from_error(Invalidity invalidity, const Error& error) {
   return Failure{invalidity, error.message(), ""};
@@ -30,8 +34,38 @@ Result<std::pair<Variant, Configuration>> resolve_variant(Context& context, std:
   return stored_variant(*context.session, view, id);
 }
 
-Outcome<Subject> build_subject(Context& context, const Variant& variant,
-                               const Configuration& given) {
+const Toolchain* toolchain_of(const Services& services, Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return services.toolchain.get();
+    case Backend::cuda:
+      return services.cuda_toolchain.get();
+    case Backend::python:
+      break;
+  }
+  return nullptr;
+}
+
+Outcome<BuildOptions> build_options_for(const Context& context, const Manifest& manifest,
+                                        std::string_view wanted) {
+  BuildOptions options = context.services.build_options;
+  if (!wanted.empty()) options.target = wanted;
+  if (manifest.backend != Backend::cuda) return options;
+  const bool on_gpu = context.device && context.device->backend == "cuda";
+  const auto target =
+      choose_cuda_target(manifest.architectures,
+                         on_gpu ? context.device->architecture : std::string(), options.target);
+  if (!target) {
+    const bool is_ours = target.error().code == ErrorCode::environment;
+    return from_error(is_ours ? Invalidity::environment : Invalidity::constraints, target.error());
+  }
+  options.target = *target;
+  options.deadline = std::max(options.deadline, k_cuda_deadline);
+  return options;
+}
+
+Outcome<Subject> build_only(Context& context, const Variant& variant, const Configuration& given,
+                            std::string_view wanted_target) {
   Subject subject;
   subject.variant = variant;
   auto completed = complete_configuration(variant.manifest, given);
@@ -44,24 +78,41 @@ Outcome<Subject> build_subject(Context& context, const Variant& variant,
                                to_text(subject.configuration)),
                    ""};
   }
-  const Toolchain* toolchain =
-      variant.manifest.backend == Backend::python ? nullptr : context.services.toolchain.get();
-  if (variant.manifest.backend == Backend::cuda) {
-    return Failure{Invalidity::environment, "this build of the workbench has no CUDA toolchain",
-                   ""};
-  }
-  auto artifact = context.cache.build(variant, subject.configuration,
-                                      context.services.build_options, toolchain);
+  const auto options = build_options_for(context, variant.manifest, wanted_target);
+  if (!options) return options.error();
+  auto artifact = context.cache.build(variant, subject.configuration, *options,
+                                      toolchain_of(context.services, variant.manifest.backend));
   if (!artifact) return std::move(artifact).error();
   subject.artifact = *std::move(artifact);
   subject.label = variant.manifest.name + "@" + short_hash(subject.artifact.id);
   return subject;
 }
 
+Outcome<Subject> build_subject(Context& context, const Variant& variant,
+                               const Configuration& given) {
+  if (variant.manifest.backend == Backend::cuda) {
+    if (!context.device) {
+      auto worker = context.need_worker();
+      if (!worker) return std::move(worker).error();
+    }
+    if (context.device->backend != "cuda") {
+      return Failure{Invalidity::environment,
+                     fmt::format("{} needs an NVIDIA GPU, and the device here is {}; `sdpa-wb "
+                                 "build {}` compiles it without one, `sdpa-wb show {} --ptx` shows "
+                                 "what became of it",
+                                 variant.manifest.name, context.device->name, variant.manifest.name,
+                                 variant.manifest.name),
+                     ""};
+    }
+  }
+  return build_only(context, variant, given, {});
+}
+
 Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,
                                        const Configuration& configuration) {
   Outcome<Subject> subject = build_subject(context, variant, configuration);
   WB_TRY(log_built(context, variant, configuration, subject));
+  if (subject) WB_TRY(record_build_findings(context, *subject));
   return subject;
 }
 
@@ -91,6 +142,8 @@ Result<void> log_built(Context& context, const Variant& variant, const Configura
     event["message"] = subject.error().message;
     keep_output(subject.error().untrusted_output);
   }
+  if (!record.target.empty()) event["target"] = record.target;
+  if (!record.ptxas.empty()) event["ptxas"] = to_json(record.ptxas);
   event["cached"] = record.cached;
   event["compiler"] = record.compiler;
   event["wall_s"] = record.wall_s;

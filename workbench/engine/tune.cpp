@@ -110,6 +110,7 @@ Result<void> confirm(Context& context, const TunePlan& plan, Tuner& tuner, Run& 
     return {};
   }
   run.candidate = *std::move(subject);
+  WB_TRY(record_build_findings(context, *run.candidate));
   if (run.candidate->artifact.id == context.incumbent->artifact.id) {
     run.preface += "it is the incumbent's own";
     // Short of the end of the search this says nothing about the space.

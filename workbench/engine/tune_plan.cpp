@@ -44,10 +44,11 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
   }
   const Services& services = context.services;
   Json entrants = Json::array();
-  bool compiles = plan.entrants.empty() && plan.variant.manifest.backend != Backend::python;
+  std::set<Backend> backends;
+  if (plan.entrants.empty()) backends.insert(plan.variant.manifest.backend);
   for (const Candidate& entrant : plan.entrants) {
     entrants.push_back({entrant.variant.id, to_json(entrant.configuration)});
-    compiles = compiles || entrant.variant.manifest.backend != Backend::python;
+    backends.insert(entrant.variant.manifest.backend);
   }
   Json key{{"variant", plan.variant.id},
            {"entrants", entrants},
@@ -58,11 +59,15 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
            {"objective", to_json(context.settings.objective)},
            {"effort", context.settings.effort},
            {"device", context.hello->device.id}};
-  if (compiles) {
+  for (const Backend backend : backends) {
+    const Toolchain* toolchain = toolchain_of(services, backend);
+    if (toolchain == nullptr) continue;  // python, or its builds say what is missing
     WB_TRY_ASSIGN(const CompilerIdentity compiler,
-                  services.toolchain->remembered_identity(context.cache.root() / "compilers"));
-    key["compiler"] = compiler.signature;
-    key["target"] = services.toolchain->target_identity(services.build_options);
+                  toolchain->remembered_identity(context.cache.root() / "compilers"));
+    // The target of a CUDA build follows from variant and device, which stand here already.
+    const std::string prefix = backend == Backend::cuda ? "cuda_" : "";
+    key[prefix + "compiler"] = compiler.signature;
+    key[prefix + "target"] = toolchain->target_identity(services.build_options);
   }
   return sha256_hex(key.dump());
 }

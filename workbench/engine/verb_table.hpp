@@ -34,9 +34,16 @@ inline const ArgumentSpec k_configuration{.name = "configuration",
                                               "tunable parameters, NAME=VALUE; the rest from the "
                                               "manifest's defaults"};
 
+inline const ArgumentSpec k_target{
+    .name = "target",
+    .kind = K::string,
+    .doc =
+        "of a CUDA variant the architecture, such as sm_90a (default: the device's, else the "
+        "manifest's first), of a CPU variant such as x86-64-v3 (default native)"};
+
 std::vector<VerbSpec> make_session_verbs();    ///< open, run, resume, note, close
 std::vector<VerbSpec> make_iteration_verbs();  ///< iterate, tune, race
-std::vector<VerbSpec> make_measuring_verbs();  ///< check, measure, compare
+std::vector<VerbSpec> make_measuring_verbs();  ///< build, check, measure, compare
 std::vector<VerbSpec> make_reading_verbs();    ///< what never writes
 
 }  // namespace wb::verbs

@@ -4,8 +4,62 @@
 
 namespace wb::verbs {
 
+namespace {
+
+VerbSpec spec_of_build() {
+  return {.name = "build",
+          .doc = "compile a variant, or find it in the cache; a CUDA one needs nvcc and no GPU",
+          .session = SessionNeed::optional,
+          .arguments = {{.name = "variant",
+                         .kind = K::id,
+                         .doc = "a kernel's name or a label",
+                         .required = true,
+                         .positional = true},
+                        k_configuration,
+                        k_target},
+          .result = {{"variant", "string: label"},
+                     {"artifact_id", "string: of what was built"},
+                     {"library", "string: path of the shared library, or of a Python folder"},
+                     {"target", "string: what it was compiled for"},
+                     {"cached", "bool: nothing was compiled"},
+                     {"compiler", "string: its version"},
+                     {"wall_s", "real: compile time, 0 when cached (s)"},
+                     {"cpu_s", "real: the same in CPU time (s)"},
+                     {"kernels", "list: what ptxas says of each GPU kernel (docs/kernel_abi.md)"},
+                     {"warnings", "list: of ptxas, about lost performance: code, text, kernel"},
+                     {"log", "string: the compiler's words"},
+                     {"text", "string: the same for people"}},
+          .is_long = true};
+}
+
+VerbSpec spec_of_show() {
+  return {.name = "show",
+          .doc = "one event, iteration or variant in full, with raw samples; or a variant's code",
+          .session = SessionNeed::reads,
+          .arguments = {{.name = "id",
+                         .kind = K::id,
+                         .doc = "e12 (event), i3 (iteration) or a variant's label; for code also a "
+                                "kernel's name, without a session",
+                         .required = true,
+                         .positional = true},
+                        {.name = "source", .kind = K::boolean, .doc = "all files of the variant"},
+                        {.name = "ptx", .kind = K::boolean, .doc = "PTX of a CUDA variant (nvcc)"},
+                        {.name = "sass",
+                         .kind = K::boolean,
+                         .doc = "machine code of a CUDA variant (nvcc and cuobjdump)"},
+                        k_configuration,
+                        k_target},
+          .result = {{"kind", "string: event, iteration, variant, source, ptx or sass"},
+                     {"value", "any: its content; of code the label and the target"},
+                     {"text", "string: the same for people"}},
+          .reads_only = true};
+}
+
+}  // namespace
+
 std::vector<VerbSpec> make_measuring_verbs() {
   return {
+      spec_of_build(),
       {.name = "check",
        .doc = "build a variant and judge it against scaled dot product attention",
        .session = SessionNeed::optional,
@@ -82,18 +136,7 @@ std::vector<VerbSpec> make_reading_verbs() {
        .session = SessionNeed::reads,
        .result = {{"text", "string: Markdown"}},
        .reads_only = true},
-      {.name = "show",
-       .doc = "one event, iteration or variant in full, with raw samples",
-       .session = SessionNeed::reads,
-       .arguments = {{.name = "id",
-                      .kind = K::id,
-                      .doc = "e12 (event), i3 (iteration) or a variant's label",
-                      .required = true,
-                      .positional = true}},
-       .result = {{"kind", "string: event, iteration or variant"},
-                  {"value", "any: its content"},
-                  {"text", "string: the same for people"}},
-       .reads_only = true},
+      spec_of_show(),
       {.name = "doctor",
        .doc = "what works on this machine and what is missing",
        .result = {{"healthy", "bool: CPU sessions can run"},

@@ -107,7 +107,7 @@ std::string build_section(const IterationView& iteration) {
     messages +=
         fmt::format("{} more builds are in the log.\n\n", iteration.built.size() - k_max_listed);
   }
-  return out + table.str() + "\n" + messages;
+  return out + table.str() + "\n" + messages + ptxas_table(iteration);
 }
 
 /// A configuration of a tune; of a race the name of the variant that it stands for.

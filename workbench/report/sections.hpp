@@ -101,6 +101,8 @@ std::string notes_section(const Page& page);
 std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
                               std::string_view candidate, bool explain = true);
 std::string verdict_table(const Facts& facts, const IterationView& iteration);
+/// What ptxas said of the kernels of the iteration's own variant; empty where it said nothing.
+std::string ptxas_table(const IterationView& iteration);
 /// Regime and roofline share as one table a plan, everything else a line each.
 std::string finding_tables(const Facts& facts, const std::vector<Fact>& findings,
                            const std::vector<std::string>& plans);

@@ -153,7 +153,13 @@ std::optional<Artifact> load_entry(const FileSystem& file_system, const Entry& e
   artifact.content_sha256 = reader.string("content_sha256");
   artifact.record.compiler = reader.string("compiler");
   artifact.record.argv = reader.strings_or("argv", {});
+  artifact.record.target = reader.string_or("target", "");
   artifact.record.log = reader.string("log");
+  if (const Json* ptxas = reader.member("ptxas")) {
+    auto record = ptxas_record_from_json(*ptxas);
+    if (!record.ok()) return {};
+    artifact.record.ptxas = *std::move(record);
+  }
   if (!reader.finish(true).ok() || format != k_entry_format || artifact.id != entry.id) return {};
   artifact.record.cached = true;
   artifact.path = entry.artifact_path(entry.folder);
@@ -271,8 +277,11 @@ Outcome<Artifact> make_entry(FileSystem& file_system, const Entry& entry, const 
 }  // namespace
 
 Json to_json(const BuildRecord& record) {
-  return Json{{"cached", record.cached}, {"compiler", record.compiler}, {"argv", record.argv},
-              {"wall_s", record.wall_s}, {"cpu_s", record.cpu_s},       {"log", record.log}};
+  Json json{{"cached", record.cached}, {"compiler", record.compiler}, {"target", record.target},
+            {"argv", record.argv},     {"wall_s", record.wall_s},     {"cpu_s", record.cpu_s},
+            {"log", record.log}};
+  if (!record.ptxas.empty()) json["ptxas"] = to_json(record.ptxas);
+  return json;
 }
 
 Result<std::string> artifact_id(const Variant& variant, const Configuration& configuration,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/invalidity.hpp"
+#include "variant/ptxas_record.hpp"
 #include "variant/variant.hpp"
 
 namespace wb {
@@ -22,8 +23,10 @@ struct CompilerIdentity {
 };
 
 struct BuildOptions {
-  std::string target = "native";           ///< "native", "generic", "x86-64-v3", "sm_90a"
-  std::vector<fs::path> allowed_includes;  ///< --allow-include DIR
+  /// "native", "generic", "x86-64-v3"; of cuda exactly one architecture such as "sm_90a", which
+  /// choose_cuda_target() gives.
+  std::string target = "native";
+  std::vector<fs::path> allowed_includes = {};  ///< --allow-include DIR
   std::chrono::seconds deadline{120};
 };
 
@@ -31,10 +34,13 @@ struct BuildOptions {
 struct BuildRecord {
   bool cached = false;            ///< then wall_s and cpu_s are 0: this build cost nothing
   std::string compiler;           ///< version line
+  std::string target;             ///< of BuildOptions
   std::vector<std::string> argv;  ///< without temporary paths
   double wall_s = 0, cpu_s = 0;
   std::string log;
+  PtxasRecord ptxas;  ///< empty but for cuda
 };
+/// `ptxas` stands there only when it says something.
 Json to_json(const BuildRecord& record);
 
 struct Artifact {
@@ -46,6 +52,10 @@ struct Artifact {
   /// has no locks, or one process holds very many.
   std::shared_ptr<const UniqueFd> lease;
 };
+
+/// What is inside a compiled variant, for people to read.
+enum class Listing { ptx, sass };
+std::string_view to_string(Listing value);
 
 /// The toolchain seam. compile() turns a materialised folder into one shared library.
 class Toolchain {
@@ -64,6 +74,12 @@ class Toolchain {
   virtual Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
                                        const BuildOptions& options, std::string_view build_id,
                                        const fs::path& output) const = 0;
+  /// What `library`, which compile() made of the same arguments, holds as text. Failures:
+  /// constraints (the backend has no such form, which is the default), environment (a program is
+  /// missing), those of compile().
+  virtual Outcome<std::string> listing(Listing kind, const Variant& variant,
+                                       const Configuration& configuration,
+                                       const BuildOptions& options, const fs::path& library) const;
 };
 
 /// What one compiler process may use. A source that needs more is refused, not the machine blamed.
@@ -86,6 +102,41 @@ class CpuToolchain final : public Toolchain {
 
  private:
   std::string m_compiler;
+  CompileLimits m_limits;
+};
+
+/// Where the user says that nvcc is; empty members say nothing. The command line fills them, three
+/// from the environment.
+struct CudaPlaces {
+  std::string nvcc = {};                ///< --nvcc: a program name or path
+  std::string cudacxx = {};             ///< CUDACXX: the same
+  std::string home = {}, toolkit = {};  ///< CUDA_HOME, CUDA_PATH: folders with bin/nvcc
+  std::string host_compiler = {};       ///< for the code around the kernels; empty: g++
+};
+/// The first of --nvcc, CUDACXX, CUDA_HOME, CUDA_PATH, PATH and /usr/local/cuda. A program that is
+/// named must be there; a folder without nvcc is passed over. Errors: environment (with the
+/// places).
+Result<fs::path> find_nvcc(const CudaPlaces& places);
+
+/// nvcc for backend cuda: code of exactly one architecture, the CUDA runtime inside the library.
+/// Needs no GPU. The identity covers nvcc, ptxas and the host compiler.
+class CudaToolchain final : public Toolchain {
+ public:
+  explicit CudaToolchain(CudaPlaces places, CompileLimits limits = {})
+      : m_places(std::move(places)), m_limits(limits) {}
+  Result<CompilerIdentity> identity() const override;
+  Result<CompilerIdentity> remembered_identity(const fs::path& folder) const override;
+  std::string target_identity(const BuildOptions& options) const override;
+  Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
+                               const BuildOptions& options, std::string_view build_id,
+                               const fs::path& output) const override;
+  /// PTX needs nvcc, SASS cuobjdump beside it or in PATH.
+  Outcome<std::string> listing(Listing kind, const Variant& variant,
+                               const Configuration& configuration, const BuildOptions& options,
+                               const fs::path& library) const override;
+
+ private:
+  CudaPlaces m_places;
   CompileLimits m_limits;
 };
 

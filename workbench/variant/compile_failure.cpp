@@ -24,27 +24,32 @@ std::string mib(std::uint64_t bytes) {
 CompileFault classify_compile_fault(const ProcessOutcome& outcome) {
   if (outcome.timed_out) return CompileFault::timeout;
   const std::string text = outcome.err + outcome.out;
-  // The driver reports the death of its children in words; both compilers' words are listed.
+  // The driver reports the death of its children in words; the words of all compilers are listed.
   if (outcome.signal == SIGXFSZ ||
-      holds_one_of(text, {"File size limit exceeded", "File too large"})) {
+      holds_one_of(text, {"File size limit exceeded", "File too large", "died due to signal 25"})) {
     return CompileFault::file_limit;
   }
-  if (holds_one_of(
-          text, {"out of memory allocating", "virtual memory exhausted", "Cannot allocate memory",
-                 "LLVM ERROR: out of memory", "std::bad_alloc", "memory exhausted"})) {
+  if (holds_one_of(text, {"out of memory allocating", "virtual memory exhausted",
+                          "Cannot allocate memory", "LLVM ERROR: out of memory", "std::bad_alloc",
+                          "memory exhausted", "Memory allocation failure"})) {
     return CompileFault::memory_limit;
   }
   if (holds_one_of(text, {"No space left on device", "Disk quota exceeded", "cannot execute",
                           "cannot find 'ld'", "posix_spawn failed",
-                          "unable to execute command: Exec", "Read-only file system"})) {
+                          "unable to execute command: Exec", "Read-only file system", "nvcc fatal",
+                          "unsupported GNU version", "unsupported clang version", "cicc: not found",
+                          "ptxas: not found", "cudafe++: not found"})) {
     return CompileFault::machine;
   }
-  if (outcome.signal == SIGKILL || holds_one_of(text, {"Killed signal terminated program",
-                                                       "unable to execute command: Killed"})) {
+  if (outcome.signal == SIGKILL ||
+      holds_one_of(text, {"Killed signal terminated program", "unable to execute command: Killed",
+                          "died due to signal 9"})) {
     return CompileFault::killed;
   }
-  if (outcome.signal || holds_one_of(text, {"internal compiler error", "PLEASE submit a bug report",
-                                            "frontend command failed"})) {
+  if (outcome.signal ||
+      holds_one_of(
+          text, {"internal compiler error", "Internal compiler error", "Internal Compiler Error",
+                 "died due to signal", "PLEASE submit a bug report", "frontend command failed"})) {
     return CompileFault::crashed;
   }
   return CompileFault::source;

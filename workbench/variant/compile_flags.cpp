@@ -67,7 +67,58 @@ constexpr std::array<std::string_view, 52> k_flags = {
 };
 static_assert(std::is_sorted(k_flags.begin(), k_flags.end()));
 
+/// Not here, on purpose: -O (ptxas has its own level below), -std and -arch, which every build
+/// sets; -rdc and -dlto (one file is one library); -Xcompiler and -Xlinker, which could name
+/// anything; everything that names a file or a program.
+constexpr std::array<std::string_view, 36> k_cuda_flags = {
+    "--expt-extended-lambda",
+    "--expt-relaxed-constexpr",
+    "--extra-device-vectorization",
+    "--use_fast_math",
+    "-Xptxas=--allow-expensive-optimizations=true",
+    "-Xptxas=--def-load-cache=ca",
+    "-Xptxas=--def-load-cache=cg",
+    "-Xptxas=--disable-optimizer-constants",
+    "-Xptxas=-O1",
+    "-Xptxas=-O2",
+    "-Xptxas=-O3",
+    "-fmad=false",
+    "-fmad=true",
+    "-ftz=false",
+    "-ftz=true",
+    "-lineinfo",
+    "-maxrregcount=104",
+    "-maxrregcount=112",
+    "-maxrregcount=128",
+    "-maxrregcount=144",
+    "-maxrregcount=160",
+    "-maxrregcount=168",
+    "-maxrregcount=192",
+    "-maxrregcount=216",
+    "-maxrregcount=224",
+    "-maxrregcount=232",
+    "-maxrregcount=240",
+    "-maxrregcount=255",
+    "-maxrregcount=64",
+    "-maxrregcount=80",
+    "-maxrregcount=96",
+    "-prec-div=false",
+    "-prec-div=true",
+    "-prec-sqrt=false",
+    "-prec-sqrt=true",
+    "-restrict",
+};
+static_assert(std::is_sorted(k_cuda_flags.begin(), k_cuda_flags.end()));
+
 }  // namespace
+
+std::span<const std::string_view> allowed_cuda_flags() {
+  return k_cuda_flags;
+}
+
+bool is_allowed_cuda_flag(std::string_view flag) {
+  return std::binary_search(k_cuda_flags.begin(), k_cuda_flags.end(), flag);
+}
 
 std::span<const std::string_view> allowed_cpu_flags() {
   return k_flags;

@@ -12,6 +12,10 @@ namespace wb {
 std::span<const std::string_view> allowed_cpu_flags();
 bool is_allowed_cpu_flag(std::string_view flag);
 
+/// For nvcc, sorted; the same page has the list.
+std::span<const std::string_view> allowed_cuda_flags();
+bool is_allowed_cuda_flag(std::string_view flag);
+
 /// "native", "generic" or an architecture word such as "x86-64-v3" or "znver4".
 bool is_cpu_target(std::string_view target);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "variant/compile_sandbox.hpp"
 
+#include <set>
 #include <system_error>
 
 namespace wb {
@@ -17,6 +18,22 @@ void add(Words& words, std::string_view option, const fs::path& path) {
 fs::path prefix_of(const fs::path& program) {
   const fs::path folder = program.parent_path();
   return folder.filename() == "bin" ? folder.parent_path() : folder;
+}
+
+/// Where these were installed, links followed, apart from what is visible anyway.
+std::set<fs::path> prefixes_of(const fs::path& compiler, std::vector<fs::path> programs) {
+  programs.push_back(compiler);
+  std::set<fs::path> prefixes;
+  for (const fs::path& named : programs) {
+    std::error_code error;
+    const fs::path real = fs::canonical(named, error);
+    for (const fs::path& program : {named, error ? named : real}) {
+      const fs::path prefix = prefix_of(program);
+      const bool visible = prefix == "/usr" || prefix == "/" || !prefix.is_absolute();
+      if (!visible) prefixes.insert(prefix);
+    }
+  }
+  return prefixes;
 }
 
 }  // namespace
@@ -36,35 +53,34 @@ std::vector<std::string> compile_sandbox(const fs::path& compiler, const Sandbox
   // /proc: -march=native on some machines. Of /dev only what never ends a read by filling memory.
   words.insert(words.end(), {"--proc", "/proc", "--tmpfs", "/dev"});
   add(words, "--dev-bind", "/dev/null");
-  std::error_code error;
-  const fs::path real = fs::canonical(compiler, error);
-  for (const fs::path& program : {compiler, error ? compiler : real}) {
-    const fs::path prefix = prefix_of(program);
-    const bool visible = prefix == "/usr" || prefix == "/" || !prefix.is_absolute();
-    if (!visible) add(words, "--ro-bind-try", prefix);
+  for (const fs::path& prefix : prefixes_of(compiler, folders.programs)) {
+    add(words, "--ro-bind-try", prefix);
   }
   for (const fs::path& folder : folders.readable) add(words, "--ro-bind", folder);
   for (const fs::path& folder : folders.writable) add(words, "--bind", folder);
+  const fs::path work = folders.seen_as.empty() ? folders.working_directory : folders.seen_as;
+  if (!folders.seen_as.empty()) {
+    words.insert(words.end(), {"--bind", folders.working_directory.string(), work.string()});
+  }
   // As process 1 the compiler is waited for by bubblewrap itself, so its CPU time is counted; and
   // when it ends, however it ends, the kernel ends all that it started.
   words.insert(words.end(), {"--unshare-user", "--unshare-pid", "--as-pid-1", "--unshare-net",
                              "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL",
-                             "--die-with-parent", "--chdir", folders.working_directory.string()});
+                             "--die-with-parent", "--chdir", work.string()});
   return words;
 }
 
 bool compiles_nothing(ProcessSpec spec, std::vector<std::string> before,
-                      const std::string& compiler, const fs::path& source_folder,
-                      const fs::path& output) {
+                      const CompileProbe& probe) {
   RealFileSystem file_system;
-  const fs::path probe = source_folder / "wb_probe.cpp";
-  const fs::path library = fs::absolute(output).parent_path() / "wb_probe.so";
-  if (!file_system.write_atomic(probe, "int wb_probe() { return 0; }\n", Durability::none).ok()) {
+  const fs::path source = probe.folder / probe.name;
+  const fs::path library = probe.output.parent_path() / "wb_probe.so";
+  if (!file_system.write_atomic(source, "int wb_probe() { return 0; }\n", Durability::none).ok()) {
     return false;
   }
   spec.argv = std::move(before);
-  spec.argv.insert(spec.argv.end(),
-                   {compiler, "-shared", "-fPIC", probe.string(), "-o", library.string()});
+  spec.argv.insert(spec.argv.end(), probe.argv.begin(), probe.argv.end());
+  spec.argv.insert(spec.argv.end(), {source.string(), "-o", library.string()});
   const auto outcome = run_process(spec);
   std::error_code ignored;
   fs::remove(library, ignored);
@@ -72,18 +88,15 @@ bool compiles_nothing(ProcessSpec spec, std::vector<std::string> before,
 }
 
 Result<ProcessOutcome> run_compiler(const ProcessSpec& spec, const SandboxFolders& folders,
-                                    const fs::path& output) {
-  const std::string& compiler = spec.argv.front();
-  const auto before = compile_sandbox(compiler, folders);
+                                    const CompileProbe& probe) {
+  const auto before = compile_sandbox(spec.argv.front(), folders);
   if (before.empty()) return run_process(spec);
   ProcessSpec confined = spec;
   confined.argv = before;
   confined.argv.insert(confined.argv.end(), spec.argv.begin(), spec.argv.end());
   auto outcome = run_process(confined);
   const bool failed = !outcome.ok() || (!outcome->success() && !outcome->timed_out);
-  if (!failed || compiles_nothing(confined, before, compiler, folders.working_directory, output)) {
-    return outcome;
-  }
+  if (!failed || compiles_nothing(confined, before, probe)) return outcome;
   return run_process(spec);
 }
 

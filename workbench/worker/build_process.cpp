@@ -27,6 +27,10 @@ Outcome<BuildRecord> compile(const BuildTask& task) {
   if (!variant.ok()) {
     return Failure{Invalidity::constraints, variant.error().message(), {}};
   }
+  if (variant->manifest.backend == Backend::cuda) {
+    return CudaToolchain(CudaPlaces{})
+        .compile(*variant, task.configuration, task.options, task.build_id, task.output);
+  }
   for (const char* compiler : {"g++", "clang++"}) {
     const CpuToolchain toolchain(compiler);
     if (!toolchain.identity().ok()) continue;

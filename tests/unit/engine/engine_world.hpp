@@ -26,6 +26,7 @@ struct Bench {
   fs::path session = folder.path() / "s";
   std::vector<fs::path> roots{fs::path(WB_SOURCE_DIR)};  ///< of the search path
   std::shared_ptr<testing::FakeToolchain> toolchain = std::make_shared<testing::FakeToolchain>();
+  std::shared_ptr<const Toolchain> cuda_toolchain;  ///< taken by make()
   std::unique_ptr<Engine> engine = make();
 
   std::unique_ptr<Engine> make() {
@@ -36,6 +37,7 @@ struct Bench {
                  .cache_root = folder.path() / "cache",
                  .sessions_root = folder.path() / "sessions",
                  .toolchain = toolchain,
+                 .cuda_toolchain = cuda_toolchain,
                  .build_options = {},
                  .open_transport = [this]() -> Result<std::unique_ptr<Transport>> {
                    ++workers_started;

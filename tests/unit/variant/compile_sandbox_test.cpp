@@ -51,6 +51,17 @@ TEST_CASE("a compiler in the sandbox sees its own folders only", "[variant][sand
   CHECK(granted.run("cat " + secret.string()) == "do not read\n");
 }
 
+TEST_CASE("the working folder can be seen under a fixed name", "[variant][sandbox]") {
+  Fixture f;
+  if (const std::string why = f.missing(); !why.empty()) {
+    WARN("skipped: " + why);
+    return;
+  }
+  f.folders.seen_as = "/wb-sources";
+  CHECK(f.run("pwd; echo x > made") == "/wb-sources\n");
+  CHECK(fs::exists(f.inside.path() / "made"));
+}
+
 TEST_CASE("CPU time in the sandbox is counted, and strays end with it", "[variant][sandbox]") {
   const Fixture f;
   if (const std::string why = f.missing(); !why.empty()) {
@@ -73,4 +84,8 @@ TEST_CASE("a compiler outside /usr is made visible", "[variant][sandbox]") {
   const auto words = compile_sandbox("/opt/tools/bin/c++", {{}, {}, "/"});
   CHECK(std::find(words.begin(), words.end(), "/opt/tools") != words.end());
   CHECK(std::find(words.begin(), words.end(), "/") == words.end() - 1);  // --chdir only
+  SandboxFolders folders;
+  folders.programs = {"/opt/cuda/bin/nvcc", "/usr/bin/g++"};
+  const auto more = compile_sandbox("/opt/tools/bin/c++", folders);
+  CHECK(std::find(more.begin(), more.end(), "/opt/cuda") != more.end());
 }

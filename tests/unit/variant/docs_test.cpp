@@ -93,3 +93,12 @@ TEST_CASE("the page lists the allowed flags", "[variant][docs]") {
     CHECK(is_allowed_cpu_flag(flag));
   }
 }
+
+TEST_CASE("the page lists the flags that nvcc may be given", "[variant][docs]") {
+  const auto flags = words_of_line(page("add_a_kernel.md"), "--expt-extended-lambda");
+  CHECK(flags.size() == allowed_cuda_flags().size());
+  for (const std::string& flag : flags) {
+    INFO(flag);
+    CHECK(is_allowed_cuda_flag(flag));
+  }
+}

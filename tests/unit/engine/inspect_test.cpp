@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// build and show of a variant's code; CUDA variants where the device is a CPU.
+#include "engine_world.hpp"
+
+using namespace wb;
+using testing::Bench;
+
+namespace {
+
+/// Plays nvcc: says what ptxas would, and lists what it was asked for.
+class FakeCuda final : public Toolchain {
+ public:
+  PtxasRecord ptxas;
+  Result<CompilerIdentity> identity() const override {
+    return CompilerIdentity{"nvcc", "nvcc 99.1", "nvcc-signature"};
+  }
+  Outcome<BuildRecord> compile(const Variant&, const Configuration&, const BuildOptions& options,
+                               std::string_view build_id, const fs::path& output) const override {
+    if (options.target == "sm_75") return Failure{Invalidity::compile, "nvcc refused", "error: x"};
+    std::ofstream(output) << build_id;
+    BuildRecord record;
+    record.compiler = "nvcc 99.1";
+    record.target = options.target;
+    record.log = "ptxas info";
+    record.ptxas = ptxas;
+    return record;
+  }
+  Outcome<std::string> listing(Listing kind, const Variant& variant, const Configuration&,
+                               const BuildOptions& options, const fs::path&) const override {
+    return std::string(to_string(kind)) + " of " + variant.manifest.name + " for " + options.target;
+  }
+};
+
+/// A bench with a CUDA kernel that any architecture from sm_75 on takes.
+struct CudaBench : Bench {
+  std::shared_ptr<FakeCuda> cuda = std::make_shared<FakeCuda>();
+
+  CudaBench() {
+    const fs::path own = folder.path() / "own" / "kernels" / "cuda_any";
+    fs::create_directories(own);
+    std::ofstream(own / "kernel.json") << R"({"name": "cuda_any", "backend": "cuda",
+      "architectures": ["sm_80", "sm_75"], "sources": ["kernel.cu"]})";
+    std::ofstream(own / "kernel.cu") << "// nothing\n";
+    roots.push_back(folder.path() / "own");
+    cuda->ptxas.kernels = {{.kernel = "flash", .registers = 168, .spill_load_bytes = 12}};
+    cuda->ptxas.warnings = {{"C7510", "wgmma instructions are serialized", "flash", 1}};
+    cuda_toolchain = cuda;
+    restart();
+  }
+  std::string refusal(std::string_view verb, const Json& args, const fs::path& at = {}) {
+    const auto answer = engine->call(verb, args, at);
+    return answer.ok() ? "ok" : answer.error().message();
+  }
+};
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a CUDA variant is built for its first architecture without a GPU", "[engine][cuda]") {
+  CudaBench bench;
+  const Json built = bench.call("build", {{"variant", "cuda_any"}});
+  CHECK(built["target"] == "sm_80");
+  CHECK(built["cached"] == false);
+  CHECK(built["compiler"] == "nvcc 99.1");
+  CHECK(built["kernels"][0]["registers"] == 168);
+  CHECK(built["warnings"][0]["code"] == "C7510");
+  CHECK(holds(built["text"], "168 registers"));
+  // The record comes back with the artifact.
+  const Json again = bench.call("build", {{"variant", "cuda_any"}});
+  CHECK(again["cached"] == true);
+  CHECK(again["artifact_id"] == built["artifact_id"]);
+  CHECK(again["kernels"] == built["kernels"]);
+  CHECK(again["target"] == "sm_80");
+  const Json other = bench.call("build", {{"variant", "cuda_any"}, {"target", "sm_90a"}});
+  CHECK(other["target"] == "sm_90a");
+  CHECK(other["artifact_id"] != built["artifact_id"]);
+  CHECK(holds(bench.refusal("build", {{"variant", "cuda_any"}, {"target", "sm_70"}}),
+              "written for sm_80, sm_75, not for sm_70"));
+  CHECK(holds(bench.refusal("build", {{"variant", "cuda_any"}, {"target", "sm_75"}}), "error: x"));
+}
+
+TEST_CASE("the device decides where there is one", "[engine][cuda]") {
+  CudaBench bench;
+  bench.worker.hello_result.device.backend = "cuda";
+  bench.worker.hello_result.device.architecture = "sm_90";
+  CHECK(bench.call("build", {{"variant", "cuda_any"}})["target"] == "sm_90");
+}
+
+TEST_CASE("a CUDA variant is not measured on a CPU", "[engine][cuda]") {
+  CudaBench bench;
+  for (const char* verb : {"check", "measure"}) {
+    const std::string why =
+        bench.refusal(verb, {{"variant", "cuda_any"}, {"problem", "B=1 Hq=1 Sq=32 D=16 f16"}});
+    CHECK(holds(why, "needs an NVIDIA GPU"));
+    CHECK(holds(why, "sdpa-wb build"));
+  }
+  bench.open();
+  const Json answer = bench.iterate({{"variant", "cuda_any"}});
+  CHECK(answer["outcome"] == "invalid");
+  CHECK(answer["invalidity"] == "environment");  // not held against the variant
+}
+
+TEST_CASE("what ptxas says against a build is in the log, with the build as evidence",
+          "[engine][cuda]") {
+  CudaBench bench;
+  bench.open();
+  bench.call("build", {{"variant", "cuda_any"}}, bench.session);
+  const auto built = bench.events("variant_built");
+  REQUIRE_FALSE(built.empty());
+  CHECK(built.back().payload["target"] == "sm_80");
+  CHECK(built.back().payload["ptxas"]["kernels"][0]["spill_load_bytes"] == 12);
+  CHECK(built.back().payload["log_blob"].is_string());
+  std::vector<Event> findings;
+  for (const Event& event : bench.events("finding_recorded")) {
+    if (event.payload["analysis"] == "ptxas") findings.push_back(event);
+  }
+  REQUIRE(findings.size() == 2);
+  CHECK(holds(findings[0].payload["statement"], "1 of 1 kernels"));
+  CHECK(holds(findings[1].payload["statement"], "C7510"));
+  for (const Event& finding : findings) {
+    CHECK(finding.payload["events"] == Json::array({built.back().seq}));
+  }
+}
+
+TEST_CASE("code is shown without a session, and of a session's variant", "[engine][cuda]") {
+  CudaBench bench;
+  CHECK(bench.call("show", {{"id", "cuda_any"}, {"ptx", true}})["text"] ==
+        "ptx of cuda_any for sm_80");
+  CHECK(bench.call("show", {{"id", "cuda_any"}, {"sass", true}, {"target", "sm_90"}})["text"] ==
+        "sass of cuda_any for sm_90");
+  CHECK(holds(bench.call("show", {{"id", "cpu_tiled"}, {"source", true}})["text"],
+              "==> cpu_tiled/kernel.cpp"));
+  CHECK(holds(bench.refusal("show", {{"id", "cpu_tiled"}, {"ptx", true}}), "--source"));
+  CHECK(holds(bench.refusal("show", {{"id", "torch_cpu_sdpa"}, {"sass", true}}), "--source"));
+  CHECK(holds(bench.refusal("show", {{"id", "cuda_any"}, {"ptx", true}, {"sass", true}}),
+              "one of them"));
+  CHECK(holds(bench.refusal("show", {{"id", "cuda_any"}}), "--session"));
+  const std::string start = bench.open()["incumbent"];
+  CHECK(holds(bench.call("show", {{"id", start}, {"source", true}}, bench.session)["text"],
+              "kernel.cpp"));
+}
+
+TEST_CASE("without a CUDA toolchain a build says so", "[engine][cuda]") {
+  CudaBench bench;
+  bench.cuda_toolchain = nullptr;
+  bench.restart();
+  CHECK(holds(bench.refusal("build", {{"variant", "cuda_any"}}), "no toolchain for backend cuda"));
+  const Json checks = bench.call("doctor", Json::object())["checks"];
+  CHECK(checks[1]["name"] == "nvcc");
+  CHECK(checks[1]["state"] == "warning");
+}

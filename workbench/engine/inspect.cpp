@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// `build`, and `show` of a variant's code: what the compiler made and said, with no device needed.
+#include <fmt/format.h>
+
+#include "engine/context.hpp"
+#include "engine/recorded.hpp"
+
+namespace wb {
+namespace {
+
+std::string resources_line(const KernelResources& kernel) {
+  return fmt::format(
+      "{:4} registers, {} bytes stack, {}/{} bytes spilled (stores/loads), {} bytes shared, {} "
+      "barriers  {}\n",
+      kernel.registers, kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes,
+      kernel.shared_bytes, kernel.barriers, kernel.kernel);
+}
+
+std::string build_text(const Subject& subject) {
+  const BuildRecord& record = subject.artifact.record;
+  std::string text = fmt::format(
+      "{}: {}\n{}, {}\n", subject.label,
+      record.cached
+          ? std::string("from the cache")
+          : fmt::format("built in {:.1f} s ({:.1f} s of CPU time)", record.wall_s, record.cpu_s),
+      record.compiler.empty() ? "nothing to compile" : record.compiler,
+      subject.artifact.path.string());
+  if (!record.target.empty()) text += fmt::format("target {}\n", record.target);
+  for (const KernelResources& kernel : record.ptxas.kernels) text += resources_line(kernel);
+  if (record.ptxas.kernels_left_out > 0) {
+    text += fmt::format("{} more kernels in the log\n", record.ptxas.kernels_left_out);
+  }
+  for (const PtxasWarning& warning : record.ptxas.warnings) {
+    text += fmt::format("warning {}: {}{}{}\n", warning.code, warning.text,
+                        warning.kernel.empty() ? "" : ", in ", warning.kernel);
+  }
+  // What ptxas says stands above; a C++ compiler that built something speaks only to warn.
+  if (record.ptxas.empty() && !record.log.empty()) text += record.log;
+  return text;
+}
+
+/// A CUDA build follows the device; where no worker answers there is none, and that is no fault.
+void look_for_device(Context& context, const Variant& variant, const Json& args) {
+  const bool follows = variant.manifest.backend == Backend::cuda && !args.contains("target");
+  if (follows && !context.device) static_cast<void>(context.need_worker().ok());
+}
+
+/// The form that is asked for: "source", "ptx" or "sass". Errors: usage (more than one).
+Result<std::string> form_of(const Json& args) {
+  std::string form;
+  for (const char* name : {"source", "ptx", "sass"}) {
+    if (!args.value(name, false)) continue;
+    if (!form.empty()) {
+      return Error{ErrorCode::usage, "show", args["id"].get<std::string>(),
+                   fmt::format("both {} and {} are asked for", form, name), "ask for one of them"};
+    }
+    form = name;
+  }
+  return form;
+}
+
+Result<std::pair<Variant, Configuration>> variant_to_show(Context& context, const Session* session,
+                                                          const std::string& id) {
+  const bool is_label = id.find('@') != std::string::npos;
+  if (session == nullptr || !is_label) return resolve_variant(context, id);
+  WB_TRY_ASSIGN(const SessionView* view, session->current(FoldDepth::full));
+  return stored_variant(*session, *view, id);
+}
+
+std::string source_text(const Variant& variant) {
+  std::string text;
+  for (const auto& [path, content] : variant.files) {
+    text += fmt::format("==> {}\n{}\n", path, content);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Json> verb_build(Context& context, const Json& args) {
+  WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, args["variant"].get<std::string>()));
+  look_for_device(context, resolved.first, args);
+  WB_TRY_ASSIGN(const Subject subject,
+                subject_from_arguments(context, args, "variant", args.value("target", "")));
+  const BuildRecord& record = subject.artifact.record;
+  const Json ptxas = to_json(record.ptxas);
+  return Json{{"variant", subject.label},
+              {"artifact_id", subject.artifact.id},
+              {"library", subject.artifact.path.string()},
+              {"target", record.target},
+              {"cached", record.cached},
+              {"compiler", record.compiler},
+              {"wall_s", record.wall_s},
+              {"cpu_s", record.cpu_s},
+              {"kernels", ptxas["kernels"]},
+              {"warnings", ptxas["warnings"]},
+              {"log", record.log},
+              {"text", build_text(subject)}};
+}
+
+bool asks_for_code(const Json& args) {
+  return args.value("source", false) || args.value("ptx", false) || args.value("sass", false);
+}
+
+Result<Json> verb_show_code(Context& context, const Session* session, const Json& args) {
+  const auto id = args["id"].get<std::string>();
+  WB_TRY_ASSIGN(const std::string form, form_of(args));
+  WB_TRY_ASSIGN(auto resolved, variant_to_show(context, session, id));
+  const Variant& variant = resolved.first;
+  const Json given = args.value("configuration", Json::object());
+  for (const auto& [name, value] : given.items()) {
+    resolved.second[name] = value.get<std::int64_t>();
+  }
+  if (form == "source") {
+    return Json{{"kind", form},
+                {"value", {{"variant", label(variant)}, {"target", nullptr}}},
+                {"text", source_text(variant)}};
+  }
+  const auto failed = [&](const Failure& failure) {
+    Error error = error_of_build(variant, failure);
+    error.attempted = "show the " + form + " of";
+    return error;
+  };
+  look_for_device(context, variant, args);
+  const std::string wanted = args.value("target", "");
+  const Toolchain* toolchain = toolchain_of(context.services, variant.manifest.backend);
+  const auto options = build_options_for(context, variant.manifest, wanted);
+  if (!options) return failed(options.error());
+  if (toolchain == nullptr) {
+    return failed({Invalidity::constraints,
+                   fmt::format("backend {} has none; --source shows any variant",
+                               to_string(variant.manifest.backend)),
+                   ""});
+  }
+  Subject subject;
+  subject.configuration = resolved.second;
+  if (form == "sass" && variant.manifest.backend == Backend::cuda) {
+    auto built = build_only(context, variant, resolved.second, wanted);
+    if (!built) return failed(built.error());
+    subject = *std::move(built);
+  } else {
+    auto completed = complete_configuration(variant.manifest, resolved.second);
+    if (!completed) return completed.error();
+    subject.configuration = *std::move(completed);
+  }
+  const auto text = toolchain->listing(form == "ptx" ? Listing::ptx : Listing::sass, variant,
+                                       subject.configuration, *options, subject.artifact.path);
+  if (!text) return failed(text.error());
+  return Json{{"kind", form},
+              {"value", {{"variant", label(variant)}, {"target", options->target}}},
+              {"text", *text}};
+}
+
+}  // namespace wb

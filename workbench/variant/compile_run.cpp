@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+#include "variant/compile_run.hpp"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "core/process.hpp"
+#include "variant/compile_failure.hpp"
+#include "variant/compile_sandbox.hpp"
+#include "variant/compiler_identity.hpp"
+
+namespace wb {
+
+namespace {
+
+/// Beyond the deadline: ends a compiler whose workbench was killed and could not stop it.
+constexpr std::uint64_t k_cpu_grace_s = 5;
+
+Failure machine_failure(const Error& error) {
+  return Failure{Invalidity::environment, error.message(), {}};
+}
+
+/// The compiler's words.
+std::string words_of(const ProcessOutcome& outcome) {
+  if (outcome.err.empty()) return outcome.out;
+  if (outcome.out.empty()) return outcome.err;
+  return outcome.out + (outcome.out.ends_with('\n') ? "" : "\n") + outcome.err;
+}
+
+Result<void> materialise(const Variant& variant, const fs::path& folder) {
+  RealFileSystem file_system;
+  for (const auto& [path, text] : variant.files) {
+    const fs::path target = folder / path;
+    WB_TRY(file_system.make_directories(target.parent_path()));
+    WB_TRY(file_system.write_atomic(target, text, Durability::none));
+  }
+  return {};
+}
+
+/// True when this machine cannot compile an empty function either, or the disk is all but full:
+/// then a failure that looks like the machine's is the machine's. A source can print any words.
+bool machine_is_at_fault(const ProcessSpec& spec, const CompileProbe& probe,
+                         const CompileLimits& limits) {
+  for (const fs::path& folder : {probe.folder, probe.output.parent_path()}) {
+    struct statvfs info {};
+    if (::statvfs(folder.c_str(), &info) != 0) return true;
+    if (static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize < limits.file_size_bytes) {
+      return true;
+    }
+  }
+  return !compiles_nothing(spec, {}, probe);
+}
+
+/// The folders that this command names; everything else of the machine is out of its sight.
+SandboxFolders folders_of(const CompileCommand& command, const fs::path& private_folder,
+                          const fs::path& sources, const fs::path& output) {
+  SandboxFolders folders;
+  folders.programs = command.programs;
+  folders.readable = command.grants.include_folders;
+  for (const fs::path& library : command.grants.library_files) {
+    folders.readable.push_back(library.parent_path());
+  }
+  folders.writable = {private_folder, output.parent_path()};
+  folders.working_directory = sources;
+  folders.seen_as = command.seen_as;
+  return folders;
+}
+
+/// Half of the machine's memory: a compiler that was killed above it asked for too much.
+std::uint64_t half_of_memory_bytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes) / 2;
+}
+
+ProcessSpec spec_of(const CompileCommand& command, const BuildOptions& options,
+                    const fs::path& sources, const fs::path& temporary, const fs::path& output) {
+  ProcessSpec spec;
+  spec.argv = command.argv;
+  spec.argv.insert(spec.argv.end(), {"-o", output.string()});
+  spec.env = compiler_environment(command.compiler.path, temporary);
+  spec.clear_env = true;
+  spec.working_directory = sources;
+  spec.limits.address_space_bytes = command.limits.address_space_bytes;
+  spec.limits.file_size_bytes = command.limits.file_size_bytes;
+  if (options.deadline.count() > 0) {
+    spec.limits.cpu_s = static_cast<std::uint64_t>(options.deadline.count()) + k_cpu_grace_s;
+  }
+  spec.deadline = options.deadline;
+  spec.capture_bytes = command.capture_bytes;
+  spec.die_with_parent = true;  // this thread waits for it
+  return spec;
+}
+
+/// Whose fault it was.
+Failure failure_of_run(const CompileCommand& command, const ProcessSpec& spec,
+                       const ProcessOutcome& outcome, const CompileProbe& probe) {
+  CompileFault fault = classify_compile_fault(outcome);
+  Invalidity invalidity =
+      fault == CompileFault::timeout ? Invalidity::timeout : Invalidity::compile;
+  if (fault == CompileFault::machine) {
+    if (machine_is_at_fault(spec, probe, command.limits)) {
+      invalidity = Invalidity::environment;
+    } else {
+      fault = CompileFault::source;  // the words came from the source
+    }
+  } else if (fault == CompileFault::killed && outcome.max_rss_bytes < half_of_memory_bytes()) {
+    invalidity = Invalidity::environment;
+  }
+  const std::string name = fs::path(command.compiler.path).filename().string();
+  return Failure{invalidity, describe(fault, name, spec), words_of(outcome)};
+}
+
+}  // namespace
+
+std::vector<std::string> macro_words(const Configuration& configuration,
+                                     std::string_view build_id) {
+  std::vector<std::string> words = {"-DWB_BUILD_ID=\"" + std::string(build_id) + "\""};
+  for (const auto& [name, value] : configuration) {
+    words.push_back("-D" + name + "=" + std::to_string(value));
+  }
+  return words;
+}
+
+std::string head_and_tail(const std::string& text, std::size_t max_bytes) {
+  constexpr std::string_view k_mark = "\n[… cut …]\n";
+  if (text.size() <= max_bytes) return text;
+  const std::size_t half = (max_bytes - k_mark.size()) / 2;
+  return text.substr(0, half) + std::string(k_mark) + text.substr(text.size() - half);
+}
+
+Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& options,
+                                 const CompileCommand& command, const fs::path& given_output) {
+  const fs::path output = fs::absolute(given_output);
+  // Beside the output: what a killed process leaves there is removed by a later build.
+  const auto private_folder = TempDirectory::create_in(output.parent_path(), "wb-build");
+  if (!private_folder.ok()) return machine_failure(private_folder.error());
+  const fs::path sources = private_folder->path() / "src";
+  const fs::path temporary = private_folder->path() / "tmp";
+  RealFileSystem file_system;
+  const auto made = file_system.make_directories(temporary);
+  if (!made.ok()) return machine_failure(made.error());
+  const auto written = materialise(variant, sources);
+  if (!written.ok()) return machine_failure(written.error());
+
+  const ProcessSpec spec = spec_of(command, options, sources, temporary, output);
+  const CompileProbe probe{command.probe, command.probe_name, sources, output};
+  const auto outcome =
+      run_compiler(spec, folders_of(command, private_folder->path(), sources, output), probe);
+  if (!outcome.ok()) return machine_failure(outcome.error());
+
+  std::error_code ignored;
+  if (outcome->success() && fs::is_regular_file(output, ignored)) {
+    BuildRecord record;
+    record.compiler = command.compiler.version;
+    record.argv = command.argv;
+    record.argv.insert(record.argv.end(), {"-o", output.filename().string()});
+    record.wall_s = outcome->wall_s;
+    record.cpu_s = outcome->cpu_s;
+    record.log = words_of(*outcome);
+    return record;
+  }
+  fs::remove(output, ignored);
+  return failure_of_run(command, spec, *outcome, probe);
+}
+
+}  // namespace wb

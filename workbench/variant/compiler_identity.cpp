@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "variant/compiler_identity.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "core/hash.hpp"
+#include "core/process.hpp"
+
+namespace wb {
+
+namespace {
+
+constexpr std::uint64_t k_identity_max_bytes = 64u << 10;
+
+/// The identity of that file while every program in it is what it was.
+std::optional<CompilerIdentity> read_identity(const RealFileSystem& file_system,
+                                              const fs::path& file, const std::string& key) {
+  const auto text = file_system.read(file, k_identity_max_bytes);
+  if (!text.ok()) return {};
+  const auto json = parse_json(*text, file.string());
+  if (!json.ok()) return {};
+  ObjectReader reader(*json, file.string());
+  CompilerIdentity known{reader.string("path"), reader.string("version"),
+                         reader.string("signature")};
+  const std::string asked_as = reader.string("asked_as");
+  const Json* programs = reader.member("programs");
+  if (!reader.finish().ok() || asked_as != key) return {};
+  if (programs == nullptr || !programs->is_object() || programs->empty()) return {};
+  for (const auto& [path, stamp] : programs->items()) {
+    const auto now = binary_stamp(path);
+    if (!now.ok() || stamp != *now) return {};
+  }
+  return known;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> compiler_environment(const fs::path& compiler,
+                                                        const fs::path& temporary) {
+  return {{"PATH", compiler.parent_path().string() + ":/usr/local/bin:/usr/bin:/bin"},
+          {"LC_ALL", "C"},
+          {"TMPDIR", temporary.string()}};
+}
+
+Result<std::string> binary_stamp(const fs::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return errno_error("look at the compiler", path, errno);
+  return path.string() + " " + std::to_string(info.st_size) + " " +
+         std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec);
+}
+
+std::string first_line_of(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+Result<std::string> ask_compiler(const fs::path& compiler, std::vector<std::string> arguments,
+                                 const std::string& remedy) {
+  ProcessSpec spec;
+  spec.argv = std::move(arguments);
+  spec.argv.insert(spec.argv.begin(), compiler.string());
+  spec.env = compiler_environment(compiler, "/tmp");
+  spec.clear_env = true;
+  spec.deadline = std::chrono::seconds(20);
+  const auto outcome = run_process(spec);
+  const auto fault = [&](const std::string& cause) {
+    return Error{ErrorCode::environment, "ask the compiler for its version", compiler.string(),
+                 cause, remedy};
+  };
+  if (!outcome.ok()) return fault(outcome.error().cause);
+  if (outcome->timed_out) return fault("it did not answer within 20 s");
+  std::string words = outcome->out + outcome->err;
+  if (!outcome->success() || words.empty()) return fault("it failed: " + first_line_of(words));
+  return words;
+}
+
+Result<CompilerIdentity> remember_identity(const fs::path& folder, const std::string& key,
+                                           const std::function<Result<AskedIdentity>()>& ask) {
+  RealFileSystem file_system;
+  const fs::path file = folder / (sha256_hex(key) + ".json");
+  if (auto known = read_identity(file_system, file, key)) return *std::move(known);
+  WB_TRY_ASSIGN(const AskedIdentity asked, ask());
+  Json programs = Json::object();
+  for (const fs::path& program : asked.programs) {
+    WB_TRY_ASSIGN(const std::string stamp, binary_stamp(program));
+    programs[program.string()] = stamp;
+  }
+  const Json json = {{"path", asked.identity.path},
+                     {"version", asked.identity.version},
+                     {"signature", asked.identity.signature},
+                     {"asked_as", key},
+                     {"programs", programs}};
+  // Remembering only saves time: a read-only cache is not a fault here.
+  if (file_system.make_directories(folder).ok()) {
+    static_cast<void>(file_system.write_atomic(file, json.dump(2) + "\n", Durability::none).ok());
+  }
+  return asked.identity;
+}
+
+}  // namespace wb
