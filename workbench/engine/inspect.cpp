@@ -39,10 +39,13 @@ std::string build_text(const Subject& subject) {
   return text;
 }
 
-/// A CUDA build follows the device; where no worker answers there is none, and that is no fault.
+/// A CUDA build follows the device, which costs the start of a worker: spared where the manifest
+/// leaves no choice. Where no worker answers there is no device, and that is no fault.
 void look_for_device(Context& context, const Variant& variant, const Json& args) {
+  const auto& words = variant.manifest.architectures;
+  const bool has_choice = words.size() != 1 || !words.front().ends_with('a');
   const bool follows = variant.manifest.backend == Backend::cuda && !args.contains("target");
-  if (follows && !context.device) static_cast<void>(context.need_worker().ok());
+  if (follows && has_choice && !context.device) static_cast<void>(context.need_worker().ok());
 }
 
 /// The form that is asked for: "source", "ptx" or "sass". Errors: usage (more than one).
