@@ -44,6 +44,10 @@ CudaResult<void> Context::start() {
   m_capability = 10 * major + minor;
   WB_TRY(check(f.device_get_attribute(&m_multiprocessors, Attribute::multiprocessors, m_device),
                "describe", m_name));
+  int l2_bytes = 0;
+  WB_TRY(
+      check(f.device_get_attribute(&l2_bytes, Attribute::l2_bytes, m_device), "describe", m_name));
+  m_l2_bytes = static_cast<std::size_t>(l2_bytes);
   ContextHandle handle = nullptr;
   WB_TRY(check(f.primary_retain(&handle, m_device), "make a context on", m_name));
   m_is_retained = true;

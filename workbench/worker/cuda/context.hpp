@@ -34,6 +34,7 @@ class Context {
   [[nodiscard]] const std::string& name() const { return m_name; }  ///< "NVIDIA H200"
   [[nodiscard]] int capability() const { return m_capability; }     ///< 90 of sm_90
   [[nodiscard]] int multiprocessors() const { return m_multiprocessors; }
+  [[nodiscard]] std::size_t l2_bytes() const { return m_l2_bytes; }
   [[nodiscard]] CudaResult<DeviceMemory> memory() const;
   /// Waits for all work of the context, and so learns of its failures.
   [[nodiscard]] CudaResult<void> synchronize() const;
@@ -47,6 +48,7 @@ class Context {
   bool m_is_retained = false;
   std::string m_name;
   int m_capability = 0, m_multiprocessors = 0;
+  std::size_t m_l2_bytes = 0;
 };
 using ContextPtr = std::shared_ptr<const Context>;
 

@@ -114,6 +114,7 @@ CudaResult<void> Driver::find_functions(const char* library) {
   find("cuDevicePrimaryCtxRelease_v2", f.primary_release);
   find("cuCtxSetCurrent", f.ctx_set_current);
   find("cuCtxSynchronize", f.ctx_synchronize);
+  find("cuCtxResetPersistingL2Cache", f.reset_persisting_cache);
   find("cuMemGetInfo_v2", f.mem_get_info);
   find("cuMemAlloc_v2", f.mem_alloc);
   find("cuMemFree_v2", f.mem_free);
@@ -125,6 +126,12 @@ CudaResult<void> Driver::find_functions(const char* library) {
   find("cuStreamCreate", f.stream_create);
   find("cuStreamDestroy_v2", f.stream_destroy);
   find("cuStreamSynchronize", f.stream_synchronize);
+  find("cuStreamBeginCapture_v2", f.stream_begin_capture);
+  find("cuStreamEndCapture", f.stream_end_capture);
+  find("cuGraphInstantiateWithFlags", f.graph_instantiate);
+  find("cuGraphLaunch", f.graph_launch);
+  find("cuGraphExecDestroy", f.graph_exec_destroy);
+  find("cuGraphDestroy", f.graph_destroy);
   find("cuEventCreate", f.event_create);
   find("cuEventDestroy_v2", f.event_destroy);
   find("cuEventRecord", f.event_record);

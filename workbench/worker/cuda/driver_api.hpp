@@ -42,6 +42,8 @@ using ModuleHandle = struct CUmod_st*;
 using KernelHandle = struct CUfunc_st*;
 using StreamHandle = struct CUstream_st*;
 using EventHandle = struct CUevent_st*;
+using GraphHandle = struct CUgraph_st*;
+using GraphExecHandle = struct CUgraphExec_st*;
 
 /// CUdevice_attribute
 enum class Attribute : int {
@@ -54,6 +56,8 @@ enum class Attribute : int {
 /// Flags: of streams and events, and of pinned memory.
 inline constexpr unsigned k_stream_non_blocking = 1;
 inline constexpr unsigned k_event_default = 0;
+/// CUstreamCaptureMode: only what this thread does may spoil a capture.
+inline constexpr int k_capture_thread_local = 1;
 
 /// One pointer a function; the comment is the function's documented name where it differs.
 struct DriverFunctions {
@@ -69,6 +73,7 @@ struct DriverFunctions {
   Status (*primary_release)(DeviceOrdinal) = nullptr;                 ///< cuDevicePrimaryCtxRelease
   Status (*ctx_set_current)(ContextHandle) = nullptr;
   Status (*ctx_synchronize)() = nullptr;
+  Status (*reset_persisting_cache)() = nullptr;  ///< cuCtxResetPersistingL2Cache
   Status (*mem_get_info)(std::size_t* free_bytes, std::size_t* total_bytes) = nullptr;
   Status (*mem_alloc)(DeviceAddress*, std::size_t bytes) = nullptr;
   Status (*mem_free)(DeviceAddress) = nullptr;
@@ -80,6 +85,12 @@ struct DriverFunctions {
   Status (*stream_create)(StreamHandle*, unsigned flags) = nullptr;
   Status (*stream_destroy)(StreamHandle) = nullptr;
   Status (*stream_synchronize)(StreamHandle) = nullptr;
+  Status (*stream_begin_capture)(StreamHandle, int mode) = nullptr;
+  Status (*stream_end_capture)(StreamHandle, GraphHandle*) = nullptr;
+  Status (*graph_instantiate)(GraphExecHandle*, GraphHandle, unsigned long long flags) = nullptr;
+  Status (*graph_launch)(GraphExecHandle, StreamHandle) = nullptr;
+  Status (*graph_exec_destroy)(GraphExecHandle) = nullptr;
+  Status (*graph_destroy)(GraphHandle) = nullptr;
   Status (*event_create)(EventHandle*, unsigned flags) = nullptr;
   Status (*event_destroy)(EventHandle) = nullptr;
   Status (*event_record)(EventHandle, StreamHandle) = nullptr;

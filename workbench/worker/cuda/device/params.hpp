@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the host tells the judge's kernels: one struct for each kernel, passed by value. Included by
+// What the host tells the worker's kernels: one struct for each kernel, passed by value. Included by
 // the host's code and by the device code, so it holds plain numbers and device addresses only.
 // Sizes and strides count elements; row, key, block and head are those of docs/measurement.md.
 #pragma once
@@ -82,6 +82,25 @@ struct Wave {
   double* ref_sum;              ///< oracle: [blocks, rows]
   float *std_out, *std_sum;     ///< std: [blocks, rows, Dv], [blocks, rows]
   ErrorSums* errors;            ///< [blocks]; of out (form oracle) or of std (its forms)
+};
+
+/// wb_wait: holds its stream until the host has written `ticket` or more to `flag`.
+struct WaitParams {
+  const volatile std::uint32_t* flag;  ///< pinned host memory
+  std::uint32_t ticket;
+  std::uint64_t limit_ns;  ///< ends by itself then: a host that died must not hold the device
+};
+
+/// wb_spin: does nothing for so long, by the device's own clock.
+struct SpinParams {
+  std::uint64_t ns;
+};
+
+/// wb_read_through: reads memory of its own into the caches.
+struct ReadParams {
+  const std::uint32_t* from;
+  std::int64_t words;
+  std::uint32_t* sum;  ///< written only if the sum is 1, which it never is: the memory holds zeros
 };
 
 }  // namespace wb::worker::cuda::device

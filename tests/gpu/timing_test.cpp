@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// The stopwatch on a GPU, held to delays of known length by the device's own clock.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "gpu/gpu.hpp"
+#include "measure/statistics.hpp"
+#include "worker/cuda/device/params.hpp"
+#include "worker/cuda/stopwatch.hpp"
+
+using namespace wb;
+using namespace wb::worker::cuda;
+
+namespace {
+
+struct StopwatchBench {
+  explicit StopwatchBench(const ContextPtr& gpu)
+      : stream(must(Stream::create(gpu))),
+        stopwatch(must(Stopwatch::create(stream))),
+        module(must(Module::load(gpu, device_code().value().timing, "timing"))) {}
+
+  template <typename T>
+  static T must(CudaResult<T> result) {
+    INFO((result.ok() ? "" : result.error().message()));
+    REQUIRE(result.ok());
+    return *std::move(result);
+  }
+  CudaResult<void> spin(std::uint64_t ns) const {
+    return must(module->kernel("wb_spin")).launch(stream, {}, device::SpinParams{ns});
+  }
+  /// One that was launched before.
+  [[nodiscard]] Graph graph_of_spins(std::uint64_t ns, int calls) const {
+    Graph graph = must(Graph::record(stream, [&]() -> CudaResult<void> {
+      for (int i = 0; i < calls; ++i) WB_TRY(spin(ns));
+      return {};
+    }));
+    REQUIRE(graph.launch(stream).ok());
+    REQUIRE(stream.synchronize().ok());
+    return graph;
+  }
+
+  Stream stream;
+  Stopwatch stopwatch;
+  std::shared_ptr<const Module> module;
+};
+
+}  // namespace
+
+TEST_CASE("what is behind a gate waits until it is opened, and then runs without the host",
+          "[gpu][timing]") {
+  WB_NEED_GPU(gpu);
+  const Stream stream = StopwatchBench::must(Stream::create(gpu));
+  Gate gate = StopwatchBench::must(Gate::create(gpu));
+  const Event begin = StopwatchBench::must(Event::create(gpu));
+  const Event end = StopwatchBench::must(Event::create(gpu));
+  const DeviceBuffer buffer = StopwatchBench::must(DeviceBuffer::allocate(gpu, 4'096));
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(gate.close(stream).ok());
+    REQUIRE(begin.record(stream).ok());
+    REQUIRE(fill_bytes(stream, buffer.address(), std::byte{1}, 4'096).ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    REQUIRE(end.record(stream).ok());
+    gate.open();
+    REQUIRE(stream.synchronize().ok());
+    // The host's 50 ms lie before the first event took place.
+    CHECK(StopwatchBench::must(end.elapsed_us(begin)) < 25'000);
+  }
+}
+
+TEST_CASE("hot samples tell a delay of known length, and their sum is no more than the host saw",
+          "[gpu][timing]") {
+  WB_NEED_GPU(gpu);
+  StopwatchBench bench(gpu);
+  for (const std::uint64_t ns : {20'000u, 100'000u, 400'000u}) {
+    const int calls = 5;
+    const Graph graph = bench.graph_of_spins(ns, calls);
+    const Samples samples =
+        StopwatchBench::must(bench.stopwatch.hot(bench.stream, graph, calls, 20));
+    REQUIRE(samples.call_us.size() == 20);
+    const double wanted_us = static_cast<double>(ns) * 1e-3;
+    const double found_us = median(samples.call_us);
+    INFO(found_us << " us for a delay of " << wanted_us << " us; wall " << samples.wall_us);
+    // What a launch takes comes on top: up to 2 us and the resolution of the device's clock.
+    CHECK(found_us >= 0.98 * wanted_us);
+    CHECK(found_us <= 1.02 * wanted_us + 3);
+    double sum_us = 0;
+    for (const double us : samples.call_us) sum_us += us * calls;
+    CHECK(sum_us <= samples.wall_us);
+  }
+}
+
+TEST_CASE("a longer delay is longer: differences of one fiftieth are seen", "[gpu][timing]") {
+  WB_NEED_GPU(gpu);
+  StopwatchBench bench(gpu);
+  const Graph short_one = bench.graph_of_spins(200'000, 2);
+  const Graph long_one = bench.graph_of_spins(204'000, 2);
+  for (int round = 0; round < 3; ++round) {
+    const auto a = StopwatchBench::must(bench.stopwatch.hot(bench.stream, short_one, 2, 11));
+    const auto b = StopwatchBench::must(bench.stopwatch.hot(bench.stream, long_one, 2, 11));
+    const double difference_us = median(b.call_us) - median(a.call_us);
+    INFO(difference_us << " us between delays that differ by 4");
+    CHECK(difference_us > 2);
+    CHECK(difference_us < 6);
+  }
+}
+
+TEST_CASE("cold samples: an empty pair is taken off, and caches are empty", "[gpu][timing]") {
+  WB_NEED_GPU(gpu);
+  StopwatchBench bench(gpu);
+  const double empty_us = StopwatchBench::must(bench.stopwatch.empty_pair_us(bench.stream));
+  INFO(empty_us << " us between two events");
+  CHECK(empty_us > 0);
+  CHECK(empty_us < 20);
+  const Graph graph = bench.graph_of_spins(100'000, 1);
+  const Samples samples = StopwatchBench::must(bench.stopwatch.cold(bench.stream, graph, 5));
+  REQUIRE(samples.call_us.size() == 5);
+  CHECK(median(samples.call_us) >= 98);
+
+  // Memory that fits the L2 cache is read more slowly when it was pushed out of it.
+  const std::size_t bytes = gpu->l2_bytes() / 4;
+  const DeviceBuffer memory = StopwatchBench::must(DeviceBuffer::allocate(gpu, bytes));
+  REQUIRE(fill_bytes(bench.stream, memory.address(), std::byte{0}, bytes).ok());
+  const Kernel read = StopwatchBench::must(bench.module->kernel("wb_read_through"));
+  const Graph reads = StopwatchBench::must(Graph::record(bench.stream, [&] {
+    return read.launch(bench.stream,
+                       {.x = 4 * gpu->multiprocessors(), .threads = device::k_scan_threads},
+                       device::ReadParams{memory.as<std::uint32_t>(),
+                                          static_cast<std::int64_t>(bytes / 4), nullptr});
+  }));
+  const Samples hot = StopwatchBench::must(bench.stopwatch.hot(bench.stream, reads, 1, 21));
+  const Samples cold = StopwatchBench::must(bench.stopwatch.cold(bench.stream, reads, 11));
+  INFO("hot " << median(hot.call_us) << " us, cold " << median(cold.call_us) << " us");
+  CHECK(median(cold.call_us) > 1.2 * median(hot.call_us));
+}
+
+TEST_CASE("what cannot be recorded is an error, and the stream works on", "[gpu][timing]") {
+  WB_NEED_GPU(gpu);
+  StopwatchBench bench(gpu);
+  const auto waiting = Graph::record(bench.stream, [&] { return bench.stream.synchronize(); });
+  REQUIRE_FALSE(waiting.ok());
+  CHECK_FALSE(waiting.error().ends_process());
+  CHECK(bench.spin(1'000).ok());
+  CHECK(bench.stream.synchronize().ok());
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "worker/cuda/guarded_buffer.hpp"
+
+#include <array>
+
+#include "problem/verdict.hpp"
+
+namespace wb::worker::cuda {
+namespace {
+
+using Margin = std::array<std::byte, k_margin_bytes>;
+
+/// The rear margin has another pattern than the front one.
+Margin margin_of(std::uint64_t secret, bool is_rear) {
+  Margin margin;
+  Poison{secret + (is_rear ? 1u : 0u)}.fill(margin);
+  return margin;
+}
+
+}  // namespace
+
+std::size_t GuardedDeviceBuffer::reserved_bytes(std::size_t size_bytes, std::size_t shift_bytes) {
+  return size_bytes == 0 ? 0 : k_margin_bytes + shift_bytes + size_bytes + k_margin_bytes;
+}
+
+CudaResult<GuardedDeviceBuffer> GuardedDeviceBuffer::create(const Stream& stream,
+                                                            std::size_t size_bytes,
+                                                            std::size_t shift_bytes,
+                                                            std::uint64_t secret) {
+  GuardedDeviceBuffer buffer;
+  if (size_bytes == 0) return buffer;
+  WB_TRY_ASSIGN(buffer.m_reserved,
+                DeviceBuffer::allocate(stream.context(), reserved_bytes(size_bytes, shift_bytes)));
+  buffer.m_address = buffer.m_reserved.address() + k_margin_bytes + shift_bytes;
+  buffer.m_size_bytes = size_bytes;
+  buffer.m_secret = secret;
+  WB_TRY(fill_bytes(stream, buffer.m_address, std::byte{0}, size_bytes));
+  // Close to the tensor on both sides, whatever the shift: its end need not be aligned.
+  WB_TRY(copy_to_device(stream, buffer.m_address - k_margin_bytes, margin_of(secret, false)));
+  WB_TRY(copy_to_device(stream, buffer.m_address + size_bytes, margin_of(secret, true)));
+  return buffer;
+}
+
+CudaResult<bool> GuardedDeviceBuffer::margins_intact(const Stream& stream) const {
+  if (m_size_bytes == 0) return true;
+  Margin found;
+  WB_TRY(copy_to_host(stream, found, m_address - k_margin_bytes));
+  if (found != margin_of(m_secret, false)) return false;
+  WB_TRY(copy_to_host(stream, found, m_address + m_size_bytes));
+  return found == margin_of(m_secret, true);
+}
+
+}  // namespace wb::worker::cuda

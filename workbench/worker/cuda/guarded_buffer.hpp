@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// GuardedDeviceBuffer: a tensor's device memory with a pattern before and behind it, because a GPU
+// has no guard pages of that size: writing beside a tensor shows afterwards. For BufferSet.
+#pragma once
+
+#include <cstdint>
+
+#include "worker/cuda/device_buffer.hpp"
+
+namespace wb::worker::cuda {
+
+/// On each side; what lands farther away is not seen.
+inline constexpr std::size_t k_margin_bytes = 4096;
+
+class GuardedDeviceBuffer {
+ public:
+  /// Zeroed, 256-byte aligned. `shift_bytes`, a multiple of 256, moves it within the reservation,
+  /// so that placements differ in more than their pages. The pattern is made from `secret`. Nothing
+  /// of size 0 is reserved. Errors: limit.
+  static CudaResult<GuardedDeviceBuffer> create(const Stream& stream, std::size_t size_bytes,
+                                                std::size_t shift_bytes, std::uint64_t secret);
+  GuardedDeviceBuffer() = default;
+
+  [[nodiscard]] DeviceAddress address() const { return m_address; }  ///< 0 when of size 0
+  [[nodiscard]] std::size_t size_bytes() const { return m_size_bytes; }
+  /// False once anything was written within the margins. Waits for the stream.
+  [[nodiscard]] CudaResult<bool> margins_intact(const Stream& stream) const;
+  /// What create() reserves.
+  static std::size_t reserved_bytes(std::size_t size_bytes, std::size_t shift_bytes);
+
+ private:
+  DeviceBuffer m_reserved;
+  DeviceAddress m_address = 0;
+  std::size_t m_size_bytes = 0;
+  std::uint64_t m_secret = 0;
+};
+
+}  // namespace wb::worker::cuda
