@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The iteration page shows what ptxas said of the candidate's kernels.
-#include <regex>
-
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"
@@ -31,6 +29,15 @@ std::string page_with(const Json& ptxas) {
   return render_iteration(log.view(), log.view().iterations.at(0));
 }
 
+/// Runs of spaces as one: columns are padded.
+std::string squeezed(const std::string& page) {
+  std::string out;
+  for (const char c : page) {
+    if (c != ' ' || out.empty() || out.back() != ' ') out += c;
+  }
+  return out;
+}
+
 Json kernel_row(const std::string& name, std::int64_t registers) {
   return {{"kernel", name},          {"registers", registers}, {"stack_bytes", 64},
           {"spill_store_bytes", 40}, {"spill_load_bytes", 56}, {"shared_bytes", 1024},
@@ -44,10 +51,7 @@ TEST_CASE("the page shows registers and spills of each kernel", "[report][ptxas]
                                       {"warnings", Json::array()},
                                       {"kernels_left_out", 3}});
   CHECK(page.find("What ptxas says of `flash@00000002` for `sm_90a`") != std::string::npos);
-  // Cells are padded to the width of their column.
-  const std::regex row(R"(\| +168 \| +64 \| +40 \| +56 \| +1024 \| +2 \|)");
-  INFO(page);
-  CHECK(std::regex_search(page, row));
+  CHECK(squeezed(page).find("| 168 | 64 | 40 | 56 | 1024 | 2 |") != std::string::npos);
   CHECK(page.find("3 kernels more are in the compile log") != std::string::npos);
 }
 

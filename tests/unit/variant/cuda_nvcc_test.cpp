@@ -79,7 +79,7 @@ extern "C" void hidden(float* p) { copies<256><<<1, 256>>>(p, p); }
 
 }  // namespace
 
-TEST_CASE("the real nvcc builds for a device that is not there", "[variant][cuda]") {
+TEST_CASE("the real nvcc builds for a device that is not there", "[variant][nvcc]") {
   if (is_missing()) return;
   RealNvcc f;
   const auto record = f.compile(k_source);
@@ -108,7 +108,7 @@ TEST_CASE("the real nvcc builds for a device that is not there", "[variant][cuda
   CHECK(sha256_hex(*again) == sha256_hex(*library));
 }
 
-TEST_CASE("too much shared memory is refused in the words of ptxas", "[variant][cuda]") {
+TEST_CASE("too much shared memory is refused in the words of ptxas", "[variant][nvcc]") {
   if (is_missing()) return;
   RealNvcc f;
   const auto record = f.compile(R"(
@@ -120,7 +120,7 @@ __global__ void big(float* p) { __shared__ float s[1 << 16]; s[threadIdx.x] = p[
   CHECK(record.error().untrusted_output.find("uses too much shared data") != std::string::npos);
 }
 
-TEST_CASE("an architecture that nvcc does not know is named", "[variant][cuda]") {
+TEST_CASE("an architecture that nvcc does not know is named", "[variant][nvcc]") {
   if (is_missing()) return;
   RealNvcc f;
   f.options.target = "sm_20";
@@ -130,7 +130,7 @@ TEST_CASE("an architecture that nvcc does not know is named", "[variant][cuda]")
   CHECK(record.error().message.find("does not compile for sm_20") != std::string::npos);
 }
 
-TEST_CASE("a CUDA kernel of the catalogue compiles and comes from the cache", "[variant][cuda]") {
+TEST_CASE("a CUDA kernel of the catalogue compiles and comes from the cache", "[variant][nvcc]") {
   if (is_missing()) return;
   const auto variant = catalogue().find("sm90_f16x3_flash");  // the quickest: 7 s of CPU time
   REQUIRE(variant.ok());
