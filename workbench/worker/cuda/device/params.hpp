@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the host tells the worker's kernels: one struct for each kernel, passed by value. Included by
-// the host's code and by the device code, so it holds plain numbers and device addresses only.
+// What the host tells the worker's kernels: one struct for each kernel, passed by value. Included
+// by the host's code and by the device code, so it holds plain numbers and device addresses only.
 // Sizes and strides count elements; row, key, block and head are those of docs/measurement.md.
 #pragma once
 
