@@ -57,7 +57,7 @@ function(wb_embed_device_code target)
   set(images "${CMAKE_CURRENT_BINARY_DIR}/device")
   file(MAKE_DIRECTORY "${images}")
   set(made "")
-  foreach(name inputs oracle std errors timing)
+  foreach(name inputs oracle std errors timing canary)
     # std is pinned: a product is rounded before it is added, as on the host.
     set(options -O3 -std=c++17)
     if(name STREQUAL std)

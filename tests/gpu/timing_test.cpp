@@ -9,6 +9,7 @@
 #include "measure/statistics.hpp"
 #include "worker/cuda/device/params.hpp"
 #include "worker/cuda/stopwatch.hpp"
+#include "worker/settling.hpp"
 
 using namespace wb;
 using namespace wb::worker::cuda;
@@ -52,7 +53,8 @@ TEST_CASE("what is behind a gate waits until it is opened, and then runs without
           "[gpu][timing]") {
   WB_NEED_GPU(gpu);
   const Stream stream = StopwatchBench::must(Stream::create(gpu));
-  Gate gate = StopwatchBench::must(Gate::create(gpu));
+  const auto code = StopwatchBench::must(Module::load(gpu, device_code().value().timing, "timing"));
+  Gate gate = StopwatchBench::must(Gate::create(gpu, *code));
   const Event begin = StopwatchBench::must(Event::create(gpu));
   const Event end = StopwatchBench::must(Event::create(gpu));
   const DeviceBuffer buffer = StopwatchBench::must(DeviceBuffer::allocate(gpu, 4'096));
@@ -66,7 +68,15 @@ TEST_CASE("what is behind a gate waits until it is opened, and then runs without
     REQUIRE(stream.synchronize().ok());
     // The host's 50 ms lie before the first event took place.
     CHECK(StopwatchBench::must(end.elapsed_us(begin)) < 25'000);
+    CHECK_FALSE(gate.lapsed());
   }
+  REQUIRE(gate.close(stream).ok());
+  REQUIRE(stream.synchronize().ok());  // nobody opens it
+  CHECK(gate.lapsed());
+  REQUIRE(gate.close(stream).ok());
+  gate.open();
+  REQUIRE(stream.synchronize().ok());
+  CHECK_FALSE(gate.lapsed());
 }
 
 TEST_CASE("hot samples tell a delay of known length, and their sum is no more than the host saw",
@@ -106,17 +116,57 @@ TEST_CASE("a longer delay is longer: differences of one fiftieth are seen", "[gp
   }
 }
 
+TEST_CASE("more samples than the driver takes at once are timed without the host",
+          "[gpu][timing]") {
+  WB_NEED_GPU(gpu);
+  StopwatchBench bench(gpu);
+  const Graph graph = bench.graph_of_spins(100'000, 2);
+  const Samples samples = StopwatchBench::must(bench.stopwatch.hot(bench.stream, graph, 2, 1'500));
+  REQUIRE(samples.call_us.size() == 1'500);
+  CHECK(quantile(samples.call_us, 0.95) <= 105);
+  CHECK(samples.wall_us < 1.1 * 1'500 * 200);
+}
+
+TEST_CASE("eager samples hold what the host takes between the calls", "[gpu][timing]") {
+  WB_NEED_GPU(gpu);
+  StopwatchBench bench(gpu);
+  const auto busy = [&](double host_us) {
+    return [&bench, host_us]() -> CudaResult<void> {
+      const auto begin = std::chrono::steady_clock::now();
+      while (worker::us_since(begin) < host_us) {
+      }
+      return bench.spin(50'000);
+    };
+  };
+  bool has_started = false;
+  const auto short_ones = StopwatchBench::must(
+      bench.stopwatch.eager(bench.stream, busy(0), 4, 10, [&] { has_started = true; }));
+  CHECK(has_started);
+  CHECK(median(short_ones.call_us) >= 49);
+  CHECK(median(short_ones.call_us) <= 60);
+  const auto long_ones =
+      StopwatchBench::must(bench.stopwatch.eager(bench.stream, busy(150), 4, 10));
+  CHECK(median(long_ones.call_us) >= 147);
+}
+
 TEST_CASE("cold samples: an empty pair is taken off, and caches are empty", "[gpu][timing]") {
   WB_NEED_GPU(gpu);
   StopwatchBench bench(gpu);
-  const double empty_us = StopwatchBench::must(bench.stopwatch.empty_pair_us(bench.stream));
+  const auto cold = [&](const Graph& graph, int count) {
+    std::vector<double> call_us;
+    for (int i = 0; i < count; ++i) {
+      REQUIRE(bench.stopwatch.flush(bench.stream).ok());
+      const auto sample = StopwatchBench::must(bench.stopwatch.lone(bench.stream, graph));
+      call_us.push_back(sample.call_us.front());
+    }
+    return median(call_us);
+  };
+  const double empty_us = bench.stopwatch.empty_pair_us();
   INFO(empty_us << " us between two events");
   CHECK(empty_us > 0);
   CHECK(empty_us < 20);
   const Graph graph = bench.graph_of_spins(100'000, 1);
-  const Samples samples = StopwatchBench::must(bench.stopwatch.cold(bench.stream, graph, 5));
-  REQUIRE(samples.call_us.size() == 5);
-  CHECK(median(samples.call_us) >= 98);
+  CHECK(cold(graph, 5) >= 98);
 
   // Memory that fits the L2 cache is read more slowly when it was pushed out of it.
   const std::size_t bytes = gpu->l2_bytes() / 4;
@@ -130,9 +180,9 @@ TEST_CASE("cold samples: an empty pair is taken off, and caches are empty", "[gp
                                           static_cast<std::int64_t>(bytes / 4), nullptr});
   }));
   const Samples hot = StopwatchBench::must(bench.stopwatch.hot(bench.stream, reads, 1, 21));
-  const Samples cold = StopwatchBench::must(bench.stopwatch.cold(bench.stream, reads, 11));
-  INFO("hot " << median(hot.call_us) << " us, cold " << median(cold.call_us) << " us");
-  CHECK(median(cold.call_us) > 1.2 * median(hot.call_us));
+  const double cold_us = cold(reads, 11);
+  INFO("hot " << median(hot.call_us) << " us, cold " << cold_us << " us");
+  CHECK(cold_us > 1.2 * median(hot.call_us));
 }
 
 TEST_CASE("what cannot be recorded is an error, and the stream works on", "[gpu][timing]") {

@@ -87,6 +87,8 @@ void add_globals(CLI::App& app, GlobalOptions& options) {
       ->type_name("WORD ...");
   app.add_option("--threads", options.threads, "threads a CPU variant may use (0: all)");
   app.add_option("--cpu-set", options.cpu_set, "CPUs to measure on, such as 0-1");
+  app.add_option("--gpu", options.gpu, "the GPU for CUDA variants, counted from 0 as CUDA does")
+      ->check(CLI::Range(0, 4'096));
   app.add_option(
          "--on-event", options.on_event,
          "run at a win, a failure, 50 and 80 % of the budget and the end: $WB_EVENT, $1 as JSON")

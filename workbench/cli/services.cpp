@@ -120,6 +120,7 @@ Services make_services(const GlobalOptions& options, const Environment& environm
   hello.python = choose_python(options, environment);
   hello.cpu_set = options.cpu_set;
   hello.threads = options.threads;
+  hello.gpu = options.gpu;
   return Services{.file_system = file_system,
                   .clock = clock,
                   .search_path = make_search_path(options, executable),

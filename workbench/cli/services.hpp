@@ -21,6 +21,7 @@ struct GlobalOptions {
   std::string on_event;                ///< shell command, told of milestones
   std::vector<std::string> transport;  ///< command prefix, one word each
   std::int64_t threads = 0;
+  std::int64_t gpu = 0;
 };
 
 /// The environment variables that are honored; docs/cli.md lists them.

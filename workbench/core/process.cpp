@@ -97,6 +97,14 @@ Result<ProcessOutcome> run_process(const ProcessSpec& spec) {
   return outcome;
 }
 
+std::map<std::string, std::string> inherited_environment(std::initializer_list<const char*> names) {
+  std::map<std::string, std::string> variables;
+  for (const char* name : names) {
+    if (const char* value = std::getenv(name); value != nullptr) variables[name] = value;
+  }
+  return variables;
+}
+
 Result<fs::path> find_program(std::string_view name) {
   const auto is_program = [](const fs::path& path) {
     std::error_code ignored;

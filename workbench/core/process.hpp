@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,6 +64,9 @@ struct ProcessOutcome {
 /// Errors: usage (empty argv), invalid (NUL byte, closed keep_fd), not_found (no such program or
 /// folder), io. A failing program is an outcome, not an error.
 Result<ProcessOutcome> run_process(const ProcessSpec& spec);
+
+/// Those of the named variables that this process's environment has.
+std::map<std::string, std::string> inherited_environment(std::initializer_list<const char*> names);
 
 /// The absolute path of a program in PATH, or not_found.
 Result<fs::path> find_program(std::string_view name);

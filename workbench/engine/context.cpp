@@ -132,6 +132,8 @@ Outcome<WorkerClient*> Context::need_worker() {
   }
   worker.emplace(*std::move(transport));
   protocol::HelloArgs hello_args = services.hello;
+  const bool wants_gpu = settings.backend == "cuda";
+  hello_args.gpu = wants_gpu ? std::max<std::int64_t>(hello_args.gpu, 0) : -1;
   if (session) {
     const auto view = session->current(FoldDepth::brief);
     if (view.ok() && (*view)->environment) {
@@ -146,6 +148,15 @@ Outcome<WorkerClient*> Context::need_worker() {
   hello = *std::move(greeting);
   if (!device) device = hello->device;
   return &*worker;
+}
+
+void Context::use_device_of(const Manifest& manifest) {
+  const std::string_view wanted = runs_on_gpu(manifest) ? "cuda" : "cpu";
+  if (session || settings.backend == wanted) return;
+  settings.backend = wanted;
+  drop_worker();
+  hello.reset();
+  device.reset();
 }
 
 void Context::collect_worker_time() {

@@ -88,8 +88,12 @@ struct Context {
   Result<std::int64_t> log(std::string_view type, Json payload);
   Result<void> check_stop() const;  ///< canceled once a stop was requested
   void report_progress(Progress progress) const;
-  /// The running worker, started on first use or after it died. Failure: environment.
+  /// The running worker, started on first use or after it died, on the device that the session, or
+  /// use_device_of(), asks for. Failure: environment.
   Outcome<WorkerClient*> need_worker();
+  /// Outside a session the variant says whether CPU or GPU is meant: a worker that measures on the
+  /// other one is ended. Inside one the session has said so.
+  void use_device_of(const Manifest& manifest);
   /// Ends the worker; what it was waited for stays to be debited.
   void drop_worker();
   void collect_worker_time();
@@ -116,8 +120,8 @@ Outcome<BuildOptions> build_options_for(const Context& context, const Manifest& 
 /// device could run it or not. Uses what build_subject() does.
 Outcome<Subject> build_only(Context& context, const Variant& variant,
                             const Configuration& configuration, std::string_view wanted_target);
-/// The same for what is going to be loaded: a CUDA variant is refused (environment) where the
-/// device is none. Of the context it only uses services, cache and device, so builders may call it
+/// The same for what is going to be loaded: a variant is refused (environment) where the device is
+/// not one for it. Of the context it only uses services, cache and device, so builders may call it
 /// from threads of their own once a worker has greeted.
 Outcome<Subject> build_subject(Context& context, const Variant& variant,
                                const Configuration& configuration);

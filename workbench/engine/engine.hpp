@@ -33,8 +33,8 @@ struct Services {
   BuildOptions build_options;
   /// Starts a worker and opens its wire. Called when a verb first needs one.
   std::function<Result<std::unique_ptr<Transport>>()> open_transport;
-  protocol::HelloArgs hello;
-  ProgressSink progress;  ///< may be empty
+  protocol::HelloArgs hello;  ///< its gpu counts where a session or variant wants one
+  ProgressSink progress;      ///< may be empty
   /// Told of wins, failures, shares of the budget and the end, between measurements; may be empty.
   std::function<void(const Json&)> on_milestone;
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by SIGTERM, SIGHUP, SIGINT

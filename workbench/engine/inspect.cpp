@@ -45,6 +45,7 @@ void look_for_device(Context& context, const Variant& variant, const Json& args)
   const auto& words = variant.manifest.architectures;
   const bool has_choice = words.size() != 1 || !words.front().ends_with('a');
   const bool follows = variant.manifest.backend == Backend::cuda && !args.contains("target");
+  context.use_device_of(variant.manifest);
   if (follows && has_choice && !context.device) static_cast<void>(context.need_worker().ok());
 }
 

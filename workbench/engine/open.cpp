@@ -31,13 +31,24 @@ Json suite_json(const Suite& suite) {
   return {{"name", suite.name}, {"problems", std::move(problems)}};
 }
 
+/// PyTorch's backends for this device.
 std::vector<std::string> default_rivals(const Context& context, const std::string& backend) {
   std::vector<std::string> rivals;
   for (const auto& entry : context.catalogue.list()) {
-    const bool for_backend = entry.name.starts_with("torch_" + backend);
-    if (for_backend) rivals.push_back(entry.name);
+    if (!entry.name.starts_with("torch_")) continue;
+    const auto variant = context.catalogue.find(entry.name);
+    if (variant.ok() && runs_on_gpu(variant->manifest) == (backend == "cuda")) {
+      rivals.push_back(entry.name);
+    }
   }
   return rivals;
+}
+
+/// Where the start runs, unless the arguments say it.
+std::string backend_of(const Context& context, const Json& args, const std::string& start) {
+  if (args.contains("backend")) return args["backend"].get<std::string>();
+  const auto variant = context.catalogue.find(start);
+  return variant.ok() && runs_on_gpu(variant->manifest) ? "cuda" : "cpu";
 }
 
 /// The predecessor's, held-out problems and weights included, unless another is named.
@@ -104,11 +115,7 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
                    "give objective_problem one of the suite's problem names"};
     }
   }
-  const std::string backend = args.value("backend", "cpu");
-  if (backend != "cpu") {
-    return Error{ErrorCode::usage, "open a session on", "backend " + backend,
-                 "this build runs CPU sessions only", "use --backend cpu"};
-  }
+  const std::string backend = backend_of(context, args, start);
   auto rivals = args.contains("rivals") ? args["rivals"].get<std::vector<std::string>>()
                                         : default_rivals(context, backend);
   if (rivals == std::vector<std::string>{"none"}) rivals.clear();

@@ -13,6 +13,17 @@ namespace {
 /// nvcc takes ten times as long as g++ for a kernel with a table of tiles.
 constexpr auto k_cuda_deadline = std::chrono::seconds(600);
 
+Failure needs_gpu(const Manifest& manifest, const std::string& why) {
+  std::string message = fmt::format("{} needs an NVIDIA GPU: {}", manifest.name, why);
+  if (manifest.backend == Backend::cuda) {
+    message += fmt::format(
+        "; `sdpa-wb build {0}` compiles it without one, `sdpa-wb show {0} "
+        "--ptx` shows what became of it",
+        manifest.name);
+  }
+  return Failure{Invalidity::environment, std::move(message), ""};
+}
+
 Failure from_error(Invalidity invalidity, const Error& error) {
   return Failure{invalidity, error.message(), ""};
 }
@@ -90,20 +101,21 @@ Outcome<Subject> build_only(Context& context, const Variant& variant, const Conf
 
 Outcome<Subject> build_subject(Context& context, const Variant& variant,
                                const Configuration& given) {
-  if (variant.manifest.backend == Backend::cuda) {
-    if (!context.device) {
-      auto worker = context.need_worker();
-      if (!worker) return std::move(worker).error();
+  context.use_device_of(variant.manifest);
+  if (runs_on_gpu(variant.manifest) && !context.device) {
+    if (auto worker = context.need_worker(); !worker) {
+      return needs_gpu(variant.manifest, worker.error().message);
     }
-    if (context.device->backend != "cuda") {
-      return Failure{Invalidity::environment,
-                     fmt::format("{} needs an NVIDIA GPU, and the device here is {}; `sdpa-wb "
-                                 "build {}` compiles it without one, `sdpa-wb show {} --ptx` shows "
-                                 "what became of it",
-                                 variant.manifest.name, context.device->name, variant.manifest.name,
-                                 variant.manifest.name),
-                     ""};
-    }
+  }
+  const bool on_gpu = context.device && context.device->backend == "cuda";
+  if (runs_on_gpu(variant.manifest) && !on_gpu) {
+    return needs_gpu(variant.manifest, "the device here is " + context.device->name);
+  }
+  if (!runs_on_gpu(variant.manifest) && on_gpu) {
+    return Failure{Invalidity::environment,
+                   fmt::format("{} runs on a CPU, and this session measures on {}",
+                               variant.manifest.name, context.device->name),
+                   ""};
   }
   return build_only(context, variant, given, {});
 }

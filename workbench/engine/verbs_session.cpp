@@ -15,7 +15,7 @@ const ArgumentSpec k_after{
         "rates and effort are its own where none are given"};
 const ArgumentSpec k_backend{.name = "backend",
                              .kind = K::enumeration,
-                             .doc = "where to run (default cpu)",
+                             .doc = "where to run (default: where the start runs)",
                              .choices = {"cpu", "cuda"}};
 const ArgumentSpec k_rivals{
     .name = "rivals",

@@ -68,7 +68,8 @@ Json to_json(const HelloArgs& message) {
   return {{"version", message.version},
           {"python", message.python},
           {"cpu_set", message.cpu_set},
-          {"threads", message.threads}};
+          {"threads", message.threads},
+          {"gpu", message.gpu}};
 }
 
 Result<void> from_json(const Json& json, HelloArgs& message) {
@@ -77,6 +78,7 @@ Result<void> from_json(const Json& json, HelloArgs& message) {
   message.python = reader.string_or("python", "");
   message.cpu_set = reader.string_or("cpu_set", "");
   message.threads = reader.integer_or("threads", 0, 0, 4'096);
+  message.gpu = reader.integer_or("gpu", -1, -1, 4'096);
   return reader.finish();
 }
 

@@ -66,6 +66,7 @@ struct HelloArgs {
   std::string python;        ///< interpreter for python subjects; empty: worker's choice
   std::string cpu_set;       ///< "0-1"; empty: all allowed
   std::int64_t threads = 0;  ///< threads a CPU subject may use; 0: all of the set
+  std::int64_t gpu = -1;     ///< CUDA ordinal of the GPU to measure on; -1: the CPU
 };
 struct HelloResult {
   int version = k_version;

@@ -92,6 +92,11 @@ std::span<const std::string_view> known_techniques() {
   return k_techniques;
 }
 
+bool runs_on_gpu(const Manifest& manifest) {
+  return manifest.backend == Backend::cuda ||
+         (manifest.backend == Backend::python && !manifest.architectures.empty());
+}
+
 Json to_json(const Manifest& manifest) {
   const Support& support = manifest.support;
   Json params = Json::object();

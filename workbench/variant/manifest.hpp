@@ -57,6 +57,10 @@ struct Manifest {
   std::vector<std::string> compile_flags;        ///< from the allow-list of the toolchain
 };
 
+/// CUDA variants do, and Python ones that name architectures, such as Triton kernels and PyTorch's
+/// backends on a GPU.
+bool runs_on_gpu(const Manifest& manifest);
+
 /// The closed list of technique words, sorted.
 std::span<const std::string_view> known_techniques();
 

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+
 #include <fmt/format.h>
 #include <linux/filter.h>
 
@@ -34,6 +36,15 @@ constexpr std::uint64_t k_fs_refer = 1u << 13;        // version 2
 constexpr std::uint64_t k_fs_truncate = 1u << 14;     // version 3
 constexpr std::uint64_t k_net_bind_connect = 3;       // version 4
 constexpr std::uint64_t k_scope_sockets_signals = 3;  // version 6
+
+/// What the CUDA driver opens for writing: its devices, and the names of its own threads, without
+/// which it does not start (driver 580).
+constexpr std::array k_gpu_files = {
+    "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/proc/self/task",
+    "/dev/nvidia0",   "/dev/nvidia1",    "/dev/nvidia2",          "/dev/nvidia3",
+    "/dev/nvidia4",   "/dev/nvidia5",    "/dev/nvidia6",          "/dev/nvidia7",
+    "/dev/nvidia8",   "/dev/nvidia9",    "/dev/nvidia10",         "/dev/nvidia11",
+    "/dev/nvidia12",  "/dev/nvidia13",   "/dev/nvidia14",         "/dev/nvidia15"};
 
 std::uint64_t write_rights(int version) {
   std::uint64_t rights = k_fs_write_file | k_fs_change_tree;
@@ -69,6 +80,11 @@ const char* restrict_writes(const Confinement& confinement, int version) {
   if (fd < 0) return "landlock_create_ruleset";
   const std::uint64_t file_rights = k_fs_write_file | (version >= 3 ? k_fs_truncate : 0);
   allow_writes(fd, "/dev/null", file_rights);
+  if (confinement.gpu) {
+    // What is not there is not allowed. What a device does needs no right, since the ruleset does
+    // not handle that (from version 5 on it could).
+    for (const char* file : k_gpu_files) allow_writes(fd, file, file_rights);
+  }
   const std::string& folder = confinement.writable_folder;
   if (!folder.empty() && !allow_writes(fd, folder.c_str(), ruleset.handled_fs)) {
     return "landlock_add_rule";

@@ -19,6 +19,7 @@ struct Confinement {
   cpu_set_t cpus{};             ///< where its threads may run
   std::string writable_folder;  ///< the one place it may write to; empty: none
   bool untrusted = true;        ///< false for the judge: limits only
+  bool gpu = false;             ///< may use NVIDIA's devices
   SystemCallPolicy system_calls;
 };
 

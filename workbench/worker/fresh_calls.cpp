@@ -46,7 +46,7 @@ FreshRecord& TurnConductor::fresh_record() const {
 
 /// One single call on inputs never seen and into a poisoned output.
 Outcome<double> TurnConductor::time_fresh_call(std::span<const std::byte> read_between) {
-  if (auto primed = prime(true, false); !primed.ok()) return std::move(primed).error();
+  if (auto primed = prime(true, false, 1); !primed.ok()) return std::move(primed).error();
   if (!read_between.empty()) read_through({read_between}, m_context.threads);
   const std::size_t timed = m_samples_us.size();
   const auto time = time_calls(1, 1);

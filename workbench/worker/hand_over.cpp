@@ -15,21 +15,6 @@ Poison draw_poison() {
   return Poison{draw_secret<std::uint64_t>() >> 2};
 }
 
-Outcome<void> check_fits(const Problem& problem) {
-  double inputs = 0;
-  for (const Tensor tensor : {Tensor::q, Tensor::k, Tensor::v, Tensor::mask}) {
-    if (tensor == Tensor::mask && problem.mask == MaskKind::none) continue;
-    inputs += static_cast<double>(tensor_bytes(problem, tensor));
-  }
-  const double needed = 3 * inputs + 4 * static_cast<double>(out_bytes(problem));
-  const auto available = static_cast<double>(available_memory_bytes());
-  if (needed <= available / 2) return {};
-  return environment(
-      fmt::format("the problem needs {:.1f} GB to be judged and timed, half of this "
-                  "machine's free memory is {:.1f} GB; choose a smaller problem",
-                  needed * 1e-9, available * 0.5e-9));
-}
-
 Outcome<SharedMemory> make_output(const char* name, std::size_t size_bytes, const Poison& poison) {
   Result<SharedMemory> memory = SharedMemory::create(name, size_bytes);
   if (!memory.ok()) return environment(memory.error().message());

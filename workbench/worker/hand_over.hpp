@@ -15,10 +15,6 @@ namespace wb::worker {
 /// 62 bits: exact in a signed 64-bit JSON number.
 Poison draw_poison();
 
-/// Failures: environment, when the tensors of subject, judge and hand-over, all at one time, take
-/// more than half of the free memory.
-Outcome<void> check_fits(const Problem& problem);
-
 /// Filled with the poison. Failures: environment.
 Outcome<SharedMemory> make_output(const char* name, std::size_t size_bytes, const Poison& poison);
 

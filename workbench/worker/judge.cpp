@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The judge's own process: private copy first, then inputs from the seed, then the comparison.
+// The judge's own process: private copy first, then inputs from the seed, then the comparison, on
+// the CPU or on a GPU.
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <span>
 #include <vector>
 
+#include "worker/cuda/gpu_device.hpp"
+#include "worker/cuda/gpu_judge.hpp"
+#include "worker/cuda/stopwatch.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/roles.hpp"
 #include "worker/secret.hpp"
@@ -11,7 +17,82 @@
 namespace wb::worker {
 namespace {
 
-Result<OutputVerdict> judge_one(const Message& message) {
+/// On what the judge computes. Answers to questions are those of JudgeProcess.
+class Bench {
+ public:
+  virtual ~Bench() = default;
+  virtual Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
+                                      std::span<const float> lse, const JudgeOptions& options) = 0;
+  virtual Result<Json> answer(std::string_view question) = 0;
+};
+
+class CpuBench final : public Bench {
+ public:
+  Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
+                              std::span<const float> lse, const JudgeOptions& options) override {
+    const Inputs inputs = make_inputs(task.problem, task.seed, task.draw, task.threads);
+    return judge_output(task.problem, inputs, out, lse, options);
+  }
+  Result<Json> answer(std::string_view question) override {
+    return Error{ErrorCode::invalid, "answer", std::string(question),
+                 "this judge computes on the CPU", ""};
+  }
+};
+
+class GpuBench final : public Bench {
+ public:
+  static cuda::CudaResult<std::unique_ptr<Bench>> create(int ordinal) {
+    WB_TRY_ASSIGN(cuda::DriverPtr driver, cuda::Driver::load());
+    WB_TRY_ASSIGN(cuda::ContextPtr context, cuda::Context::create(std::move(driver), ordinal));
+    WB_TRY_ASSIGN(cuda::GpuJudge judge, cuda::GpuJudge::create(context));
+    return std::unique_ptr<Bench>(new GpuBench(std::move(judge)));
+  }
+  Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
+                              std::span<const float> lse, const JudgeOptions& options) override {
+    WB_TRY_ASSIGN(OutputVerdict verdict,
+                  m_judge.judge(task.problem, task.seed, task.draw, out, lse, options));
+    return verdict;
+  }
+  Result<Json> answer(std::string_view question) override {
+    const cuda::Context& context = *m_judge.stream().context();
+    if (question == k_ask_memory) {
+      WB_TRY_ASSIGN(const cuda::DeviceMemory memory, context.memory());
+      return Json{{"free_bytes", memory.free_bytes}};
+    }
+    GpuFacts facts;
+    WB_TRY_ASSIGN(facts.device, cuda::describe_gpu(context));
+    WB_TRY_ASSIGN(const cuda::Stopwatch stopwatch, cuda::Stopwatch::create(m_judge.stream()));
+    facts.empty_pair_us = stopwatch.empty_pair_us();
+    return to_json(facts);
+  }
+
+ private:
+  explicit GpuBench(cuda::GpuJudge judge) : m_judge(std::move(judge)) {}
+  cuda::GpuJudge m_judge;
+};
+
+/// What could not be started answers every message so.
+class BrokenBench final : public Bench {
+ public:
+  explicit BrokenBench(Error error) : m_error(std::move(error)) {}
+  Result<OutputVerdict> judge(const JudgeTask&, std::span<const std::byte>, std::span<const float>,
+                              const JudgeOptions&) override {
+    return m_error;
+  }
+  Result<Json> answer(std::string_view) override { return m_error; }
+
+ private:
+  Error m_error;
+};
+
+std::unique_ptr<Bench> make_bench(std::optional<int> gpu) {
+  if (!gpu) return std::make_unique<CpuBench>();
+  auto bench = GpuBench::create(*gpu);
+  if (bench.ok()) return *std::move(bench);
+  return std::make_unique<BrokenBench>(bench.error());
+}
+
+Result<OutputVerdict> judge_one(const Message& message, Bench& bench) {
   WB_TRY_ASSIGN(const JudgeTask task, judge_task_from_json(message.body));
   const bool has_lse = message.fds.size() == 2;
   if (message.fds.empty() || message.fds.size() > 2) {
@@ -39,13 +120,17 @@ Result<OutputVerdict> judge_one(const Message& message) {
   options.judge_lse = has_lse;
   if (has_lse) options.lse_poison = task.lse_poison;
   if (task.max_blocks) options.max_blocks = static_cast<std::size_t>(*task.max_blocks);
-  const Inputs inputs = make_inputs(p, task.seed, task.draw, task.threads);
-  return judge_output(p, inputs, out, lse, options);
+  return bench.judge(task, out, lse, options);
 }
 
-Json answer(const Message& message) {
+Json answer(const Message& message, Bench& bench) {
   try {
-    const Result<OutputVerdict> verdict = judge_one(message);
+    if (const auto question = message.body.find("ask"); question != message.body.end()) {
+      const Result<Json> answered = bench.answer(question->get<std::string>());
+      if (answered.ok()) return *answered;
+      return {{"fault", answered.error().message()}};
+    }
+    const Result<OutputVerdict> verdict = judge_one(message, bench);
     if (verdict.ok()) return to_json(*verdict);
     return {{"fault", verdict.error().message()}};
   } catch (const std::exception& fault) {
@@ -55,11 +140,12 @@ Json answer(const Message& message) {
 
 }  // namespace
 
-int run_judge(const Channel& channel) {
+int run_judge(const Channel& channel, std::optional<int> gpu) {
+  const std::unique_ptr<Bench> bench = make_bench(gpu);
   while (true) {
     const auto message = channel.receive(Deadline::max());
     if (!message.ok()) return message.error() == ChannelFault::closed ? 0 : 1;
-    if (!channel.send(answer(*message)).ok()) return 1;
+    if (!channel.send(answer(*message, *bench)).ok()) return 1;
   }
 }
 

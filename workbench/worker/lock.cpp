@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 
 namespace wb::worker {
 namespace {
 
-constexpr off_t k_queue_begin = 1 << 20;  // byte of CPU n in the queue: k_queue_begin + n
+constexpr off_t k_queue_begin = 1 << 20;  // byte of place n in the queue: k_queue_begin + n
+constexpr int k_gpus_begin = 1 << 12, k_gpu_places = 1 << 16;  // behind the CPUs
 constexpr int k_poll_ms = 1;
 
 /// Open-file-description locks: they belong to the descriptor, so two workers never share one.
@@ -24,6 +26,10 @@ bool set_lock(int fd, short type, off_t begin, off_t length) {
   range.l_start = begin;
   range.l_len = length;
   return ::fcntl(fd, F_OFD_SETLK, &range) == 0;
+}
+
+std::string name_of(int place) {
+  return place < k_gpus_begin ? "CPU " + std::to_string(place) : std::string("the GPU");
 }
 
 bool canceled_within(CancelSource cancel, int wait_ms) {
@@ -38,7 +44,13 @@ fs::path machine_lock_path() {
   return "/tmp/sdpa-wb-devices.lock";
 }
 
-Result<DeviceLock> DeviceLock::open(const fs::path& path, std::vector<int> cpus) {
+int gpu_place(std::string_view id) {
+  std::uint32_t hash = 2'166'136'261u;  // FNV-1a: stable across machines and builds
+  for (const char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619u;
+  return k_gpus_begin + static_cast<int>(hash % k_gpu_places);
+}
+
+Result<DeviceLock> DeviceLock::open(const fs::path& path, std::vector<int> places) {
   // Without O_CREAT first: in a sticky folder the kernel refuses to "create" another user's file.
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid() && errno == ENOENT) {
@@ -46,22 +58,22 @@ Result<DeviceLock> DeviceLock::open(const fs::path& path, std::vector<int> cpus)
     if (fd.valid()) ::fchmod(fd.get(), 0666);  // whatever the umask: other users lock it too
   }
   if (!fd.valid()) return errno_error("open the device lock", path, errno);
-  std::sort(cpus.begin(), cpus.end());
-  return DeviceLock(std::move(fd), std::move(cpus));
+  std::sort(places.begin(), places.end());
+  return DeviceLock(std::move(fd), std::move(places));
 }
 
 Result<DeviceLock::Held> DeviceLock::acquire(Deadline deadline, CancelSource cancel) const {
   Held held(m_fd.get());
   for (const off_t base : {k_queue_begin, off_t{0}}) {
-    for (const int cpu : m_cpus) {
-      while (!set_lock(m_fd.get(), F_WRLCK, base + cpu, 1)) {
+    for (const int place : m_places) {
+      while (!set_lock(m_fd.get(), F_WRLCK, base + place, 1)) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
           return errno_error("lock", machine_lock_path(), errno);
         }
         if (std::chrono::steady_clock::now() >= deadline) {
           return Error{ErrorCode::locked, "take the device lock", machine_lock_path().string(),
-                       "another session kept CPU " + std::to_string(cpu) + " busy all the time",
-                       "wait for it to end, or give this session other CPUs"};
+                       "another session kept " + name_of(place) + " busy all the time",
+                       "wait for it to end, or give this session another device"};
         }
         if (canceled_within(cancel, k_poll_ms)) {
           return Error{ErrorCode::canceled, "take the device lock", machine_lock_path().string(),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// DeviceLock: one measuring request at a time per CPU of the machine, so that two sessions on the
-// same CPUs queue instead of disturbing each other. Held for one request, never between requests.
+// DeviceLock: one measuring request at a time per CPU or GPU of the machine, so that two sessions
+// on the same device queue instead of disturbing each other. Held for one request, never between
+// requests.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -15,9 +17,10 @@ namespace wb::worker {
 
 class DeviceLock {
  public:
-  /// A byte per CPU in one file that all users of the machine share. Waiting is fair between two
-  /// sessions: who waits holds the queue, and who has just finished must queue again.
-  static Result<DeviceLock> open(const fs::path& path, std::vector<int> cpus);
+  /// A byte per place (CPU number, or gpu_place()) in one file that all users of the machine share.
+  /// Waiting is fair between two sessions: who waits holds the queue, and who has just finished
+  /// must queue again.
+  static Result<DeviceLock> open(const fs::path& path, std::vector<int> places);
 
   /// Released on destruction.
   class Held {
@@ -30,14 +33,19 @@ class DeviceLock {
    private:
     int m_fd = -1;
   };
-  /// Errors: locked (another session kept the CPUs until the deadline), canceled, io.
+  /// Errors: locked (another session kept the device until the deadline), canceled, io.
   Result<Held> acquire(Deadline deadline, CancelSource cancel) const;
 
  private:
-  DeviceLock(UniqueFd fd, std::vector<int> cpus) : m_fd(std::move(fd)), m_cpus(std::move(cpus)) {}
+  DeviceLock(UniqueFd fd, std::vector<int> places)
+      : m_fd(std::move(fd)), m_places(std::move(places)) {}
   UniqueFd m_fd;
-  std::vector<int> m_cpus;  // ascending, so that overlapping sets cannot deadlock
+  std::vector<int> m_places;  // ascending, so that overlapping sets cannot deadlock
 };
+
+/// The place of a GPU, from its stable id: the same in every process, whatever devices that sees.
+/// Two GPUs that share one by chance queue for nothing.
+int gpu_place(std::string_view id);
 
 /// The file that all workers of this machine use.
 fs::path machine_lock_path();

@@ -25,8 +25,9 @@ int run(int argc, char** argv) {
     // What a variant prints before it dies shall be in the capture file.
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const worker::Channel channel{wb::UniqueFd(worker::k_child_socket_fd)};
-    return argument == worker::k_judge_role ? worker::run_judge(channel)
-                                            : worker::run_subject(channel);
+    const std::optional<int> gpu = worker::parse_gpu_argument(argc > 2 ? argv[2] : "");
+    return argument == worker::k_judge_role ? worker::run_judge(channel, gpu)
+                                            : worker::run_subject(channel, gpu);
   }
   if (argument == "--version") {
     std::cout << "sdpa-wb-worker " << worker::worker_version() << ", protocol "

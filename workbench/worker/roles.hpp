@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "worker/channel.hpp"
 
@@ -17,9 +20,21 @@ inline constexpr const char* k_subject_role = "--role=subject";
 /// Between the supervisor and its children, who are one program: the bound of a seed or an address.
 inline constexpr std::int64_t k_max_number = std::numeric_limits<std::int64_t>::max();
 
-/// Serves until the socket closes. Returns the exit code.
-int run_judge(const Channel& channel);
-int run_subject(const Channel& channel);
+/// Second argument of a role that computes on a GPU: "--gpu=0", the CUDA ordinal.
+std::string gpu_argument(int ordinal);
+/// Nothing for other arguments.
+std::optional<int> parse_gpu_argument(std::string_view argument);
+/// What a role on a GPU keeps of this process's environment: which devices the driver may show, and
+/// where its library lies.
+std::map<std::string, std::string> gpu_environment();
+
+/// Questions to the judge that are no task: {"ask": …}.
+inline constexpr const char* k_ask_gpu = "gpu";
+inline constexpr const char* k_ask_memory = "memory";
+
+/// Serves until the socket closes. Returns the exit code. `gpu`: the CUDA ordinal; none: the CPU.
+int run_judge(const Channel& channel, std::optional<int> gpu);
+int run_subject(const Channel& channel, std::optional<int> gpu);
 
 /// Serves the wire (JSON lines) until its end. `own_program`: the absolute path of this program.
 int run_supervisor(int in_fd, int out_fd, const std::string& own_program);

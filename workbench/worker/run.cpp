@@ -14,7 +14,7 @@ namespace wb::worker {
 Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol::RunArgs& args,
                                          const TurnContext& context, const Wait& wait) {
   const Problem& problem = args.problem;
-  if (auto fits = check_fits(problem); !fits.ok()) return std::move(fits).error();
+  if (auto fits = check_fits(problem, context, wait); !fits.ok()) return std::move(fits).error();
   JudgeTask task;
   task.problem = problem;
   task.draw = args.draw;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t k_python_file_bytes = 1ull << 30;  // caches of just-in-time compilers
 constexpr std::uint64_t k_python_open_files = 4'096;
+constexpr std::uint64_t k_gpu_open_files = 1'024;  // of devices, and of the driver's threads
 
 }  // namespace
 
@@ -50,8 +51,17 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
   spec.confinement.cpus = m_setting.cpus;
   spec.confinement.writable_folder = folder;
   spec.confinement.address_space_bytes = subject_address_space_bytes();
+  if (m_setting.gpu) {
+    spec.env.merge(gpu_environment());
+    spec.confinement.gpu = true;
+    spec.confinement.address_space_bytes = 0;  // the driver reserves addresses for all its memory
+    spec.confinement.open_files = k_gpu_open_files;
+    // The driver looks for a multi-process server, and listens for peers in its own name.
+    spec.confinement.system_calls.unix_sockets = true;
+  }
   if (kind == SubjectKind::native) {
     spec.argv = {m_setting.own_program, k_subject_role};
+    if (m_setting.gpu) spec.argv.push_back(gpu_argument(*m_setting.gpu));
   } else {
     // -I: no environment and no user packages; -B: no bytecode beside the script; -u: what it
     // prints before it dies is kept.
@@ -76,6 +86,17 @@ Outcome<LoadedSubject> SubjectFactory::finish(Started started, const std::string
                                               Json message, const Wait& wait) {
   message["op"] = "load";
   message["threads"] = m_setting.threads;
+  if (m_setting.gpu) {
+    message["gpu"] = *m_setting.gpu;
+    // Its own start is nobody's fault but the machine's, and it comes before any variant.
+    auto ready = started.process.ask({{"op", "ping"}}, {}, wait);
+    if (!ready.ok()) {
+      // No variant was loaded yet: what was printed is the worker's own.
+      return environment(fmt::format("a subject process could not start on the GPU: {} {}",
+                                     ready.error().message,
+                                     printable(ready.error().untrusted_output, 400)));
+    }
+  }
   auto answer = started.process.ask(std::move(message), {}, wait);
   if (!answer.ok()) return std::move(answer).error();
   LoadedSubject subject{label, std::nullopt, std::move(started.scratch), std::move(started.process),
@@ -95,7 +116,7 @@ Outcome<LoadedSubject> SubjectFactory::load_builtin(SubjectKind kind, const std:
 }
 
 Outcome<LoadedSubject> SubjectFactory::load(const protocol::LoadArgs& args, const Wait& wait) {
-  if (args.backend == "cpu") {
+  if (args.backend == (m_setting.gpu ? "cuda" : "cpu")) {
     const Result<fs::path> path = m_store.verified_path(args.artifact_sha256);
     if (!path.ok()) return environment(path.error().message());
     start_spare();
@@ -107,8 +128,9 @@ Outcome<LoadedSubject> SubjectFactory::load(const protocol::LoadArgs& args, cons
   }
   if (args.backend != "python") {
     return Failure{Invalidity::constraints,
-                   fmt::format("this worker does not run subjects of backend \"{}\"",
-                               printable(args.backend, 40)),
+                   fmt::format("this worker measures on {} and does not run subjects of backend "
+                               "\"{}\"",
+                               m_setting.gpu ? "a GPU" : "the CPU", printable(args.backend, 40)),
                    {}};
   }
   if (m_setting.python.empty()) {

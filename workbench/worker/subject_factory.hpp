@@ -47,6 +47,7 @@ struct SubjectSetting {
   std::string python_script;  ///< subject.py
   cpu_set_t cpus{};
   int threads = 1;
+  std::optional<int> gpu;  ///< CUDA ordinal that subjects compute on; none: the CPU
 };
 
 class SubjectFactory {

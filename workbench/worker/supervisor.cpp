@@ -60,8 +60,8 @@ Wait Supervisor::wait_for(std::int64_t deadline_ms) const {
 }
 
 TurnContext Supervisor::context(std::string subject) {
-  return {m_greeted->judge, m_greeted->threads, m_greeted->empty_native, m_greeted->empty_python,
-          m_fresh,          std::move(subject)};
+  return {m_greeted->judge,        m_greeted->clock, m_greeted->threads, m_greeted->empty_native,
+          m_greeted->empty_python, m_fresh,          std::move(subject)};
 }
 
 Outcome<DeviceLock::Held> Supervisor::take_device() {
@@ -175,7 +175,7 @@ Outcome<Json> Supervisor::profile(const Json& args) {
   if (!handle.ok()) return handle.error();
   if (const auto subject = find_subject(*handle); !subject.ok()) return subject.error();
   protocol::ProfileResult result;
-  result.reason = "there is no profiler for backend cpu; timings and findings go without one";
+  result.reason = "this worker has no profiler; timings and findings go without one";
   return to_json(result);
 }
 

@@ -33,6 +33,7 @@ class Supervisor {
     DeviceLock lock;
     JudgeProcess judge;
     SubjectFactory factory;
+    Clock clock = Clock::host;
     int threads = 1;
     EmptyCall empty_native = {}, empty_python = {};
   };
@@ -41,11 +42,12 @@ class Supervisor {
 
   Outcome<Json> dispatch(const protocol::Request& request);
   Outcome<Json> hello(const protocol::HelloArgs& args);
-  Outcome<Json> examine_machine(const protocol::HelloArgs& args, const std::vector<int>& cpus);
-  Outcome<void> greet(const std::vector<int>& cpus, int threads);
+  /// Starts the judge, and finds out which device that is.
+  Outcome<Device> greet(const protocol::HelloArgs& args, const std::vector<int>& cpus);
+  Outcome<Json> examine_machine(const protocol::HelloArgs& args, const std::vector<int>& cpus,
+                                Device device);
   std::string find_interpreter(const std::string& wanted);
-  /// Zeros where it cannot be measured.
-  EmptyCall measure_empty_call(SubjectKind kind);
+  Outcome<EmptyCall> measure_empty_call(SubjectKind kind);
   Outcome<Json> build(const protocol::BuildArgs& args);
   Outcome<Json> load(const protocol::LoadArgs& args);
   Outcome<Json> run(const protocol::RunArgs& args);

@@ -13,6 +13,8 @@ namespace wb::worker {
 namespace {
 
 constexpr std::int64_t k_canary_deadline_ms = 10'000;
+constexpr std::int64_t k_empty_call_deadline_ms = 30'000;  // on a GPU the interpreter loads much
+constexpr std::chrono::milliseconds k_gpu_start{20'000};   // of a driver that nobody used yet
 constexpr int k_canary_tries = 3;
 
 /// Small, and with a causal rule and grouped heads, so that more than a copy can go wrong.
@@ -36,7 +38,7 @@ Plan empty_call_plan() {
 
 }  // namespace
 
-Outcome<void> Supervisor::greet(const std::vector<int>& cpus, int threads) {
+Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
@@ -44,18 +46,37 @@ Outcome<void> Supervisor::greet(const std::vector<int>& cpus, int threads) {
   if (::sched_setaffinity(0, sizeof set, &set) != 0) {
     return environment(fmt::format("cannot run on the CPUs {}", cpu_set_text(cpus)));
   }
-  auto lock = as_outcome(DeviceLock::open(machine_lock_path(), cpus));
-  if (!lock.ok()) return std::move(lock).error();
-  Confinement judge_confinement;
-  judge_confinement.cpus = set;
   SubjectSetting setting;
   setting.own_program = m_own_program;
   setting.cpus = set;
-  setting.threads = threads;
-  m_greeted.emplace(Greeted{*std::move(lock),
-                            JudgeProcess(*m_family, m_own_program, std::move(judge_confinement)),
-                            SubjectFactory(*m_family, m_store, std::move(setting)), threads});
-  return {};
+  setting.threads =
+      args.threads > 0 ? static_cast<int>(args.threads) : static_cast<int>(cpus.size());
+  if (args.gpu >= 0) setting.gpu = static_cast<int>(args.gpu);
+  Confinement judge_confinement;
+  judge_confinement.cpus = set;
+  JudgeProcess judge(*m_family, m_own_program, std::move(judge_confinement), setting.gpu);
+  if (const auto started = judge.start(); !started.ok()) {
+    return environment(started.error().message());
+  }
+  Device device;
+  EmptyCall empty_native;
+  if (setting.gpu) {
+    auto facts = judge.gpu_facts(deadline_in(k_gpu_start), m_cancel);
+    if (!facts.ok()) return std::move(facts).error();
+    device = std::move(facts->device);
+    empty_native.timed_us = facts->empty_pair_us;
+  } else {
+    device = detect_cpu();
+  }
+  auto lock = as_outcome(DeviceLock::open(
+      machine_lock_path(), setting.gpu ? std::vector<int>{gpu_place(device.id)} : cpus));
+  if (!lock.ok()) return std::move(lock).error();
+  const Clock clock = setting.gpu ? Clock::device : Clock::host;
+  const int threads = setting.threads;
+  m_greeted.emplace(Greeted{*std::move(lock), std::move(judge),
+                            SubjectFactory(*m_family, m_store, std::move(setting)), clock, threads,
+                            empty_native});
+  return device;
 }
 
 std::string Supervisor::find_interpreter(const std::string& wanted) {
@@ -66,19 +87,19 @@ std::string Supervisor::find_interpreter(const std::string& wanted) {
   return *python;
 }
 
-EmptyCall Supervisor::measure_empty_call(SubjectKind kind) {
-  const Wait wait = wait_for(k_canary_deadline_ms);
+Outcome<EmptyCall> Supervisor::measure_empty_call(SubjectKind kind) {
+  const Wait wait = wait_for(k_empty_call_deadline_ms);
   auto subject = m_greeted->factory.load_builtin(kind, "empty", wait);
-  if (!subject.ok()) return {};
+  if (!subject.ok()) return std::move(subject).error();
   protocol::TurnArgs args;
   args.problem = canary_problem();
   args.plan = empty_call_plan();
   args.spot_check = false;  // an empty call writes no output
   const auto turn = conduct_turn(subject->process, args, context(), wait);
-  if (!turn.ok()) return {};
+  if (!turn.ok()) return turn.error();
   const auto lone_us = time_lone_call_us(subject->process, args, context(), wait);
-  if (!lone_us.ok()) return {};
-  return {median(turn->samples_us), *lone_us};
+  if (!lone_us.ok()) return lone_us.error();
+  return EmptyCall{median(turn->samples_us), *lone_us};
 }
 
 Outcome<Json> Supervisor::hello(const protocol::HelloArgs& args) {
@@ -92,38 +113,40 @@ Outcome<Json> Supervisor::hello(const protocol::HelloArgs& args) {
   const auto cpus = as_outcome(choose_cpus(args.cpu_set, allowed_cpus()));
   if (!cpus.ok()) return cpus.error();
   if (cpus->empty()) return environment("the CPU set is empty");
-  const auto threads =
-      args.threads > 0 ? static_cast<int>(args.threads) : static_cast<int>(cpus->size());
-  if (auto greeted = greet(*cpus, threads); !greeted.ok()) return std::move(greeted).error();
-  auto result = examine_machine(args, *cpus);
+  auto device = greet(args, *cpus);
+  if (!device.ok()) return std::move(device).error();
+  auto result = examine_machine(args, *cpus, *std::move(device));
   if (!result.ok()) m_greeted.reset();  // the host may try again
   return result;
 }
 
 Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
-                                          const std::vector<int>& cpus) {
+                                          const std::vector<int>& cpus, Device device) {
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  if (const auto started = m_greeted->judge.start(); !started.ok()) {
-    return environment(started.error().message());
-  }
+  const bool on_gpu = m_greeted->clock == Clock::device;
   protocol::HelloResult result;
   result.worker_version = worker_version();
   result.threads = m_greeted->threads;
   result.isolation = isolation_level();
-  result.backends = {"cpu"};
-  result.device = detect_cpu();
-  calibrate(result.device, cpus);
-  m_greeted->empty_native = measure_empty_call(SubjectKind::native);
-  result.empty_call_us = m_greeted->empty_native.timed_us;
-  if (!(result.empty_call_us > 0)) {
-    return environment("not even the built-in empty variant runs on this machine");
+  result.backends = {on_gpu ? "cuda" : "cpu"};
+  result.device = std::move(device);
+  if (!on_gpu) calibrate(result.device, cpus);
+  const auto empty = measure_empty_call(SubjectKind::native);
+  if (!empty.ok()) {
+    return environment(
+        "not even the built-in empty variant runs on this machine: " + empty.error().message,
+        empty.error().untrusted_output);
   }
+  m_greeted->empty_native.lone_us = empty->lone_us;
+  // On a GPU the stopwatch's own figure stands already: an empty call puts nothing on the device.
+  if (!on_gpu) m_greeted->empty_native.timed_us = empty->timed_us;
+  result.empty_call_us = m_greeted->empty_native.timed_us;
   result.python = find_interpreter(args.python);
   if (result.python.empty()) return to_json(result);
-  m_greeted->empty_python = measure_empty_call(SubjectKind::python);
-  result.empty_python_call_us = m_greeted->empty_python.timed_us;
-  if (result.empty_python_call_us > 0) {
+  if (const auto empty_python = measure_empty_call(SubjectKind::python); empty_python.ok()) {
+    m_greeted->empty_python = *empty_python;
+    result.empty_python_call_us = empty_python->timed_us;
     result.backends.emplace_back("python");
   } else {  // an interpreter in which the loop does not run is as good as none
     result.python.clear();

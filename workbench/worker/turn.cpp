@@ -31,7 +31,7 @@ std::uint32_t TurnConductor::refill() {
 }
 
 Outcome<void> TurnConductor::set_stage() {
-  if (auto fits = check_fits(m_args.problem); !fits.ok()) return fits;
+  if (auto fits = check_fits(m_args.problem, m_context, m_wait); !fits.ok()) return fits;
   m_poison = draw_poison();
   auto shown = make_output("shown", out_bytes(m_args.problem), m_poison);
   if (!shown.ok()) return std::move(shown).error();
@@ -47,7 +47,7 @@ Outcome<void> TurnConductor::set_stage() {
                   {"placement", m_args.placement},
                   {"seed", refill()},
                   {"settle_us", m_args.plan.settle_us},
-                  {"args_per_call", m_args.plan.kind == PlanKind::eager}};
+                  {"kind", to_string(m_args.plan.kind)}};
   const double handed_refill_us = us_between(begin, std::chrono::steady_clock::now());
   std::vector<int> fds = m_inputs ? m_inputs->fds() : std::vector<int>();
   fds.push_back(m_shown->fd());
@@ -63,7 +63,7 @@ Outcome<void> TurnConductor::set_stage() {
   }
   if (!settled) m_flags.emplace_back(k_flag_not_settled);
   if (cold() && !flushes) m_flags.emplace_back(k_flag_swept_cache);
-  m_blocks = plan_blocks(m_args.plan, call_us, refill_us);
+  m_blocks = plan_blocks(m_args.plan, call_us, refill_us, m_context.clock);
   return {};
 }
 
@@ -79,9 +79,13 @@ Outcome<void> TurnConductor::measure_round_trip() {
   return {};
 }
 
-Outcome<void> TurnConductor::prime(bool fresh_inputs, bool warm) {
+Outcome<void> TurnConductor::prime(bool fresh_inputs, bool warm, std::int64_t calls) {
   m_poison = draw_poison();
-  Json prime = {{"op", "prime"}, {"warm", warm}, {"poison", m_poison.seed}, {"flush", cold()}};
+  Json prime = {{"op", "prime"},
+                {"calls", calls},
+                {"warm", warm},
+                {"poison", m_poison.seed},
+                {"flush", cold()}};
   if (fresh_inputs) prime["seed"] = refill();
   if (fresh_inputs && !warm && !cold() && m_inputs) m_inputs->read_through(m_context.threads);
   auto primed = m_subject.ask(std::move(prime), {}, m_wait);
@@ -93,6 +97,7 @@ Outcome<void> TurnConductor::prime(bool fresh_inputs, bool warm) {
 Outcome<BlockTime> TurnConductor::time_calls(std::int64_t samples, std::int64_t calls) {
   const Json go = {{"op", "go"}, {"samples", samples}, {"calls", calls}};
   const std::int64_t delay_before_ns = m_subject.main_thread_delay_ns();
+  const std::int64_t own_asked_ns = own_delay_ns();
   const Deadline asked = std::chrono::steady_clock::now();
   auto started = m_subject.ask(go, {}, m_wait);
   if (!started.ok()) return std::move(started).error();
@@ -115,6 +120,7 @@ Outcome<BlockTime> TurnConductor::time_calls(std::int64_t samples, std::int64_t 
   time.wall_us = us_between(begin, end);
   time.around_us = us_between(asked, end);
   time.own_delay_us = static_cast<double>(own_ns) * 1e-3;
+  time.late_us = static_cast<double>(own_before_ns - own_asked_ns) * 1e-3;
   time.delay_us = static_cast<double>(delay_ns) * 1e-3;
   time.reported_us =
       done->value("block_ns", Json()).is_number() ? done->at("block_ns").get<double>() * 1e-3 : 0.0;
@@ -132,7 +138,8 @@ Outcome<BlockTime> TurnConductor::time_calls(std::int64_t samples, std::int64_t 
 }
 
 Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
-  if (auto primed = prime(fresh_inputs, fresh_inputs); !primed.ok()) return primed;
+  auto primed = prime(fresh_inputs, fresh_inputs, m_blocks.calls_per_sample);
+  if (!primed.ok()) return primed;
   auto time = time_calls(m_blocks.samples_per_block, m_blocks.calls_per_sample);
   if (!time.ok()) return std::move(time).error();
   m_times.push_back(*time);
@@ -219,7 +226,10 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
     result.flags = m_flags;
   }
   if (witness == Witness::too_short) result.flags.emplace_back(k_flag_not_witnessed);
-  if (!(median(result.samples_us) >= k_resolution_calls * empty_call().timed_us)) {
+  // On a GPU what the clock itself takes is in each sample once, on the CPU in each call.
+  const double sampled_calls =
+      m_context.clock == Clock::device ? static_cast<double>(result.calls_per_sample) : 1.0;
+  if (!(sampled_calls * median(result.samples_us) >= k_resolution_calls * empty_call().timed_us)) {
     result.flags.emplace_back(k_flag_resolution_limited);
   }
   const bool waited = witness == Witness::excused || left_open_too_often(fresh_record()) ||

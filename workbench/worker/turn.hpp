@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One turn and one judged run of a subject on the CPU, as the supervisor conducts them: it draws
-// the seeds, keeps the wall clock, and has outputs judged by the judge alone.
+// One turn and one judged run of a subject, as the supervisor conducts them: it draws the seeds,
+// keeps the wall clock, and has outputs judged by the judge alone.
 #pragma once
 
 #include <map>
@@ -15,13 +15,15 @@ namespace wb::worker {
 
 /// What a call costs that does nothing: the machine and its messages, no candidate's doing.
 struct EmptyCall {
-  double timed_us = 0;  ///< by the timing loop, for resolution_limited
-  double lone_us = 0;   ///< see time_lone_call_us
+  /// By the timing loop, for resolution_limited; on a GPU two events with nothing between them.
+  double timed_us = 0;
+  double lone_us = 0;  ///< see time_lone_call_us
 };
 
 /// What a turn needs to know of the machine, and of the code beyond this process.
 struct TurnContext {
   JudgeProcess& judge;
+  Clock clock = Clock::host;
   int threads = 1;
   EmptyCall empty_native = {}, empty_python = {};
   /// By code, problem and plan; it outlives the code's processes.
@@ -32,6 +34,10 @@ struct TurnContext {
 /// flags beside those of measure/plan.hpp
 inline constexpr const char* k_flag_not_witnessed = "not_witnessed";
 inline constexpr const char* k_flag_swept_cache = "swept_cache";
+
+/// Failures: environment, when the tensors of subject, judge and hand-over, all at one time, take
+/// more than half of the free memory, or on a GPU more than its free memory.
+Outcome<void> check_fits(const Problem& problem, const TurnContext& context, const Wait& wait);
 
 Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protocol::TurnArgs& args,
                                            const TurnContext& context, const Wait& wait);

@@ -27,7 +27,8 @@ class TurnConductor {
  private:
   Outcome<void> set_stage();
   Outcome<void> measure_round_trip();
-  Outcome<void> prime(bool fresh_inputs, bool warm);
+  /// `calls`: of a sample of the block to come.
+  Outcome<void> prime(bool fresh_inputs, bool warm, std::int64_t calls);
   Outcome<BlockTime> time_calls(std::int64_t samples, std::int64_t calls);
   Outcome<void> take_block(bool fresh_inputs);
   Outcome<void> take_all_blocks();

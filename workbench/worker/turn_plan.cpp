@@ -31,11 +31,13 @@ std::int64_t ratio_up(double part, double whole, std::int64_t low, std::int64_t 
 
 }  // namespace
 
-BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us) {
+BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us, Clock clock) {
   BlockPlan blocks;
   const double call = at_least(call_us, k_tiny_us);
-  if (plan.kind == PlanKind::hot) {
-    blocks.calls_per_sample = ratio_up(k_sample_us, call, 1, k_max_calls_per_sample);
+  const bool on_gpu = clock == Clock::device;
+  if (plan.kind == PlanKind::hot || (on_gpu && plan.kind == PlanKind::eager)) {
+    blocks.calls_per_sample =
+        ratio_up(k_sample_us, call, 1, on_gpu ? k_most_graph_calls : k_max_calls_per_sample);
   }
   const double sample_us = call * static_cast<double>(blocks.calls_per_sample);
   const std::int64_t min_samples = std::max<std::int64_t>(plan.min_samples, 1);
@@ -94,7 +96,7 @@ bool too_much_waiting(std::span<const BlockTime> blocks) {
     sum.samples_us += block.samples_us;
     sum.reported_us += block.reported_us;
     sum.wall_us += block.wall_us;
-    sum.delay_us += block.delay_us + block.own_delay_us;
+    sum.delay_us += block.delay_us + block.own_delay_us + block.late_us;
   }
   return sum.delay_us > k_waiting_share * sum.wall_us ||
          sum.samples_us < (1 - k_waiting_share) * sum.reported_us;

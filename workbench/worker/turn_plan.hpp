@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a turn on the CPU is cut into blocks and samples, and the second witness that checks what a
-// subject reports against the supervisor's clock. Pure functions; docs/measurement.md has the
-// rules.
+// How a turn is cut into blocks and samples, and the second witness that checks what a subject
+// reports against the supervisor's clock. Pure functions; docs/measurement.md has the rules.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,17 @@
 
 namespace wb::worker {
 
-/// A hot sample lasts at least this long, or is one call.
+/// Whose clock a subject reads around its calls.
+enum class Clock {
+  host,   ///< the CPU's: every call returns when its output is written
+  device  ///< a GPU's: calls are queued
+};
+
+/// A hot sample lasts at least this long, or is one call; on a GPU an eager one too, because calls
+/// are queued while others run.
 inline constexpr double k_sample_us = 200;
+/// Calls of one sample at most, on a GPU: they are one graph.
+inline constexpr std::int64_t k_most_graph_calls = 1'000;
 /// A block is planned to last this long; blocks that turn out shorter on average are not witnessed.
 inline constexpr double k_witness_block_us = 2'000;
 /// What a subject reports must be at least this share of what the supervisor saw.
@@ -34,16 +42,20 @@ struct BlockPlan {
 /// call_us and refill_us are what settling reported; non-positive or NaN values count as tiny.
 /// Inputs are made anew before every block when that costs no more than the timed part itself, else
 /// before the first only. Cold: one call per block; fresh inputs at every tenth.
-BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us);
+BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us, Clock clock);
 
 struct BlockTime {
-  double samples_us = 0;   ///< sum of the samples
-  double reported_us = 0;  ///< the subject's clock, from just before it says "started" to the end
+  double samples_us = 0;  ///< sum of the samples
+  /// The subject's clock, from just before it says "started" to the end; on a GPU, of the device's
+  /// clock, the sum of the samples.
+  double reported_us = 0;
   double wall_us = 0;    ///< the supervisor's, from "started" to "done"; late where it woke up late
   double around_us = 0;  ///< the supervisor's, from before "go" to "done": never below reported_us
   /// By the kernel's account: how long the subject's main thread, and the supervisor, were ready
   /// but had no CPU.
   double delay_us = 0, own_delay_us = 0;
+  /// Likewise the supervisor before it heard "started": its clock then began that much too late.
+  double late_us = 0;
 };
 
 enum class Witness {

@@ -53,7 +53,7 @@ int abi_mask(MaskKind mask) {
   return -1;
 }
 
-wb_sdpa_problem abi_problem(const Problem& problem, bool want_lse) {
+wb_sdpa_problem abi_problem(const Problem& problem, bool want_lse, std::int32_t device) {
   wb_sdpa_problem abi{};
   abi.struct_size = sizeof abi;
   abi.abi_version = WB_SDPA_ABI_VERSION;
@@ -76,7 +76,7 @@ wb_sdpa_problem abi_problem(const Problem& problem, bool want_lse) {
   }
   abi.scale = effective_scale(problem);
   abi.want_lse = want_lse ? 1 : 0;
-  abi.device = -1;
+  abi.device = device;
   return abi;
 }
 
@@ -131,8 +131,8 @@ Failure call_failure(const VariantApi& api, std::string_view function, int statu
 }
 
 Outcome<VariantPlan> VariantPlan::create(const VariantApi& api, const Problem& problem,
-                                         bool want_lse) {
-  const wb_sdpa_problem abi = abi_problem(problem, want_lse);
+                                         bool want_lse, std::int32_t device) {
+  const wb_sdpa_problem abi = abi_problem(problem, want_lse, device);
   wb_sdpa_plan* raw = nullptr;
   const int status = api.plan_create(&abi, &raw);
   Handle plan(raw, api.plan_destroy);

@@ -27,14 +27,20 @@ struct VariantApi {
 /// Failures: runtime (cannot be loaded, a function is missing, another build id).
 Outcome<VariantApi> load_library(const std::string& path, std::string_view build_id);
 
-/// "canary": plain unfused attention, f32, no mask. "empty": does nothing, for call overhead.
+/// On the CPU. "canary": plain unfused attention, f32, no mask. "empty": does nothing, for call
+/// overhead.
 Outcome<VariantApi> builtin_variant(std::string_view name);
+
+/// wb_sdpa_problem::device of a CPU variant.
+inline constexpr std::int32_t k_no_gpu = -1;
 
 /// A plan of the variant for one problem.
 class VariantPlan {
  public:
-  /// Failures: constraints (the variant refuses the problem), runtime.
-  static Outcome<VariantPlan> create(const VariantApi& api, const Problem& problem, bool want_lse);
+  /// `device`: CUDA ordinal or k_no_gpu. Failures: constraints (the variant refuses the problem),
+  /// runtime.
+  static Outcome<VariantPlan> create(const VariantApi& api, const Problem& problem, bool want_lse,
+                                     std::int32_t device);
   [[nodiscard]] wb_sdpa_plan* get() const { return m_plan.get(); }
   [[nodiscard]] std::size_t workspace_bytes() const { return m_workspace_bytes; }
 

@@ -39,11 +39,16 @@ TEST_CASE("samples are contiguous: their sum is the block", "[worker][timing]") 
 TEST_CASE("settling lasts as long as asked and stops at a failing call", "[worker][timing]") {
   int status = 0;
   const auto begin = std::chrono::steady_clock::now();
-  const Settled settled = settle([] { return busy_us(50); }, 2'000, status);
+  const Settled settled = settle(
+      [&](double us) { return time_calls_for([] { return busy_us(50); }, us, status); }, 2'000);
   CHECK(us_since(begin) >= 2'000);
   CHECK(settled.call_us >= 50);
   int calls = 0;
-  settle([&calls] { return ++calls == 3 ? 2 : 0; }, 1e9, status);
+  settle(
+      [&](double us) {
+        return time_calls_for([&calls] { return ++calls == 3 ? 2 : 0; }, us, status);
+      },
+      1e9);
   CHECK(status == 2);
   CHECK(calls == 3);
 }
@@ -52,7 +57,11 @@ TEST_CASE("calls that never agree are given up as not settled", "[worker][timing
   int status = 0;
   double us = 100;
   const auto begin = std::chrono::steady_clock::now();
-  const Settled settled = settle([&us] { return busy_us(us *= 1.5); }, 400, status);
+  const Settled settled = settle(
+      [&](double block_us) {
+        return time_calls_for([&us] { return busy_us(us *= 1.5); }, block_us, status);
+      },
+      400);
   CHECK_FALSE(settled.settled);
   CHECK(us_since(begin) >= 4'000);
 }

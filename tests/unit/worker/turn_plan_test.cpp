@@ -27,7 +27,7 @@ std::vector<BlockTime> blocks_of(std::initializer_list<std::pair<double, double>
 }  // namespace
 
 TEST_CASE("a hot sample lasts 200 us and a block 2 ms", "[worker][turn]") {
-  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::hot), 10, 50);
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::hot), 10, 50, Clock::host);
   CHECK(blocks.calls_per_sample == 20);
   CHECK(blocks.samples_per_block == 10);
   CHECK(blocks.blocks == 5);  // 10 ms timed
@@ -35,31 +35,31 @@ TEST_CASE("a hot sample lasts 200 us and a block 2 ms", "[worker][turn]") {
 }
 
 TEST_CASE("long calls share one block", "[worker][turn]") {
-  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::hot), 50'000, 10);
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::hot), 50'000, 10, Clock::host);
   CHECK(blocks.calls_per_sample == 1);
   CHECK(blocks.samples_per_block == 3);  // min_samples
   CHECK(blocks.blocks == 1);
 }
 
 TEST_CASE("an eager sample is one call, and a block still 2 ms", "[worker][turn]") {
-  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::eager), 1, 1);
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::eager), 1, 1, Clock::host);
   CHECK(blocks.calls_per_sample == 1);
   CHECK(blocks.samples_per_block == 2'000);
   CHECK(blocks.blocks == 1);  // max_samples is reached; the rest is thinned out
 }
 
 TEST_CASE("a cold block is one call", "[worker][turn]") {
-  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::cold), 100, 10);
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::cold), 100, 10, Clock::host);
   CHECK(blocks.calls_per_sample == 1);
   CHECK(blocks.samples_per_block == 1);
   CHECK(blocks.blocks == 100);
   CHECK(blocks.refill_every == 10);
-  CHECK(plan_blocks(plan_of(PlanKind::cold), 1, 10).blocks == 200);  // max_samples
+  CHECK(plan_blocks(plan_of(PlanKind::cold), 1, 10, Clock::host).blocks == 200);  // max_samples
 }
 
 TEST_CASE("dear inputs are made anew once only", "[worker][turn]") {
-  CHECK(plan_blocks(plan_of(PlanKind::hot), 10, 2'000).refill_every == 1);
-  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::hot), 10, 2'001);
+  CHECK(plan_blocks(plan_of(PlanKind::hot), 10, 2'000, Clock::host).refill_every == 1);
+  const BlockPlan blocks = plan_blocks(plan_of(PlanKind::hot), 10, 2'001, Clock::host);
   CHECK(blocks.refill_every == blocks.blocks);
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("what a subject reports of its speed cannot break the plan", "[worker]
   for (const double call_us : {0.0, -1.0, nan, inf, 1e-300, 1e300}) {
     for (const double refill_us : {0.0, -1.0, nan, inf}) {
       for (const PlanKind kind : {PlanKind::hot, PlanKind::cold, PlanKind::eager}) {
-        const BlockPlan blocks = plan_blocks(plan_of(kind), call_us, refill_us);
+        const BlockPlan blocks = plan_blocks(plan_of(kind), call_us, refill_us, Clock::host);
         CHECK(blocks.calls_per_sample >= 1);
         CHECK(blocks.calls_per_sample <= 1'000'000);
         CHECK(blocks.samples_per_block >= 1);
@@ -101,6 +101,20 @@ TEST_CASE("waiting for a busy CPU accuses nobody, but marks the turn", "[worker]
   const std::vector<BlockTime> quiet(5, BlockTime{1'990, 2'000, 2'010, 2'010, 15, 5});
   CHECK_FALSE(too_much_waiting(quiet));
   CHECK_FALSE(too_much_waiting({}));
+  // Half speed: the supervisor heard "started" half a block too late, and saw no lie.
+  std::vector<BlockTime> unheard(5, BlockTime{1'000, 1'000, 1'020, 2'020, 0, 0});
+  CHECK(judge_block_times(unheard, 20) != Witness::mismatch);
+  for (BlockTime& block : unheard) block.late_us = 1'000;
+  CHECK(too_much_waiting(unheard));
+}
+
+TEST_CASE("on a GPU eager calls are queued into samples, and a graph has its limit",
+          "[worker][plan]") {
+  const BlockPlan eager = plan_blocks(plan_of(PlanKind::eager), 10, 50, Clock::device);
+  CHECK(eager.calls_per_sample == 20);
+  CHECK(plan_blocks(plan_of(PlanKind::hot), 1e-3, 50, Clock::device).calls_per_sample ==
+        k_most_graph_calls);
+  CHECK(plan_blocks(plan_of(PlanKind::cold), 10, 50, Clock::device).calls_per_sample == 1);
 }
 
 TEST_CASE("waiting cannot hide a clock that lies", "[worker][witness]") {

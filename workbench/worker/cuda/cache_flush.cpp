@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "worker/cuda/device/params.hpp"
-#include "worker/cuda/device_code.hpp"
 
 namespace wb::worker::cuda {
 namespace {
@@ -13,12 +12,9 @@ constexpr int k_blocks_per_multiprocessor = 8;
 
 }  // namespace
 
-CudaResult<CacheFlush> CacheFlush::create(const Stream& stream) {
+CudaResult<CacheFlush> CacheFlush::create(const Stream& stream, const Module& code) {
   const ContextPtr& context = stream.context();
-  WB_TRY_ASSIGN(const DeviceCode code, device_code());
-  WB_TRY_ASSIGN(const auto module,
-                Module::load(context, code.timing, "the device code of the stopwatch"));
-  WB_TRY_ASSIGN(Kernel read, module->kernel("wb_read_through"));
+  WB_TRY_ASSIGN(Kernel read, code.kernel("wb_read_through"));
   WB_TRY_ASSIGN(DeviceBuffer memory, DeviceBuffer::allocate(context, 4 * context->l2_bytes()));
   WB_TRY_ASSIGN(DeviceBuffer sum, DeviceBuffer::allocate(context, sizeof(std::uint32_t)));
   WB_TRY(fill_bytes(stream, memory.address(), std::byte{0}, memory.size_bytes()));

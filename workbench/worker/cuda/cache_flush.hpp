@@ -9,8 +9,8 @@ namespace wb::worker::cuda {
 
 class CacheFlush {
  public:
-  /// Reserves four times the L2 cache. Errors: environment (no device code), limit.
-  static CudaResult<CacheFlush> create(const Stream& stream);
+  /// Reserves four times the L2 cache. `code`: the device code `timing`. Errors: limit.
+  static CudaResult<CacheFlush> create(const Stream& stream, const Module& code);
   /// Queues: twice the L2 cache written, then as much other memory read, so that no dirty line is
   /// left for the timed call to write back; lines that were to persist are given back at once, so
   /// nothing may be running.

@@ -36,17 +36,11 @@ CudaResult<void> Context::start() {
   WB_TRY(check(f.device_get_name(name.data(), static_cast<int>(name.size()), m_device), "name",
                "a GPU"));
   m_name = name.data();
-  int major = 0, minor = 0;
-  WB_TRY(check(f.device_get_attribute(&major, Attribute::capability_major, m_device), "describe",
-               m_name));
-  WB_TRY(check(f.device_get_attribute(&minor, Attribute::capability_minor, m_device), "describe",
-               m_name));
+  WB_TRY_ASSIGN(const int major, attribute(Attribute::capability_major));
+  WB_TRY_ASSIGN(const int minor, attribute(Attribute::capability_minor));
   m_capability = 10 * major + minor;
-  WB_TRY(check(f.device_get_attribute(&m_multiprocessors, Attribute::multiprocessors, m_device),
-               "describe", m_name));
-  int l2_bytes = 0;
-  WB_TRY(
-      check(f.device_get_attribute(&l2_bytes, Attribute::l2_bytes, m_device), "describe", m_name));
+  WB_TRY_ASSIGN(m_multiprocessors, attribute(Attribute::multiprocessors));
+  WB_TRY_ASSIGN(const int l2_bytes, attribute(Attribute::l2_bytes));
   m_l2_bytes = static_cast<std::size_t>(l2_bytes);
   ContextHandle handle = nullptr;
   WB_TRY(check(f.primary_retain(&handle, m_device), "make a context on", m_name));
@@ -57,6 +51,23 @@ CudaResult<void> Context::start() {
 Context::~Context() {
   // Nothing can be done about a failure: after a sticky error the release fails like all else.
   if (m_is_retained) static_cast<void>(functions().primary_release(m_device));
+}
+
+CudaResult<int> Context::attribute(Attribute which) const {
+  int value = 0;
+  WB_TRY(check(functions().device_get_attribute(&value, which, m_device), "describe", m_name));
+  return value;
+}
+
+CudaResult<std::string> Context::uuid() const {
+  DeviceUuid uuid{};
+  WB_TRY(check(functions().device_get_uuid(&uuid, m_device), "identify", m_name));
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < std::size(uuid.bytes); ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", uuid.bytes[i]);
+  }
+  return text;
 }
 
 CudaResult<DeviceMemory> Context::memory() const {

@@ -26,15 +26,18 @@ class Context {
 
   [[nodiscard]] const Driver& driver() const { return *m_driver; }
   [[nodiscard]] const DriverFunctions& functions() const { return m_driver->functions(); }
-  [[nodiscard]] CudaResult<void> check(Status status, std::string attempted,
-                                       std::string subject) const {
-    return m_driver->check(status, std::move(attempted), std::move(subject));
+  [[nodiscard]] CudaResult<void> check(Status status, std::string_view attempted,
+                                       std::string_view subject) const {
+    return m_driver->check(status, attempted, subject);
   }
 
   [[nodiscard]] const std::string& name() const { return m_name; }  ///< "NVIDIA H200"
   [[nodiscard]] int capability() const { return m_capability; }     ///< 90 of sm_90
   [[nodiscard]] int multiprocessors() const { return m_multiprocessors; }
   [[nodiscard]] std::size_t l2_bytes() const { return m_l2_bytes; }
+  [[nodiscard]] CudaResult<int> attribute(Attribute which) const;
+  /// "GPU-01234567-89ab-cdef-0123-456789abcdef", as NVIDIA's tools name it.
+  [[nodiscard]] CudaResult<std::string> uuid() const;
   [[nodiscard]] CudaResult<DeviceMemory> memory() const;
   /// Waits for all work of the context, and so learns of its failures.
   [[nodiscard]] CudaResult<void> synchronize() const;

@@ -10,8 +10,12 @@ namespace wb::worker::cuda {
 CudaResult<DeviceBuffer> DeviceBuffer::allocate(ContextPtr context, std::size_t size_bytes) {
   if (size_bytes == 0) return DeviceBuffer();
   DeviceAddress address = 0;
-  WB_TRY(context->check(context->functions().mem_alloc(&address, size_bytes), "reserve",
-                        fmt::format("{} bytes of device memory", size_bytes)));
+  const Status status = context->functions().mem_alloc(&address, size_bytes);
+  if (status != Status::success) {
+    return std::move(context->check(status, "reserve",
+                                    fmt::format("{} bytes of device memory", size_bytes)))
+        .error();
+  }
   return DeviceBuffer(std::move(context), address, size_bytes);
 }
 
@@ -55,9 +59,11 @@ CudaResult<void> copy_to_device(const Stream& stream, DeviceAddress to,
                                 std::span<const std::byte> from) {
   if (from.empty()) return {};
   const Context& context = *stream.context();
-  return context.check(
+  WB_TRY(context.check(
       context.functions().memcpy_to_device(to, from.data(), from.size(), stream.handle()), "copy",
-      fmt::format("{} bytes to the device", from.size()));
+      "bytes to the device"));
+  // Whether the driver copies pageable memory aside first is its own choice.
+  return stream.synchronize();
 }
 
 CudaResult<void> copy_to_host(const Stream& stream, std::span<std::byte> to, DeviceAddress from) {
@@ -65,7 +71,7 @@ CudaResult<void> copy_to_host(const Stream& stream, std::span<std::byte> to, Dev
   const Context& context = *stream.context();
   WB_TRY(
       context.check(context.functions().memcpy_to_host(to.data(), from, to.size(), stream.handle()),
-                    "copy", fmt::format("{} bytes from the device", to.size())));
+                    "copy", "bytes from the device"));
   return stream.synchronize();
 }
 
@@ -75,7 +81,7 @@ CudaResult<void> fill_bytes(const Stream& stream, DeviceAddress to, std::byte va
   const Context& context = *stream.context();
   return context.check(context.functions().memset_bytes(to, static_cast<unsigned char>(value),
                                                         size_bytes, stream.handle()),
-                       "fill", fmt::format("{} bytes of device memory", size_bytes));
+                       "fill", "device memory");
 }
 
 }  // namespace wb::worker::cuda

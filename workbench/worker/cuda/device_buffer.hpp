@@ -53,12 +53,12 @@ class PinnedBuffer {
   std::span<std::byte> m_bytes;
 };
 
-/// Queued on the stream. Host memory that is not pinned is copied aside first, so that it may be
-/// reused on return; pinned memory must stay as it is until the stream got there.
+/// Returns when the stream got there: the host memory may be reused.
 CudaResult<void> copy_to_device(const Stream& stream, DeviceAddress to,
                                 std::span<const std::byte> from);
 /// Returns when the bytes are there.
 CudaResult<void> copy_to_host(const Stream& stream, std::span<std::byte> to, DeviceAddress from);
+/// Queued.
 CudaResult<void> fill_bytes(const Stream& stream, DeviceAddress to, std::byte value,
                             std::size_t size_bytes);
 

@@ -13,7 +13,7 @@ namespace wb::worker::cuda {
 
 struct DeviceCode {
   std::string_view about;  ///< "CUDA 13.0: sm_80 sm_89 sm_90 sm_100 compute_80"
-  std::span<const std::byte> inputs, oracle, standard, errors, timing;
+  std::span<const std::byte> inputs, oracle, standard, errors, timing, canary;
 };
 
 /// Errors: environment when this worker was built without device code.

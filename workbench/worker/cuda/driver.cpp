@@ -110,6 +110,7 @@ CudaResult<void> Driver::find_functions(const char* library) {
   find("cuDeviceGet", f.device_get);
   find("cuDeviceGetName", f.device_get_name);
   find("cuDeviceGetAttribute", f.device_get_attribute);
+  find("cuDeviceGetUuid_v2", f.device_get_uuid);
   find("cuDevicePrimaryCtxRetain", f.primary_retain);
   find("cuDevicePrimaryCtxRelease_v2", f.primary_release);
   find("cuCtxSetCurrent", f.ctx_set_current);
@@ -146,8 +147,7 @@ CudaResult<void> Driver::find_functions(const char* library) {
                 fmt::format("it has no function {}", missing), "install NVIDIA's driver"}};
 }
 
-CudaResult<void> Driver::check(Status status, std::string attempted, std::string subject) const {
-  if (status == Status::success) return {};
+Fault Driver::fault(Status status, std::string_view attempted, std::string_view subject) const {
   const char* name = nullptr;
   const char* words = nullptr;
   m_functions.get_error_name(status, &name);
@@ -155,9 +155,9 @@ CudaResult<void> Driver::check(Status status, std::string attempted, std::string
   std::string cause = fmt::format("{} ({}): {}", name == nullptr ? "unknown CUDA error" : name,
                                   static_cast<int>(status),
                                   words == nullptr ? "the driver has no words for it" : words);
-  return Fault{
-      {code_of(status), std::move(attempted), std::move(subject), std::move(cause), advice(status)},
-      status};
+  return Fault{{code_of(status), std::string(attempted), std::string(subject), std::move(cause),
+                advice(status)},
+               status};
 }
 
 }  // namespace wb::worker::cuda

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "worker/cuda/driver_api.hpp"
 #include "worker/cuda/fault.hpp"
@@ -27,11 +28,17 @@ class Driver {
   [[nodiscard]] int version() const { return m_version; }
 
   /// Turns an answer into a value: "cannot <attempted> <subject>: CUDA_ERROR_... (700): words".
-  [[nodiscard]] CudaResult<void> check(Status status, std::string attempted,
-                                       std::string subject) const;
+  /// Success costs nothing, because calls are checked while they are timed.
+  [[nodiscard]] CudaResult<void> check(Status status, std::string_view attempted,
+                                       std::string_view subject) const {
+    if (status == Status::success) return {};
+    return fault(status, attempted, subject);
+  }
 
  private:
   explicit Driver(void* library) : m_library(library) {}
+  [[nodiscard]] Fault fault(Status status, std::string_view attempted,
+                            std::string_view subject) const;
   [[nodiscard]] CudaResult<void> find_functions(const char* library);
   [[nodiscard]] CudaResult<void> find_version(const char* library);
 

@@ -51,6 +51,12 @@ enum class Attribute : int {
   l2_bytes = 38,
   capability_major = 75,
   capability_minor = 76,
+  shared_bytes_per_unit = 81,
+};
+
+/// CUuuid
+struct DeviceUuid {
+  unsigned char bytes[16];
 };
 
 /// Flags: of streams and events, and of pinned memory.
@@ -69,6 +75,7 @@ struct DriverFunctions {
   Status (*device_get)(DeviceOrdinal* device, int ordinal) = nullptr;
   Status (*device_get_name)(char* name, int bytes, DeviceOrdinal) = nullptr;
   Status (*device_get_attribute)(int* value, Attribute, DeviceOrdinal) = nullptr;
+  Status (*device_get_uuid)(DeviceUuid*, DeviceOrdinal) = nullptr;
   Status (*primary_retain)(ContextHandle*, DeviceOrdinal) = nullptr;  ///< cuDevicePrimaryCtxRetain
   Status (*primary_release)(DeviceOrdinal) = nullptr;                 ///< cuDevicePrimaryCtxRelease
   Status (*ctx_set_current)(ContextHandle) = nullptr;

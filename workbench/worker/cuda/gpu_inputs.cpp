@@ -23,7 +23,21 @@ CudaResult<GpuInputs> GpuInputs::create(const ContextPtr& context) {
                 Module::load(context, code.inputs,
                              fmt::format("the device code of inputs ({})", code.about)));
   WB_TRY_ASSIGN(Kernel fill, module->kernel("wb_fill_tensor"));
-  return GpuInputs(std::move(fill));
+  WB_TRY_ASSIGN(Kernel poison, module->kernel("wb_fill_poison"));
+  return GpuInputs(std::move(fill), std::move(poison));
+}
+
+CudaResult<void> GpuInputs::poison(const Stream& stream, const Poison& poison, DeviceAddress to,
+                                   std::size_t size_bytes) const {
+  if (size_bytes == 0) return {};
+  device::PoisonParams p{};
+  p.to = reinterpret_cast<std::uint8_t*>(to);  // NOLINT(performance-no-int-to-ptr)
+  p.bytes = static_cast<std::int64_t>(size_bytes);
+  p.seed = poison.seed;
+  const std::int64_t words = (p.bytes + 7) / 8;
+  const std::int64_t blocks = (words + device::k_scan_threads - 1) / device::k_scan_threads;
+  return m_poison.launch(
+      stream, {.x = std::min(blocks, k_max_fill_blocks), .threads = device::k_scan_threads}, p);
 }
 
 CudaResult<void> GpuInputs::fill(const Stream& stream, const Problem& problem, std::uint32_t seed,

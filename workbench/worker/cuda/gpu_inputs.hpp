@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // GpuInputs: a problem's tensors made from a seed straight in device memory, the same bits as
-// make_inputs (problem/inputs.hpp). For the GPU judge, and for CUDA subjects and their refills.
+// make_inputs (problem/inputs.hpp); and the poison of an output. For the GPU judge, and for CUDA
+// subjects and their refills.
 #pragma once
 
 #include <cstdint>
 
 #include "problem/inputs.hpp"
+#include "problem/verdict.hpp"
 #include "worker/cuda/device_buffer.hpp"
 #include "worker/cuda/module.hpp"
 
@@ -24,13 +26,16 @@ class GpuInputs {
   /// Queues the filling of one tensor (tensor_bytes(problem, tensor) at `to`). As fill_tensor.
   CudaResult<void> fill(const Stream& stream, const Problem& problem, std::uint32_t seed,
                         Tensor tensor, Draw draw, DeviceAddress to) const;
+  /// Queues what Poison::fill does, at an 8-byte aligned address.
+  CudaResult<void> poison(const Stream& stream, const Poison& poison, DeviceAddress to,
+                          std::size_t size_bytes) const;
   /// Reserves all tensors and queues their filling. Errors: limit.
   CudaResult<DeviceInputs> make(const Stream& stream, const Problem& problem, std::uint32_t seed,
                                 Draw draw) const;
 
  private:
-  explicit GpuInputs(Kernel fill) : m_fill(std::move(fill)) {}
-  Kernel m_fill;
+  GpuInputs(Kernel fill, Kernel poison) : m_fill(std::move(fill)), m_poison(std::move(poison)) {}
+  Kernel m_fill, m_poison;
 };
 
 /// Device memory that the tensors of make() take.

@@ -2,27 +2,36 @@
 #include "worker/cuda/stopwatch.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "measure/statistics.hpp"
+#include "worker/cuda/device_code.hpp"
+#include "worker/settling.hpp"
 
 namespace wb::worker::cuda {
 namespace {
 
 constexpr int k_empty_pairs = 51;
-
-double us_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-      .count();
-}
+/// Launches queued before the gate opens, which must not be more than the driver takes (gate.hpp);
+/// a sample is long enough that the host stays ahead of the device with the others.
+constexpr std::size_t k_behind_gate = 128;
 
 }  // namespace
 
 CudaResult<Stopwatch> Stopwatch::create(const Stream& stream) {
-  WB_TRY_ASSIGN(Gate gate, Gate::create(stream.context()));
-  WB_TRY_ASSIGN(CacheFlush flush, CacheFlush::create(stream));
-  return Stopwatch(stream.context(), std::move(gate), std::move(flush));
+  const ContextPtr& context = stream.context();
+  WB_TRY_ASSIGN(const DeviceCode images, device_code());
+  WB_TRY_ASSIGN(const Code code,
+                Module::load(context, images.timing, "the device code of the stopwatch"));
+  WB_TRY_ASSIGN(Gate gate, Gate::create(context, *code));
+  Stopwatch stopwatch(context, code, std::move(gate));
+  std::vector<double> pairs_us;
+  for (int i = 0; i < k_empty_pairs; ++i) {
+    WB_TRY_ASSIGN(const Samples pair, stopwatch.one_pair(stream, nullptr, nullptr));
+    pairs_us.push_back(pair.call_us.front());
+  }
+  stopwatch.m_empty_pair_us = median(pairs_us);
+  return stopwatch;
 }
 
 CudaResult<void> Stopwatch::provide_events(std::size_t count) {
@@ -33,64 +42,91 @@ CudaResult<void> Stopwatch::provide_events(std::size_t count) {
   return {};
 }
 
-CudaResult<Samples> Stopwatch::hot(const Stream& stream, const Graph& graph, std::int64_t calls,
-                                   std::int64_t samples) {
-  const auto count = static_cast<std::size_t>(samples);
-  WB_TRY(provide_events(count + 1));
-  WB_TRY(m_gate.close(stream));
-  CudaResult<void> queued = m_events[0].record(stream);
-  for (std::size_t i = 0; queued.ok() && i < count; ++i) {
-    queued = graph.launch(stream);
-    if (queued.ok()) queued = m_events[i + 1].record(stream);
+CudaResult<Samples> Stopwatch::read(std::int64_t calls, std::size_t samples, double wall_us) {
+  if (m_gate.lapsed()) {
+    return Fault{{ErrorCode::environment, "time", "calls on a GPU",
+                  "the host stood still for so long that the gate before them opened by itself",
+                  "measure again on a machine with a free CPU"}};
   }
-  const auto begin = std::chrono::steady_clock::now();
-  m_gate.open();  // also after a failure: nothing may be left waiting
-  WB_TRY(queued);
-  WB_TRY(stream.synchronize());
   Samples result;
-  result.wall_us = us_since(begin);
-  for (std::size_t i = 0; i < count; ++i) {
+  result.wall_us = wall_us;
+  for (std::size_t i = 0; i < samples; ++i) {
     WB_TRY_ASSIGN(const double us, m_events[i + 1].elapsed_us(m_events[i]));
     result.call_us.push_back(us / static_cast<double>(calls));
   }
   return result;
 }
 
-CudaResult<Samples> Stopwatch::one_pair(const Stream& stream, const Graph* graph) {
+CudaResult<void> Stopwatch::queue_hot(const Stream& stream, const Graph& graph, std::size_t from,
+                                      std::size_t to) {
+  for (std::size_t i = from; i < to; ++i) {
+    WB_TRY(graph.launch(stream));
+    WB_TRY(m_events[i + 1].record(stream));
+  }
+  return {};
+}
+
+CudaResult<Samples> Stopwatch::hot(const Stream& stream, const Graph& graph, std::int64_t calls,
+                                   std::int64_t samples, const OnStart& on_start) {
+  const auto count = static_cast<std::size_t>(samples);
+  const std::size_t behind_gate = std::min(count, k_behind_gate);
+  WB_TRY(provide_events(count + 1));
+  WB_TRY(m_gate.close(stream));
+  CudaResult<void> queued = m_events[0].record(stream);
+  if (queued.ok()) queued = queue_hot(stream, graph, 0, behind_gate);
+  if (on_start) on_start();
+  const auto begin = std::chrono::steady_clock::now();
+  m_gate.open();  // also after a failure: nothing may be left waiting
+  WB_TRY(queued);
+  WB_TRY(queue_hot(stream, graph, behind_gate, count));
+  WB_TRY(stream.synchronize());
+  return read(calls, count, us_since(begin));
+}
+
+CudaResult<Samples> Stopwatch::one_pair(const Stream& stream, const Graph* graph,
+                                        const OnStart& on_start) {
   WB_TRY(provide_events(2));
   WB_TRY(m_gate.close(stream));
   CudaResult<void> queued = m_events[0].record(stream);
   if (queued.ok() && graph != nullptr) queued = graph->launch(stream);
   if (queued.ok()) queued = m_events[1].record(stream);
+  if (on_start) on_start();
   const auto begin = std::chrono::steady_clock::now();
   m_gate.open();
   WB_TRY(queued);
   WB_TRY(stream.synchronize());
-  const double wall_us = us_since(begin);
-  WB_TRY_ASSIGN(const double us, m_events[1].elapsed_us(m_events[0]));
-  return Samples{{us}, wall_us};
+  return read(1, 1, us_since(begin));
 }
 
-CudaResult<double> Stopwatch::empty_pair_us(const Stream& stream) {
-  std::vector<double> pairs_us;
-  for (int i = 0; i < k_empty_pairs; ++i) {
-    WB_TRY_ASSIGN(const Samples pair, one_pair(stream, nullptr));
-    pairs_us.push_back(pair.call_us.front());
-  }
-  return median(pairs_us);
+CudaResult<Samples> Stopwatch::lone(const Stream& stream, const Graph& graph,
+                                    const OnStart& on_start) {
+  WB_TRY_ASSIGN(Samples sample, one_pair(stream, &graph, on_start));
+  sample.call_us.front() = std::max(sample.call_us.front() - m_empty_pair_us, 0.0);
+  return sample;
 }
 
-CudaResult<Samples> Stopwatch::cold(const Stream& stream, const Graph& graph,
-                                    std::int64_t samples) {
-  WB_TRY_ASSIGN(const double empty_us, empty_pair_us(stream));
-  Samples result;
-  for (std::int64_t i = 0; i < samples; ++i) {
-    WB_TRY(m_flush.queue(stream));
-    WB_TRY_ASSIGN(const Samples one, one_pair(stream, &graph));
-    result.call_us.push_back(std::max(one.call_us.front() - empty_us, 0.0));
-    result.wall_us += one.wall_us;
+CudaResult<Samples> Stopwatch::eager(const Stream& stream, const Enqueue& call, std::int64_t calls,
+                                     std::int64_t samples, const OnStart& on_start) {
+  const auto count = static_cast<std::size_t>(samples);
+  WB_TRY(provide_events(count + 1));
+  WB_TRY(stream.synchronize());
+  if (on_start) on_start();
+  const auto begin = std::chrono::steady_clock::now();
+  WB_TRY(m_events[0].record(stream));
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::int64_t n = 0; n < calls; ++n) WB_TRY(call());
+    WB_TRY(m_events[i + 1].record(stream));
   }
-  return result;
+  WB_TRY(stream.synchronize());
+  return read(calls, count, us_since(begin));
+}
+
+CudaResult<void> Stopwatch::flush(const Stream& stream) {
+  if (!m_flush) {
+    WB_TRY_ASSIGN(CacheFlush flush, CacheFlush::create(stream, *m_code));
+    m_flush.emplace(std::move(flush));
+  }
+  return m_flush->queue(stream);
 }
 
 }  // namespace wb::worker::cuda

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Stopwatch: a GPU's clock around queued calls, as the plans `hot` and `cold` time them (design
-// 4.8). It runs beside untrusted code in the subject's process; its supervisor checks the sums
-// against a clock of its own.
+// Stopwatch: a GPU's clock around queued calls, as the plans `hot`, `cold` and `eager` time them
+// (docs/measurement.md). It runs beside untrusted code in the subject's process; its supervisor
+// checks the sums against a clock of its own.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "worker/cuda/cache_flush.hpp"
@@ -13,40 +15,64 @@
 
 namespace wb::worker::cuda {
 
-/// What the host saw of a block of samples.
+/// What was seen of a block of samples.
 struct Samples {
-  std::vector<double> call_us;  ///< one a sample, of one call
-  double wall_us = 0;  ///< host's clock from opening the gate to the end of the last sample
+  std::vector<double> call_us;  ///< one a sample, of one call, by the device's clock
+  double wall_us = 0;           ///< by the host's, from the start to the end of the last sample
 };
+
+/// Called when everything stands ready, right before the device starts.
+using OnStart = std::function<void()>;
+/// Puts one call on the stream.
+using Enqueue = std::function<CudaResult<void>()>;
 
 class Stopwatch {
  public:
-  /// Reserves what flushing the caches needs. Errors: environment (no device code), limit.
+  /// Measures the empty pair. Errors: environment (no device code), limit.
   static CudaResult<Stopwatch> create(const Stream& stream);
 
   /// `samples` launches (1 or more) of a graph that holds `calls` calls, back to back behind one
   /// gate: the end of one sample is the start of the next, so their sum is the whole block. Launch
   /// the graph once before: its first launch is slower.
   [[nodiscard]] CudaResult<Samples> hot(const Stream& stream, const Graph& graph,
-                                        std::int64_t calls, std::int64_t samples);
-  /// One call between two events, behind a gate, after the caches were emptied; less the median
-  /// empty pair, but never below 0. wall_us is the sum over all samples. The graph holds one call.
-  [[nodiscard]] CudaResult<Samples> cold(const Stream& stream, const Graph& graph,
-                                         std::int64_t samples);
+                                        std::int64_t calls, std::int64_t samples,
+                                        const OnStart& on_start = nullptr);
+  /// One launch of a graph that holds one call, between two events behind a gate; less the empty
+  /// pair, but never below 0.
+  [[nodiscard]] CudaResult<Samples> lone(const Stream& stream, const Graph& graph,
+                                         const OnStart& on_start = nullptr);
+  /// `samples` samples of `calls` calls as their user makes them: queued while the device runs, so
+  /// that it waits where the host is slower. Stops at the first call that cannot be queued.
+  [[nodiscard]] CudaResult<Samples> eager(const Stream& stream, const Enqueue& call,
+                                          std::int64_t calls, std::int64_t samples,
+                                          const OnStart& on_start = nullptr);
+  /// Empties the caches, as lone() wants them for the plan `cold`. The first time it reserves the
+  /// memory for that. Errors: limit.
+  [[nodiscard]] CudaResult<void> flush(const Stream& stream);
+
   /// The median time between two events with nothing between them: about 1 us.
-  [[nodiscard]] CudaResult<double> empty_pair_us(const Stream& stream);
+  [[nodiscard]] double empty_pair_us() const { return m_empty_pair_us; }
 
  private:
-  Stopwatch(ContextPtr context, Gate gate, CacheFlush flush)
-      : m_context(std::move(context)), m_gate(std::move(gate)), m_flush(std::move(flush)) {}
+  using Code = std::shared_ptr<const Module>;
+  Stopwatch(ContextPtr context, Code code, Gate gate)
+      : m_context(std::move(context)), m_code(std::move(code)), m_gate(std::move(gate)) {}
   [[nodiscard]] CudaResult<void> provide_events(std::size_t count);
+  [[nodiscard]] CudaResult<void> queue_hot(const Stream& stream, const Graph& graph,
+                                           std::size_t from, std::size_t to);
   /// One event, `graph` if there is one, another event, behind a gate.
-  [[nodiscard]] CudaResult<Samples> one_pair(const Stream& stream, const Graph* graph);
+  [[nodiscard]] CudaResult<Samples> one_pair(const Stream& stream, const Graph* graph,
+                                             const OnStart& on_start);
+  /// Of events 0 to `samples`, once they have happened. Errors: environment, when a gate before
+  /// them opened by itself.
+  [[nodiscard]] CudaResult<Samples> read(std::int64_t calls, std::size_t samples, double wall_us);
 
   ContextPtr m_context;
+  Code m_code;
   Gate m_gate;
-  CacheFlush m_flush;
+  std::optional<CacheFlush> m_flush;
   std::vector<Event> m_events;
+  double m_empty_pair_us = 0;
 };
 
 }  // namespace wb::worker::cuda

@@ -98,11 +98,8 @@ extern "C" __global__ void __launch_bounds__(k_scan_threads) wb_scan_output(cons
                                             : static_cast<const std::uint16_t*>(p.bytes)[i];
     non_finite += (bits & exponent) == exponent ? 1 : 0;
     const std::uint64_t at = static_cast<std::uint64_t>(i) * element;
-    std::uint64_t z = p.poison_seed + (at / 8 + 1) * 0x9E3779B97F4A7C15u;  // splitmix64
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    z = (z ^ (z >> 31)) | 0x6000600060006000u;
-    survivors += (static_cast<std::uint32_t>(z >> (8 * (at % 8))) & mask) == bits ? 1 : 0;
+    const std::uint64_t word = poison_word(p.poison_seed, at / 8);
+    survivors += (static_cast<std::uint32_t>(word >> (8 * (at % 8))) & mask) == bits ? 1 : 0;
   }
   // Whole numbers: the order of these additions does not matter.
   atomicAdd(reinterpret_cast<unsigned long long*>(p.counts), non_finite);

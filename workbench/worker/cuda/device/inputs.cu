@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Inputs from a seed on the device (design 4.4): the same bits as make_inputs on the host. One
+// Inputs from a seed on the device (design 4.4), the same bits as make_inputs on the host: one
 // thread a Philox counter makes two elements; where they lie follows from their index in BHSD order.
+// And the poison of an output, which has its own pattern.
 #include "worker/cuda/device/numbers.cuh"
 
 namespace wb::worker::cuda::device {
@@ -60,6 +61,21 @@ extern "C" __global__ void wb_fill_tensor(const FillParams p) {
     const Words c = philox(p.seed, p.tensor, static_cast<std::uint64_t>(counter));
     fill_element(p, 2 * counter, c.w[0], c.w[1]);
     if (2 * counter + 1 < p.elements) fill_element(p, 2 * counter + 1, c.w[2], c.w[3]);
+  }
+}
+
+extern "C" __global__ void wb_fill_poison(const PoisonParams p) {
+  const std::int64_t words = (p.bytes + 7) / 8;
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += step) {
+    const std::uint64_t word = poison_word(p.seed, static_cast<std::uint64_t>(i));
+    if (8 * i + 8 <= p.bytes) {
+      reinterpret_cast<std::uint64_t*>(p.to)[i] = word;  // tensors are 256-byte aligned
+      continue;
+    }
+    for (std::int64_t at = 8 * i; at < p.bytes; ++at) {
+      p.to[at] = static_cast<std::uint8_t>(word >> (8 * (at % 8)));
+    }
   }
 }
 

@@ -51,6 +51,15 @@ __device__ inline float rounded(Number number, float value) {
   return __int_as_float(0x7fc00000);
 }
 
+/// Eight bytes of the poison's pattern, number `index` of them: splitmix64, with exponents set, as
+/// the host has it (problem/poison.cpp).
+__device__ inline std::uint64_t poison_word(std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return (z ^ (z >> 31)) | 0x6000600060006000u;
+}
+
 template <typename T>
 __device__ constexpr T minus_infinity() {
   return -static_cast<T>(__builtin_huge_valf());

@@ -39,6 +39,13 @@ struct FillParams {
   MaskForm mask;  ///< none: a tensor of values
 };
 
+/// wb_fill_poison: an output before it is written, as Poison::fill (problem/poison.cpp).
+struct PoisonParams {
+  std::uint8_t* to;
+  std::int64_t bytes;
+  std::uint64_t seed;
+};
+
 /// wb_scan_output: counts over every element of an output.
 struct ScanParams {
   const void* bytes;
@@ -84,9 +91,20 @@ struct Wave {
   ErrorSums* errors;            ///< [blocks]; of out (form oracle) or of std (its forms)
 };
 
+/// wb_canary: attention in f32 without a mask, one thread a row of the output.
+struct CanaryParams {
+  const float *q, *k, *v;
+  float *out, *lse;  ///< lse may be null
+  std::int64_t B, Hq, Hkv, Sq, Skv, D, Dv;
+  Strides q_strides, k_strides, v_strides, out_strides;
+  float scale;
+  CausalRule causal;
+};
+
 /// wb_wait: holds its stream until the host has written `ticket` or more to `flag`.
 struct WaitParams {
   const volatile std::uint32_t* flag;  ///< pinned host memory
+  volatile std::uint32_t* lapsed;      ///< likewise; set to `ticket` when the wait ended by itself
   std::uint32_t ticket;
   std::uint64_t limit_ns;  ///< ends by itself then: a host that died must not hold the device
 };

@@ -18,7 +18,13 @@ __device__ std::uint64_t now_ns() {
 
 extern "C" __global__ void wb_wait(const WaitParams p) {
   const std::uint64_t begin = now_ns();
-  while (*p.flag < p.ticket && now_ns() - begin < p.limit_ns) __nanosleep(200);
+  while (*p.flag < p.ticket) {
+    if (now_ns() - begin >= p.limit_ns) {
+      *p.lapsed = p.ticket;
+      return;
+    }
+    __nanosleep(200);
+  }
 }
 
 extern "C" __global__ void wb_spin(const SpinParams p) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Variants on a GPU that are part of the worker, as builtin_variant() has them on the CPU.
+#pragma once
+
+#include <string_view>
+
+#include "worker/cuda/stream.hpp"
+#include "worker/variant_api.hpp"
+
+namespace wb::worker::cuda {
+
+/// "canary": plain attention, f32, no mask; its calls go to `stream`, which must outlive it.
+/// "empty": puts nothing on the stream. Failures: environment (no such name, no device code).
+Outcome<VariantApi> builtin_variant(std::string_view name, const Stream& stream);
+
+}  // namespace wb::worker::cuda

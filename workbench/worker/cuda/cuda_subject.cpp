@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+#include "worker/cuda/cuda_subject.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "measure/statistics.hpp"
+#include "worker/cuda/buffer_set.hpp"
+#include "worker/cuda/builtin.hpp"
+#include "worker/turn_plan.hpp"
+
+namespace wb::worker::cuda {
+namespace {
+
+constexpr double k_graph_us = 200;       // one launch of a settling graph lasts about so long
+constexpr double k_least_call_us = 0.2;  // an empty call: its graph must not grow without end
+constexpr std::int64_t k_settle_samples = 4'000;
+constexpr int k_first_calls = 3;
+constexpr std::size_t k_most_graphs = 8;
+
+template <typename T>
+const T* pointer(const GuardedDeviceBuffer& buffer) {
+  return reinterpret_cast<const T*>(buffer.address());  // NOLINT(performance-no-int-to-ptr)
+}
+template <typename T>
+T* writable(const GuardedDeviceBuffer& buffer) {
+  return reinterpret_cast<T*>(buffer.address());  // NOLINT(performance-no-int-to-ptr)
+}
+
+wb_sdpa_args args_of(const DeviceBufferSet& buffers, const Stream& stream) {
+  wb_sdpa_args args{};
+  args.struct_size = sizeof args;
+  args.q = pointer<void>(buffers.q);
+  args.k = pointer<void>(buffers.k);
+  args.v = pointer<void>(buffers.v);
+  args.mask = pointer<void>(buffers.mask);
+  args.out = writable<void>(buffers.out);
+  args.lse = writable<float>(buffers.lse);
+  args.workspace = writable<void>(buffers.workspace);
+  args.stream = stream.handle();
+  args.threads = 1;
+  return args;
+}
+
+std::int64_t count_for(double whole_us, double part_us, std::int64_t most) {
+  const double count = std::ceil(whole_us / std::max(part_us, k_least_call_us));
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(count), 1, most);
+}
+
+}  // namespace
+
+/// A problem whose tensors are in place for timing. The graphs hold calls with these very buffers.
+struct CudaSubject::Stage {
+  Stage(VariantPlan made_plan, DeviceBufferSet made_buffers, std::int64_t number)
+      : plan(std::move(made_plan)), buffers(std::move(made_buffers)), placement(number) {}
+  VariantPlan plan;
+  DeviceBufferSet buffers;
+  std::int64_t placement;
+  double refill_us = 0;
+  PlanKind kind = PlanKind::hot;
+  Mapping shown;
+  std::map<std::int64_t, Graph> graphs;  // by how many calls they hold
+};
+
+CudaSubject::CudaSubject(int ordinal, Stream stream, GpuInputs inputs, Stopwatch stopwatch)
+    : m_ordinal(ordinal),
+      m_stream(std::move(stream)),
+      m_inputs(std::move(inputs)),
+      m_stopwatch(std::move(stopwatch)) {}
+
+CudaSubject::~CudaSubject() = default;
+
+CudaResult<std::unique_ptr<CudaSubject>> CudaSubject::create(int ordinal) {
+  WB_TRY_ASSIGN(DriverPtr driver, Driver::load());
+  WB_TRY_ASSIGN(const ContextPtr context, Context::create(std::move(driver), ordinal));
+  WB_TRY_ASSIGN(Stream stream, Stream::create(context));
+  WB_TRY_ASSIGN(GpuInputs inputs, GpuInputs::create(context));
+  WB_TRY_ASSIGN(Stopwatch stopwatch, Stopwatch::create(stream));
+  return std::unique_ptr<CudaSubject>(
+      new CudaSubject(ordinal, std::move(stream), std::move(inputs), std::move(stopwatch)));
+}
+
+Failure CudaSubject::failure(const Fault& fault) const {
+  if (m_status != WB_OK) return call_failure(m_api, "wb_sdpa_forward", m_status);
+  return runtime_failure(fault.message());
+}
+
+Outcome<void> CudaSubject::checked(const CudaResult<void>& done) const {
+  if (!done.ok()) return failure(done.error());
+  return {};
+}
+
+CudaResult<void> CudaSubject::finish() const {
+  return m_stream.context()->synchronize();
+}
+
+CudaResult<void> CudaSubject::call(wb_sdpa_plan* plan, const wb_sdpa_args& args) {
+  m_status = m_api.forward(plan, &args);
+  if (m_status == WB_OK) return {};
+  return Fault{{ErrorCode::invalid, "call", "the variant", "it failed", ""}};  // m_status tells all
+}
+
+CudaResult<void> CudaSubject::call_on_stage() {
+  return call(m_stage->plan.get(), args_of(m_stage->buffers, m_stream));
+}
+
+Outcome<void> CudaSubject::load(const LoadOrder& order) {
+  Outcome<VariantApi> api = order.builtin.empty() ? load_library(order.path, order.build_id)
+                                                  : builtin_variant(order.builtin, m_stream);
+  if (!api.ok()) return std::move(api).error();
+  m_api = *api;
+  return {};
+}
+
+Outcome<double> CudaSubject::run(const RunOrder& order) {
+  m_status = WB_OK;
+  auto plan = VariantPlan::create(m_api, order.problem, order.lse.has_value(), m_ordinal);
+  if (!plan.ok()) return std::move(plan).error();
+  auto made = DeviceBufferSet::create(
+      m_stream, order.problem,
+      {.workspace_bytes = plan->workspace_bytes(), .with_lse = order.lse.has_value()}, 0);
+  if (!made.ok()) return failure(made.error());
+  const DeviceBufferSet& buffers = *made;
+  double call_us = 0;
+  const char* overrun = nullptr;
+  const auto work = [&]() -> CudaResult<void> {
+    // The poison that shows what was never written.
+    WB_TRY(copy_to_device(m_stream, buffers.out.address(), order.out.bytes()));
+    if (order.lse) WB_TRY(copy_to_device(m_stream, buffers.lse.address(), order.lse->bytes()));
+    WB_TRY(buffers.refill(m_stream, m_inputs, order.seed, order.draw));
+    WB_TRY(finish());
+    const auto begin = std::chrono::steady_clock::now();
+    WB_TRY(call(plan->get(), args_of(buffers, m_stream)));
+    WB_TRY(finish());
+    call_us = us_since(begin);
+    WB_TRY(copy_to_host(m_stream, order.out.bytes(), buffers.out.address()));
+    if (order.lse) WB_TRY(copy_to_host(m_stream, order.lse->bytes(), buffers.lse.address()));
+    WB_TRY_ASSIGN(overrun, buffers.overrun(m_stream));
+    return {};
+  };
+  if (auto done = checked(work()); !done.ok()) return std::move(done).error();
+  if (overrun != nullptr) return wrote_outside(overrun);
+  return call_us;
+}
+
+Outcome<void> CudaSubject::set_stage(const TurnOrder& order) {
+  if (m_stage && m_stage->buffers.problem == order.problem &&
+      m_stage->placement == order.placement) {
+    return {};
+  }
+  auto plan = VariantPlan::create(m_api, order.problem, false, m_ordinal);
+  if (!plan.ok()) return std::move(plan).error();
+  auto buffers = DeviceBufferSet::create(
+      m_stream, order.problem, {.workspace_bytes = plan->workspace_bytes()}, order.placement);
+  if (!buffers.ok()) return failure(buffers.error());
+  // The old buffers live until the new ones are made, so that the addresses differ.
+  m_stage = std::make_unique<Stage>(*std::move(plan), *std::move(buffers), order.placement);
+  const auto begin = std::chrono::steady_clock::now();
+  CudaResult<void> filled = m_stage->buffers.refill(m_stream, m_inputs, order.seed, Draw::normal);
+  if (filled.ok()) filled = finish();
+  m_stage->refill_us = us_since(begin);
+  return checked(filled);
+}
+
+CudaResult<const Graph*> CudaSubject::graph_of(std::int64_t calls) {
+  auto& graphs = m_stage->graphs;
+  if (const auto found = graphs.find(calls); found != graphs.end()) return &found->second;
+  if (graphs.size() >= k_most_graphs) graphs.clear();
+  WB_TRY_ASSIGN(Graph graph, Graph::record(m_stream, [&]() -> CudaResult<void> {
+                  for (std::int64_t i = 0; i < calls; ++i) WB_TRY(call_on_stage());
+                  return {};
+                }));
+  WB_TRY(graph.launch(m_stream));  // the first launch of a graph is slower
+  WB_TRY(finish());
+  return &graphs.emplace(calls, std::move(graph)).first->second;
+}
+
+CudaResult<Samples> CudaSubject::sample(std::int64_t calls, std::int64_t samples,
+                                        const OnStart& on_start) {
+  if (m_stage->kind == PlanKind::eager) {
+    return m_stopwatch.eager(
+        m_stream, [this] { return call_on_stage(); }, calls, samples, on_start);
+  }
+  WB_TRY_ASSIGN(const Graph* graph, graph_of(calls));
+  if (m_stage->kind == PlanKind::cold) return m_stopwatch.lone(m_stream, *graph, on_start);
+  return m_stopwatch.hot(m_stream, *graph, calls, samples, on_start);
+}
+
+/// About what one call takes. The first loads the code and may set up what later ones keep.
+CudaResult<double> CudaSubject::first_calls() {
+  WB_TRY(call_on_stage());
+  WB_TRY(finish());
+  WB_TRY_ASSIGN(const Samples samples,
+                m_stopwatch.eager(
+                    m_stream, [this] { return call_on_stage(); }, 1, k_first_calls));
+  return median(samples.call_us);
+}
+
+CudaResult<Settled> CudaSubject::settle_stage(double settle_us) {
+  WB_TRY_ASSIGN(const double first_us, first_calls());
+  const std::int64_t calls = count_for(k_graph_us, first_us, k_most_graph_calls);
+  const bool is_eager = m_stage->kind == PlanKind::eager;
+  const Graph* graph = nullptr;
+  if (!is_eager) {
+    WB_TRY_ASSIGN(graph, graph_of(calls));
+  }
+  CudaResult<void> done;
+  const Settled settled = settle(
+      [&](double block_us) -> std::optional<double> {
+        const std::int64_t samples =
+            count_for(block_us, static_cast<double>(calls) * first_us, k_settle_samples);
+        const auto block = is_eager
+                               ? m_stopwatch.eager(
+                                     m_stream, [this] { return call_on_stage(); }, calls, samples)
+                               : m_stopwatch.hot(m_stream, *graph, calls, samples);
+        if (block.ok()) return median(block->call_us);
+        done = block.error();
+        return std::nullopt;
+      },
+      settle_us);
+  WB_TRY(done);
+  WB_TRY(finish());
+  return settled;
+}
+
+Outcome<TurnAnswer> CudaSubject::turn(TurnOrder order) {
+  m_status = WB_OK;
+  if (auto staged = set_stage(order); !staged.ok()) return std::move(staged).error();
+  m_stage->shown = std::move(order.shown);
+  m_stage->kind = order.kind;
+  const auto settled = settle_stage(order.settle_us);
+  if (!settled.ok()) return failure(settled.error());
+  return TurnAnswer{settled->call_us, settled->settled, m_stage->refill_us, true};
+}
+
+Outcome<void> CudaSubject::prime(const PrimeOrder& order) {
+  m_status = WB_OK;
+  const auto work = [&]() -> CudaResult<void> {
+    const DeviceBufferSet& buffers = m_stage->buffers;
+    // Before the inputs are fresh: making a graph ready launches it.
+    if (m_stage->kind != PlanKind::eager) WB_TRY(graph_of(order.calls));
+    if (order.seed) WB_TRY(buffers.refill(m_stream, m_inputs, *order.seed, Draw::normal));
+    if (order.warm) WB_TRY(call_on_stage());
+    WB_TRY(
+        m_inputs.poison(m_stream, order.poison, buffers.out.address(), buffers.out.size_bytes()));
+    WB_TRY(finish());
+    if (order.flush) WB_TRY(m_stopwatch.flush(m_stream));
+    return finish();
+  };
+  return checked(work());
+}
+
+Outcome<std::int64_t> CudaSubject::go(const GoOrder& order, const std::function<void()>& started) {
+  m_status = WB_OK;
+  if (m_stage->kind == PlanKind::cold && (order.samples != 1 || order.calls != 1)) {
+    return runtime_failure("a cold block is one call");
+  }
+  m_sample_ns.clear();
+  const auto samples = sample(order.calls, order.samples, started);
+  if (!samples.ok()) return failure(samples.error());
+  // What runs on beside the timed stream is waited for while the supervisor's clock runs.
+  if (auto done = checked(finish()); !done.ok()) return std::move(done).error();
+  std::int64_t block_ns = 0;
+  for (const double us : samples->call_us) {
+    const double ns = us * static_cast<double>(order.calls) * 1e3;
+    m_sample_ns.push_back(std::max<std::int64_t>(std::llround(ns), 1));
+    block_ns += m_sample_ns.back();
+  }
+  return block_ns;
+}
+
+Outcome<std::vector<std::int64_t>> CudaSubject::show() {
+  m_status = WB_OK;
+  const DeviceBufferSet& buffers = m_stage->buffers;
+  const auto copied = copy_to_host(m_stream, m_stage->shown.bytes(), buffers.out.address());
+  if (!copied.ok()) return failure(copied.error());
+  const auto overrun = buffers.overrun(m_stream);
+  if (!overrun.ok()) return failure(overrun.error());
+  if (*overrun != nullptr) return wrote_outside(*overrun);
+  return m_sample_ns;
+}
+
+}  // namespace wb::worker::cuda

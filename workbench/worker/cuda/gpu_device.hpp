@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// A GPU's facts as a Device: what its driver says, and from the table what no driver tells.
+#pragma once
+
+#include "device/device.hpp"
+#include "worker/cuda/context.hpp"
+
+namespace wb::worker::cuda {
+
+/// Peaks and bandwidth are unknown for a GPU that is not in the table (device/gpu_table.cpp).
+CudaResult<Device> describe_gpu(const Context& context);
+
+}  // namespace wb::worker::cuda
