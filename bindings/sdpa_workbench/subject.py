@@ -16,6 +16,7 @@ None; raised again without one, the problem counts as not supported.
 import ctypes
 import gc
 import importlib
+import importlib.util
 import json
 import mmap
 import os
@@ -234,6 +235,7 @@ class Subject:
         begin = time.perf_counter_ns()
         try:
             result = self.call(problem, values)()
+            self.finish()
         except NotImplementedError:
             if not want_lse:
                 raise
@@ -241,6 +243,7 @@ class Subject:
             values.pop("lse")
             begin = time.perf_counter_ns()
             result = self.call(problem, values)()
+            self.finish()
         call_us = (time.perf_counter_ns() - begin) / 1e3
         self.check_result(result)
         self.tensors.copy(shared["out"], values["out"] if result is None else result)
@@ -261,7 +264,7 @@ class Subject:
         self.flusher = self.flusher or CacheFlusher()
         call = self.call(problem, self.stage.values)
         call()  # just-in-time compilation is no part of any turn
-        call_us, settled = settle(call, message["settle_us"])
+        call_us, settled = settle(lambda us: time_calls(call, us), message["settle_us"])
         return {
             "call_us": call_us,
             "settled": settled,
@@ -293,6 +296,9 @@ class Subject:
         return {"block_ns": block_ns}  # short: writing it is nothing beside the block
 
     # What they share.
+
+    def finish(self):
+        """Waits until what was called is done; calls on a CPU return so."""
 
     def map(self, problem, names, fds):
         shared = {}
@@ -389,18 +395,24 @@ def failure(op, fault):
     }
 
 
-def settle(call, settle_us):
-    """Blocks of a quarter of settle_us until settle_us has gone by and two agree; (us, settled)."""
+def time_calls(call, block_us):
+    """Calls for at least so long; the mean time of one in us."""
+    begin = time.perf_counter_ns()
+    calls, spent_us = 0, 0.0
+    while calls == 0 or spent_us < block_us:
+        call()
+        calls += 1
+        spent_us = (time.perf_counter_ns() - begin) / 1e3
+    return spent_us / calls
+
+
+def settle(block, settle_us):
+    """block(us) calls for at least so long and gives the mean time of a call. Blocks of a quarter
+    of settle_us until settle_us has gone by and two agree; (us, settled)."""
     begin = time.perf_counter_ns()
     before_us, blocks = 0.0, 0
     while True:
-        block_begin = time.perf_counter_ns()
-        calls, block_us = 0, 0.0
-        while calls == 0 or block_us < settle_us / 4:
-            call()
-            calls += 1
-            block_us = (time.perf_counter_ns() - block_begin) / 1e3
-        call_us = block_us / calls
+        call_us = block(settle_us / 4)
         blocks += 1
         spent_us = (time.perf_counter_ns() - begin) / 1e3
         settled = blocks >= 2 and abs(call_us - before_us) <= SETTLED_FRAC * call_us
@@ -424,9 +436,22 @@ def take_samples(call, samples, calls):
     return sample_ns, result
 
 
+def gpu_subject():
+    """The class of subject_gpu.py, which lies beside this file: -I keeps it out of sys.path."""
+    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "subject_gpu.py")
+    spec = importlib.util.spec_from_file_location("subject_gpu", place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.gpu_subject_of(sys.modules[__name__])
+
+
 def main():
+    gpu = next((word[6:] for word in sys.argv[1:] if word.startswith("--gpu=")), None)
     with socket.socket(fileno=SOCKET_FD) as channel:
-        Subject(channel).serve()
+        if gpu is None:
+            Subject(channel).serve()
+        else:
+            gpu_subject()(channel, int(gpu)).serve()
 
 
 if __name__ == "__main__":

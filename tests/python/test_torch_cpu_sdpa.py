@@ -4,12 +4,13 @@
 import importlib.util
 import math
 import pathlib
+import sys
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-RIVAL = pathlib.Path(__file__).resolve().parents[2] / "kernels" / "torch_cpu_sdpa" / "rival.py"
+KERNELS = pathlib.Path(__file__).resolve().parents[2] / "kernels"
 TOLERANCE = {torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 # B, Hq, Hkv, Sq, Skv, D, Dv
 SHAPES = [
@@ -22,7 +23,8 @@ SHAPES = [
 
 @pytest.fixture(scope="module")
 def sdpa():
-    spec = importlib.util.spec_from_file_location("rival", RIVAL)
+    sys.path.insert(0, str(KERNELS))  # as a subject finds `common`
+    spec = importlib.util.spec_from_file_location("rival", KERNELS / "torch_cpu_sdpa/rival.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.sdpa

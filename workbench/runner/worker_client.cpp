@@ -23,7 +23,8 @@ Failure environment(std::string message) {
   return Failure{Invalidity::environment, std::move(message), {}};
 }
 
-/// The subject's folder is the kernel's own folder: "<name>/rival.py" is staged as "rival.py".
+/// The subject's folder is the kernel's own folder, with common/ in it: "<name>/rival.py" is staged
+/// as "rival.py", "common/x.py" as it is.
 std::string staged_path(const Variant& variant, const std::string& path) {
   const std::string prefix = variant.manifest.name + "/";
   return path.starts_with(prefix) ? path.substr(prefix.size()) : path;

@@ -128,12 +128,12 @@ struct Entry {
   [[nodiscard]] fs::path artifact_path(const fs::path& in) const {
     return in / (is_python() ? k_python_folder : k_library_file);
   }
-  /// Path inside the entry -> content, of a python variant's own folder.
+  /// Path inside the entry -> content: a python variant's own folder, with common/ in it.
   [[nodiscard]] std::map<std::string, std::string> python_files() const {
     std::map<std::string, std::string> files;
     const std::string own = variant.manifest.name + "/";
     for (const auto& [path, text] : variant.files) {
-      if (path.starts_with(own)) files[path.substr(own.size())] = text;
+      files[path.starts_with(own) ? path.substr(own.size()) : path] = text;
     }
     return files;
   }

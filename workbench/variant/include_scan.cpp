@@ -169,4 +169,25 @@ Result<std::vector<std::string>> scan_includes(std::string_view text, std::strin
   return Scanner(without_splices(text), what).run();
 }
 
+std::vector<std::string> scan_common_imports(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    for (const std::string_view opening : {"from common.", "import common."}) {
+      if (!line.starts_with(opening)) continue;
+      line.remove_prefix(opening.size());
+      const auto is_name = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+      };
+      const auto* stop = std::find_if_not(line.begin(), line.end(), is_name);
+      if (stop != line.begin()) names.emplace_back(line.begin(), stop);
+      break;
+    }
+  }
+  return names;
+}
+
 }  // namespace wb

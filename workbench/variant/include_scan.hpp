@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which files a source includes with quotes, read as the compiler reads it (splices, comments,
-// strings and raw strings), so that the include closure is exact. Who calls: variant.cpp.
+// strings and raw strings), so that the include closure is exact; and which modules of
+// kernels/common a Python source imports. Who calls: variant.cpp.
 #pragma once
 
 #include <string>
@@ -15,5 +16,9 @@ namespace wb {
 /// Errors: invalid (#include MACRO, and <...> with an absolute path or "..": their target could not
 /// be known or would leave the folder).
 Result<std::vector<std::string>> scan_includes(std::string_view text, std::string_view what);
+
+/// Names NAME of `from common.NAME import …` and `import common.NAME` at the start of a line of
+/// Python, indented or not, in order of appearance.
+std::vector<std::string> scan_common_imports(std::string_view text);
 
 }  // namespace wb

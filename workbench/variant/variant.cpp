@@ -95,13 +95,18 @@ class Closure {
     return {};
   }
 
-  /// Follows the quoted includes of everything added so far.
+  /// Follows the quoted includes of everything added so far; of Python the imports from common.
   Result<void> follow() {
-    if (m_manifest.backend == Backend::python) return {};
     while (!m_pending.empty()) {
       const std::string path = std::move(m_pending.front());
       m_pending.pop_front();
       if (path == m_folder + "/" + std::string(k_manifest_file)) continue;
+      if (m_manifest.backend == Backend::python) {
+        for (const std::string& name : scan_common_imports(m_files.at(path))) {
+          WB_TRY(add_import(name, path));
+        }
+        continue;
+      }
       auto includes = scan_includes(m_files.at(path), path);
       if (!includes.ok()) return std::move(includes).error();
       for (const std::string& name : *includes) WB_TRY(add_include(name, path));
@@ -119,6 +124,14 @@ class Closure {
     if (!text->has_value()) return false;
     WB_TRY(add_file(path, **std::move(text)));
     return true;
+  }
+
+  Result<void> add_import(const std::string& name, const std::string& importing) {
+    const std::string path = std::string(k_common) + "/" + name + ".py";
+    WB_TRY_ASSIGN(const bool found, add_if_there(path));
+    if (found) return {};
+    return Error{ErrorCode::not_found, "resolve import common." + name + " of", importing,
+                 "kernels/common has no " + name + ".py", "correct the name"};
   }
 
   Result<void> add_include(const std::string& name, const std::string& including) {

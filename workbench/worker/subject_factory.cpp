@@ -66,6 +66,7 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
     // -I: no environment and no user packages; -B: no bytecode beside the script; -u: what it
     // prints before it dies is kept.
     spec.argv = {m_setting.python, "-I", "-B", "-u", m_setting.python_script};
+    if (m_setting.gpu) spec.argv.push_back(gpu_argument(*m_setting.gpu));
     spec.confinement.file_size_bytes = k_python_file_bytes;
     spec.confinement.open_files = k_python_open_files;
     spec.confinement.system_calls = {.processes = true, .unix_sockets = true};
@@ -87,7 +88,6 @@ Outcome<LoadedSubject> SubjectFactory::finish(Started started, const std::string
   message["op"] = "load";
   message["threads"] = m_setting.threads;
   if (m_setting.gpu) {
-    message["gpu"] = *m_setting.gpu;
     // Its own start is nobody's fault but the machine's, and it comes before any variant.
     auto ready = started.process.ask({{"op", "ping"}}, {}, wait);
     if (!ready.ok()) {

@@ -111,6 +111,9 @@ Outcome<Json> Supervisor::build(const protocol::BuildArgs& args) {
 
 Outcome<Json> Supervisor::load(const protocol::LoadArgs& args) {
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
+  if (args.backend == "python") {
+    if (auto measured = need_empty_python(); !measured.ok()) return std::move(measured).error();
+  }
   const auto begin = std::chrono::steady_clock::now();
   auto subject = noted(0, m_greeted->factory.load(args, wait_for(args.deadline_ms)));
   if (!subject.ok()) return std::move(subject).error();

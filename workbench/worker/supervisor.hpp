@@ -48,6 +48,8 @@ class Supervisor {
                                 Device device);
   std::string find_interpreter(const std::string& wanted);
   Outcome<EmptyCall> measure_empty_call(SubjectKind kind);
+  /// On a GPU that takes seconds, so it waits for the first Python subject.
+  Outcome<void> need_empty_python();
   Outcome<Json> build(const protocol::BuildArgs& args);
   Outcome<Json> load(const protocol::LoadArgs& args);
   Outcome<Json> run(const protocol::RunArgs& args);

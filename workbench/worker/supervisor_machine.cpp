@@ -144,6 +144,10 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
   result.empty_call_us = m_greeted->empty_native.timed_us;
   result.python = find_interpreter(args.python);
   if (result.python.empty()) return to_json(result);
+  if (on_gpu) {
+    result.backends.emplace_back("python");
+    return to_json(result);
+  }
   if (const auto empty_python = measure_empty_call(SubjectKind::python); empty_python.ok()) {
     m_greeted->empty_python = *empty_python;
     result.empty_python_call_us = empty_python->timed_us;
@@ -153,6 +157,25 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
     m_greeted->factory.set_python({}, {});
   }
   return to_json(result);
+}
+
+Outcome<void> Supervisor::need_empty_python() {
+  if (m_greeted->clock == Clock::host || m_greeted->factory.setting().python.empty() ||
+      m_greeted->empty_python.timed_us > 0) {
+    return {};
+  }
+  const auto held = take_device();
+  if (!held.ok()) return held.error();
+  auto empty = measure_empty_call(SubjectKind::python);
+  if (!empty.ok()) {
+    Failure failure = std::move(empty).error();
+    failure.message = "not even an empty Python subject runs on the GPU: " + failure.message;
+    failure.invalidity = Invalidity::environment;
+    return failure;
+  }
+  // An empty call puts nothing on the device; what blurs a sample is the pair of events.
+  m_greeted->empty_python = {m_greeted->empty_native.timed_us, empty->lone_us};
+  return {};
 }
 
 protocol::CanaryResult Supervisor::run_canary() {

@@ -291,13 +291,15 @@ TEST_CASE("a python variant is a folder of its files", "[variant][cache]") {
   Fixture f;
   f.folder.write("rival/kernel.json", R"({"name": "rival", "backend": "python",
     "sources": ["rival.py", "part/x.py"], "entry": "rival:sdpa"})");
-  f.folder.write("rival/rival.py", "def sdpa(): pass\n");
+  f.folder.write("rival/rival.py", "from common.shared import sdpa\n");
+  f.folder.write("common/shared.py", "def sdpa(): pass\n");
   f.folder.write("rival/part/x.py", "x = 1\n");
   const Variant variant = f.folder.must_read("rival");
   ArtifactCache cache(f.file_system, f.cache_root);
   const auto artifact = cache.build(variant, {}, {}, nullptr);
   REQUIRE(artifact.ok());
-  CHECK(f.text(artifact->path / "rival.py") == "def sdpa(): pass\n");
+  CHECK(f.text(artifact->path / "rival.py") == "from common.shared import sdpa\n");
+  CHECK(f.text(artifact->path / "common/shared.py") == "def sdpa(): pass\n");
   CHECK(f.text(artifact->path / "part/x.py") == "x = 1\n");
   CHECK(artifact->content_sha256.empty());
   CHECK(cache.build(variant, {}, {}, nullptr)->record.cached);
@@ -308,7 +310,12 @@ TEST_CASE("a python variant is a folder of its files", "[variant][cache]") {
   const auto again = cache.build(variant, {}, {}, nullptr);
   REQUIRE(again.ok());
   CHECK_FALSE(again->record.cached);
-  CHECK(f.text(again->path / "rival.py") == "def sdpa(): pass\n");
+  CHECK(f.text(again->path / "rival.py") == "from common.shared import sdpa\n");
+
+  f.folder.write("rival/rival.py", "from common.missing import sdpa\n");
+  const auto missing = f.folder.read("rival");
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error().message().find("kernels/common has no missing.py") != std::string::npos);
 }
 
 TEST_CASE("includes and libraries need a grant, which is part of the id", "[variant][cache]") {

@@ -62,3 +62,12 @@ TEST_CASE("unfinished text ends the scan", "[variant][include][hostile]") {
     CHECK(names(text).empty());
   }
 }
+
+TEST_CASE("imports from common are found in Python", "[variant][include]") {
+  CHECK(scan_common_imports("import torch\nfrom common.torch_sdpa import only, sdpa\n") ==
+        Names{"torch_sdpa"});
+  CHECK(scan_common_imports("def f():\n    import common.a_1 as a\n\tfrom common.b import c\r\n") ==
+        Names{"a_1", "b"});
+  CHECK(scan_common_imports("# from common.x import y\nfrom common import z\nfrom common.\n").empty());
+  CHECK(scan_common_imports("from commons.x import y\ntext = 'import common.x'\n").empty());
+}

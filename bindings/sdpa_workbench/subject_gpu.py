@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""A Python subject on a GPU: as subject.py, with torch tensors there and the device's clock.
+
+Samples are taken as worker/cuda/stopwatch.hpp takes those of compiled subjects (see
+docs/measurement.md): hot ones are replays of one CUDA graph, cold ones single calls after the
+caches were emptied, eager ones calls that are queued while the device runs. Where compiled subjects
+have a gate, a delay on the stream keeps the device waiting while the host queues the first samples.
+"""
+
+import ctypes
+import itertools
+import math
+import statistics
+
+GRAPH_US = 200.0  # one launch of a settling graph lasts about so long
+LEAST_CALL_US = 0.2  # an empty call: its graph must not grow without end
+MOST_GRAPH_CALLS = 1_000
+MOST_GRAPHS = 8
+SETTLE_SAMPLES = 4_000
+FIRST_CALLS = 3
+EMPTY_PAIRS = 51
+HELD_SAMPLES = 16  # queued while the delay holds the stream
+HELD_CYCLES = 2_000_000  # about 1 ms: longer than queueing them takes
+
+
+def gpu_subject_of(loop):
+    """`loop` is the module subject.py, which runs as a script and cannot be imported by name."""
+
+    class GpuTensors(loop.TorchTensors):
+        def __init__(self, device):
+            super().__init__()
+            self.device = device
+
+        def private(self, shared):
+            return shared.to(self.device)  # keeps the strides
+
+    class GpuSubject(loop.Subject):
+        def __init__(self, channel, gpu):
+            super().__init__(channel)
+            import torch  # before the candidate: the context is then its supervisor's
+
+            self.torch = torch
+            self.device = torch.device("cuda", gpu)
+            torch.cuda.set_device(self.device)
+            self.stream = torch.cuda.Stream()
+            torch.cuda.set_stream(self.stream)
+            self.pool = []  # events
+            self.graphs, self.kind = {}, "hot"
+            self.flush_memory = None
+            pairs = [self.lone(None) for _ in range(EMPTY_PAIRS)]
+            self.empty_pair_us = statistics.median(pairs)
+
+        # Messages
+
+        def load(self, message, fds):
+            answer = super().load(message, fds)
+            self.tensors = GpuTensors(self.device)
+            return answer
+
+        def turn(self, message, fds):
+            problem = loop.Problem(message["problem"])
+            self.shared = self.map(problem, [*problem.inputs, "out"], fds)
+            key = (loop.json.dumps(message["problem"], sort_keys=True), message["placement"])
+            begin = loop.time.perf_counter_ns()
+            if self.stage is None or self.stage.key != key:
+                self.graphs = {}  # they hold calls with the old tensors
+                self.stage = loop.Stage(self.tensors, problem, key, self.shared)
+            else:
+                self.stage.refill(self.shared)
+            self.finish()
+            refill_us = (loop.time.perf_counter_ns() - begin) / 1e3
+            self.kind = message["kind"]
+            call_us, settled = self.settle(message["settle_us"])
+            return {
+                "call_us": call_us,
+                "settled": settled,
+                "refill_us": refill_us,
+                "flushes": True,
+            }
+
+        def prime(self, message, _fds):
+            if self.kind != "eager":
+                self.graph_of(message["calls"])  # before the inputs are fresh: it is launched once
+            if "seed" in message:
+                self.stage.refill(self.shared)
+            if message["warm"]:
+                self.result = self.staged_call()()
+            self.poison(message["poison"])
+            self.finish()
+            if message["flush"]:
+                self.flush()
+                self.finish()
+            return {}
+
+        def go(self, message, _fds):
+            samples, calls = message["samples"], message["calls"]
+
+            def started():
+                self.reply(message, {"ok": True})  # the supervisor's clock runs too
+
+            if self.kind == "eager":
+                times_us = self.eager(calls, samples, started)
+            else:
+                graph, self.result = self.graph_of(calls)
+                if self.kind == "cold":
+                    times_us = [max(self.lone(graph, started) - self.empty_pair_us, 0.0)]
+                else:
+                    times_us = self.hot(graph, calls, samples, started)
+            self.finish()  # other streams too, while the supervisor's clock runs
+            self.check_result(self.result)
+            self.sample_ns = [max(round(us * calls * 1e3), 1) for us in times_us]
+            return {"block_ns": sum(self.sample_ns)}
+
+        # What they share
+
+        def finish(self):
+            self.torch.cuda.synchronize(self.device)
+
+        def staged_call(self):
+            return self.call(self.stage.problem, self.stage.values)
+
+        def check_result(self, result):
+            super().check_result(result)
+            if result is not None and not result.is_cuda:
+                raise TypeError("it returned a tensor that is not on the GPU")
+
+        def poison(self, seed):
+            self.poison_tensor(seed, self.stage.values["out"])
+            for _graph, result in self.graphs.values():
+                if result is not None:
+                    self.poison_tensor(seed, result)
+            self.result = None
+
+        def poison_tensor(self, seed, tensor):
+            flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
+            flat.set_(tensor.untyped_storage())
+            size = min(flat.numel(), 64 << 10)
+            tile = bytearray(loop.random.Random(seed).randbytes(size))
+            tile = self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
+            whole = flat.numel() // size * size
+            flat[:whole].view(-1, size).copy_(tile)
+            flat[whole:].copy_(tile[: flat.numel() - whole])
+
+        def graph_of(self, calls):
+            """(graph, what its last call returned); launched once."""
+            if calls not in self.graphs:
+                if len(self.graphs) >= MOST_GRAPHS:
+                    self.graphs.clear()
+                graph, call, result = self.torch.cuda.CUDAGraph(), self.staged_call(), None
+                with self.torch.cuda.graph(
+                    graph, stream=self.stream, capture_error_mode="thread_local"
+                ):
+                    for _ in range(calls):
+                        result = call()
+                graph.replay()
+                self.finish()
+                self.graphs[calls] = (graph, result)
+            return self.graphs[calls]
+
+        def settle(self, settle_us):
+            call = self.staged_call()
+            call()  # just-in-time compilation is no part of any turn
+            self.finish()
+            first_us = max(statistics.median(self.eager(1, FIRST_CALLS)), LEAST_CALL_US)
+            calls = min(math.ceil(GRAPH_US / first_us), MOST_GRAPH_CALLS)
+            graph = None if self.kind == "eager" else self.graph_of(calls)[0]
+
+            def block(block_us):
+                samples = min(math.ceil(block_us / (calls * first_us)), SETTLE_SAMPLES)
+                if graph is None:
+                    return statistics.median(self.eager(calls, samples))
+                return statistics.median(self.hot(graph, calls, samples))
+
+            return loop.settle(block, settle_us)
+
+        # The stopwatch; microseconds of a call, one figure a sample
+
+        def events(self, count):
+            while len(self.pool) < count:
+                self.pool.append(self.torch.cuda.Event(enable_timing=True))
+            return self.pool[:count]
+
+        def hold(self):
+            self.torch.cuda._sleep(HELD_CYCLES)
+
+        def hot(self, graph, calls, samples, started=None):
+            events = self.events(samples + 1)
+            self.hold()
+            events[0].record()
+            for sample in range(samples):
+                if sample == HELD_SAMPLES:
+                    self.begin(events[0], started)
+                graph.replay()
+                events[sample + 1].record()
+            if samples <= HELD_SAMPLES:
+                self.begin(events[0], started)
+            events[samples].synchronize()
+            return differences(events, calls)
+
+        def lone(self, graph, started=None):
+            events = self.events(2)
+            self.hold()
+            events[0].record()
+            if graph is not None:
+                graph.replay()
+            events[1].record()
+            self.begin(events[0], started)
+            events[1].synchronize()
+            return differences(events, 1)[0]
+
+        def eager(self, calls, samples, started=None):
+            events, call = self.events(samples + 1), self.staged_call()
+            self.finish()
+            if started is not None:
+                started()
+            events[0].record()
+            for sample in range(samples):
+                for _ in range(calls):
+                    self.result = call()
+                events[sample + 1].record()
+            events[samples].synchronize()
+            return differences(events, calls)
+
+        @staticmethod
+        def begin(event, started):
+            """Tells the supervisor as soon as the device has got past the delay."""
+            if started is None:
+                return
+            while not event.query():
+                pass
+            started()
+
+        def flush(self):
+            """As worker/cuda/cache_flush.hpp: written, other memory read, persisting lines back."""
+            if self.flush_memory is None:
+                l2_bytes = self.torch.cuda.get_device_properties(self.device).L2_cache_size
+                self.flush_memory = self.torch.zeros(
+                    l2_bytes, dtype=self.torch.int32, device=self.device
+                )
+            ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
+            half = self.flush_memory.numel() // 2
+            self.flush_memory[:half].zero_()
+            self.flush_memory[half:].sum()
+
+        def versions(self):
+            versions = super().versions()
+            versions["cuda"] = str(self.torch.version.cuda)
+            versions["cudnn"] = str(self.torch.backends.cudnn.version())
+            return versions
+
+    return GpuSubject
+
+
+def differences(events, calls):
+    return [
+        1e3 * first.elapsed_time(second) / calls for first, second in itertools.pairwise(events)
+    ]
