@@ -47,7 +47,12 @@ def gpu_subject_of(loop):
             self.pool = []  # events
             self.graphs, self.kind = {}, "hot"
             self.flush_memory = None
-            pairs = [self.lone(None) for _ in range(EMPTY_PAIRS)]
+            self.taken = (0, 1)
+            pairs = []
+            for _ in range(EMPTY_PAIRS):
+                self.queue_graph(None, 1)
+                self.finish()
+                pairs += self.call_times_us(1, 1)
             self.empty_pair_us = statistics.median(pairs)
 
         # Messages
@@ -98,18 +103,31 @@ def gpu_subject_of(loop):
             def started():
                 self.reply(message, {"ok": True})  # the supervisor's clock runs too
 
-            if self.kind == "eager":
-                times_us = self.eager(calls, samples, started)
-            else:
-                graph, self.result = self.graph_of(calls)
-                if self.kind == "cold":
-                    times_us = [max(self.lone(graph, started) - self.empty_pair_us, 0.0)]
+            loop.gc.disable()  # a collection is not the candidate's work
+            try:
+                if self.kind == "eager":
+                    self.queue_eager(calls, samples, started)
                 else:
-                    times_us = self.hot(graph, calls, samples, started)
-            self.finish()  # other streams too, while the supervisor's clock runs
+                    graph, self.result = self.graph_of(calls)
+                    self.queue_graph(graph, samples, started)
+                self.finish()  # other streams too, while the supervisor's clock runs
+            finally:
+                loop.gc.enable()
             self.check_result(self.result)
+            # Short, as the supervisor's clock still runs; the samples are read in show().
+            self.taken = (samples, calls)
+            block_us = self.block_us(samples)
+            if self.kind == "cold":
+                block_us = max(block_us - self.empty_pair_us, 0.0)
+            return {"block_ns": max(round(block_us * 1e3), 1)}
+
+        def show(self):
+            samples, calls = self.taken
+            times_us = self.call_times_us(calls, samples)
+            if self.kind == "cold":
+                times_us = [max(us - self.empty_pair_us, 0.0) for us in times_us]
             self.sample_ns = [max(round(us * calls * 1e3), 1) for us in times_us]
-            return {"block_ns": sum(self.sample_ns)}
+            super().show()
 
         # What they share
 
@@ -161,54 +179,57 @@ def gpu_subject_of(loop):
             call = self.staged_call()
             call()  # just-in-time compilation is no part of any turn
             self.finish()
-            first_us = max(statistics.median(self.eager(1, FIRST_CALLS)), LEAST_CALL_US)
+            self.queue_eager(1, FIRST_CALLS)
+            self.finish()
+            first_us = statistics.median(self.call_times_us(1, FIRST_CALLS))
+            first_us = max(first_us, LEAST_CALL_US)
             calls = min(math.ceil(GRAPH_US / first_us), MOST_GRAPH_CALLS)
             graph = None if self.kind == "eager" else self.graph_of(calls)[0]
 
             def block(block_us):
                 samples = min(math.ceil(block_us / (calls * first_us)), SETTLE_SAMPLES)
                 if graph is None:
-                    return statistics.median(self.eager(calls, samples))
-                return statistics.median(self.hot(graph, calls, samples))
+                    self.queue_eager(calls, samples)
+                else:
+                    self.queue_graph(graph, samples)
+                self.finish()
+                return statistics.median(self.call_times_us(calls, samples))
 
             return loop.settle(block, settle_us)
 
-        # The stopwatch; microseconds of a call, one figure a sample
+        # The stopwatch: events 0 to `samples`, one between any two samples
 
         def events(self, count):
             while len(self.pool) < count:
                 self.pool.append(self.torch.cuda.Event(enable_timing=True))
             return self.pool[:count]
 
-        def hold(self):
-            self.torch.cuda._sleep(HELD_CYCLES)
-
-        def hot(self, graph, calls, samples, started=None):
+        def call_times_us(self, calls, samples):
             events = self.events(samples + 1)
-            self.hold()
+            return [
+                1e3 * first.elapsed_time(second) / calls
+                for first, second in itertools.pairwise(events)
+            ]
+
+        def block_us(self, samples):
+            events = self.events(samples + 1)
+            return 1e3 * events[0].elapsed_time(events[samples])
+
+        def queue_graph(self, graph, samples, started=None):
+            """Without a graph: events with nothing between them."""
+            events = self.events(samples + 1)
+            self.torch.cuda._sleep(HELD_CYCLES)
             events[0].record()
             for sample in range(samples):
                 if sample == HELD_SAMPLES:
                     self.begin(events[0], started)
-                graph.replay()
+                if graph is not None:
+                    graph.replay()
                 events[sample + 1].record()
             if samples <= HELD_SAMPLES:
                 self.begin(events[0], started)
-            events[samples].synchronize()
-            return differences(events, calls)
 
-        def lone(self, graph, started=None):
-            events = self.events(2)
-            self.hold()
-            events[0].record()
-            if graph is not None:
-                graph.replay()
-            events[1].record()
-            self.begin(events[0], started)
-            events[1].synchronize()
-            return differences(events, 1)[0]
-
-        def eager(self, calls, samples, started=None):
+        def queue_eager(self, calls, samples, started=None):
             events, call = self.events(samples + 1), self.staged_call()
             self.finish()
             if started is not None:
@@ -218,8 +239,6 @@ def gpu_subject_of(loop):
                 for _ in range(calls):
                     self.result = call()
                 events[sample + 1].record()
-            events[samples].synchronize()
-            return differences(events, calls)
 
         @staticmethod
         def begin(event, started):
@@ -249,9 +268,3 @@ def gpu_subject_of(loop):
             return versions
 
     return GpuSubject
-
-
-def differences(events, calls):
-    return [
-        1e3 * first.elapsed_time(second) / calls for first, second in itertools.pairwise(events)
-    ]

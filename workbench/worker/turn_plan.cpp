@@ -49,8 +49,8 @@ BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us, Clock 
   } else {
     // A block must be long enough for the second witness even where max_samples would end it
     // earlier; the samples are thinned afterwards. Calls longer than a block share one block.
-    const std::int64_t for_witness =
-        ratio_up(k_witness_block_us, sample_us, 1, k_max_samples_per_block);
+    const std::int64_t for_witness = ratio_up(on_gpu ? k_gpu_block_us : k_witness_block_us,
+                                              sample_us, 1, k_max_samples_per_block);
     blocks.samples_per_block = for_witness == 1 ? wanted : for_witness;
     blocks.blocks = (wanted + blocks.samples_per_block - 1) / blocks.samples_per_block;
   }

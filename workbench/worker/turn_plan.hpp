@@ -25,6 +25,8 @@ inline constexpr double k_sample_us = 200;
 inline constexpr std::int64_t k_most_graph_calls = 1'000;
 /// A block is planned to last this long; blocks that turn out shorter on average are not witnessed.
 inline constexpr double k_witness_block_us = 2'000;
+/// The same on a GPU, where a block's start and end cost up to 0.2 ms of waiting and messages.
+inline constexpr double k_gpu_block_us = 5'000;
 /// What a subject reports must be at least this share of what the supervisor saw.
 inline constexpr double k_witness_frac = 0.9;
 /// Samples of one message at most.
