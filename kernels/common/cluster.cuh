@@ -23,6 +23,13 @@ __device__ __forceinline__ void barrier_cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
+// The same without making this block's earlier writes known: a release waits for all of a thread's
+// loads and stores that are under way, global ones too. Enough where the only thing that peers rely
+// on are barriers initialised behind fence_mbarrier_init.
+__device__ __forceinline__ void barrier_cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
 __device__ __forceinline__ void barrier_cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }

@@ -289,7 +289,7 @@ __device__ __forceinline__ void merge_and_store(const MergeParams& p, const floa
   if (slice.ranks == 1) {
     __syncthreads();
   } else {
-    mbarrier_wait_parity_cluster(barrier, 0);
+    mbarrier_wait_parity(barrier, 0);
   }
   const float4* recv = reinterpret_cast<const float4*>(smem + MergeSmem<S>::k_recv);
   const float2* recv_ml = reinterpret_cast<const float2*>(smem + MergeSmem<S>::k_recv_ml);

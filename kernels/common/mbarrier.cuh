@@ -37,22 +37,11 @@ __device__ __forceinline__ bool mbarrier_try_wait_parity(uint32_t barrier, uint3
   return done != 0;
 }
 
+// Also for what other blocks of the cluster send by st.async: the bytes that a phase counts are
+// there when it completes. (An acquire at cluster scope, which plain remote stores would need,
+// throws the SM's L1 cache away.)
 __device__ __forceinline__ void mbarrier_wait_parity(uint32_t barrier, uint32_t parity) {
   while (!mbarrier_try_wait_parity(barrier, parity)) {
-  }
-}
-
-// As above, and also acquires what other blocks of the cluster wrote before completing the phase.
-__device__ __forceinline__ void mbarrier_wait_parity_cluster(uint32_t barrier, uint32_t parity) {
-  uint32_t done = 0;
-  while (done == 0) {
-    asm volatile(
-        "{\n.reg .pred p;\n"
-        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;\n}"
-        : "=r"(done)
-        : "r"(barrier), "r"(parity)
-        : "memory");
   }
 }
 

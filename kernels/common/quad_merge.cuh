@@ -126,7 +126,7 @@ __device__ __forceinline__ void give_quad(const QuadMerge<S>& q, uint32_t partia
 template <class S>
 __device__ __forceinline__ void take_quad(const QuadMerge<S>& q, uint32_t barrier, int ranks) {
   if (ranks == 1) return;
-  mbarrier_wait_parity_cluster(barrier, 0);
+  mbarrier_wait_parity(barrier, 0);
   if (!q.owns) return;
   float2 ml[k_quad_ranks];
   float4 part[k_quad_ranks], sum;

@@ -24,7 +24,8 @@
 #ifndef CLUSTER_RANKS  // blocks of a cluster, 8 or 16, which share the columns; 0 chooses by them
 #define CLUSTER_RANKS 0
 #endif
-#ifndef BLOCK_ROWS  // query rows of a cluster, 16 or 32; 0 chooses by the grid
+#ifndef BLOCK_ROWS  // query rows of a cluster, 8, 16, 32 or (where it exists) 64; 0 chooses by the
+                    // grid
 #define BLOCK_ROWS 0
 #endif
 
@@ -64,14 +65,39 @@ Entry entry_for(int64_t dim, int64_t keys) {
   return keys <= 16 ? entry_of<Shape<RANKS, BM, 16, 512>>() : entry_of<Shape<RANKS, BM, 32, 512>>();
 }
 
-// Clusters of 8 are cheaper where their blocks stay small. Fewer rows a cluster read K and V more
-// often: only while all clusters run at once.
+// 64 rows where warpgroups multiply and that many fit, else 32.
+template <int RANKS>
+Entry coarse_entry(int64_t dim, int64_t keys) {
+  if (keys > 32 && dim > 32 * RANKS && dim <= 64 * RANKS) {
+    return entry_of<Shape<RANKS, 64, 64, 64>>();
+  }
+  if (keys > 32 && dim > 64 * RANKS && dim <= 128 * RANKS) {
+    return entry_of<Shape<RANKS, 64, 64, 128>>();
+  }
+  return entry_for<RANKS, 32>(dim, keys);
+}
+
+template <int RANKS>
+Entry entry_of_rows(int rows, int64_t dim, int64_t keys) {
+  if (rows == 8) return entry_for<RANKS, 8>(dim, keys);
+  if (rows == 16) return entry_for<RANKS, 16>(dim, keys);
+  if (rows == 32) return entry_for<RANKS, 32>(dim, keys);
+  return coarse_entry<RANKS>(dim, keys);
+}
+
+// Clusters of 8 are cheaper where their blocks stay small. Few rows a cluster share its work more
+// finely, but read K and V more often: the fewest whose clusters all have SMs of their own at once.
+// Of the clusters that the device has SMs for, one finds no processing cluster with room.
 Entry choose_entry(const wb_sdpa_problem& p, int64_t dim, int sm_count) {
   const int ranks = CLUSTER_RANKS > 0 ? CLUSTER_RANKS : dim <= 512 ? 8 : 16;
-  const int64_t fine_blocks = p.batch * p.heads_q * ((p.seq_q + 15) / 16) * ranks;
-  const bool fine = BLOCK_ROWS > 0 ? BLOCK_ROWS == 16 : fine_blocks <= sm_count;
-  if (ranks == 8) return fine ? entry_for<8, 16>(dim, p.seq_kv) : entry_for<8, 32>(dim, p.seq_kv);
-  return fine ? entry_for<16, 16>(dim, p.seq_kv) : entry_for<16, 32>(dim, p.seq_kv);
+  const int places = sm_count / ranks - 1;
+  int rows = BLOCK_ROWS > 0 ? BLOCK_ROWS : 8;
+  if (BLOCK_ROWS == 0) {
+    const auto clusters = [&] { return p.batch * p.heads_q * ((p.seq_q + rows - 1) / rows); };
+    while (rows < 64 && clusters() > places) rows *= 2;
+  }
+  return ranks == 8 ? entry_of_rows<8>(rows, dim, p.seq_kv)
+                    : entry_of_rows<16>(rows, dim, p.seq_kv);
 }
 
 bool aligned(wb_strides s) {

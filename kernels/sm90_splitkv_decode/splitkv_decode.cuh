@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
     mbarrier_arrive_expect_tx(barrier, merge_bytes(slice, live_rows));
   }
   __syncthreads();
-  barrier_cluster_arrive();  // peers may push into this block from here on
+  barrier_cluster_arrive_relaxed();  // peers may push into this block from here on
 #if EARLY_START
   griddepcontrol_launch_dependents();
 #endif

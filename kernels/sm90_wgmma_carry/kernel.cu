@@ -65,13 +65,8 @@ int64_t heads_of_a_section(const wb_sdpa_problem& p) {
 }
 
 int prepare(wb_sdpa_plan& plan) {
-  const int status = prepare_prefill<Kernels, TRIM_CAUSAL != 0, TILE_INDEX>(
+  return prepare_prefill<Kernels, TRIM_CAUSAL != 0, TILE_INDEX>(
       plan, heads_of_a_section(plan.problem), PERSISTENT != 0);
-  if (status != WB_OK) return status;
-  Params& k = plan.params;
-  k.ask_early = k.tiles >= int64_t(4) * plan.blocks;
-  k.hand_outs = k.tiles + (k.ask_early ? int(plan.blocks) : 0);
-  return WB_OK;
 }
 
 }  // namespace

@@ -28,8 +28,6 @@ struct Params {
   int heads_q, group, seq_q, seq_kv, dim_v;
   int causal_offset;  // a row keeps key <= query + offset; seq_kv without a causal rule
   int row_blocks, tiles;
-  bool ask_early;            // tiles are asked for one tile ahead
-  int hand_outs;             // one for each tile, and one more for each block that asks ahead
   int heads, section_heads;  // heads of all batches; how many of them are walked side by side
   bool negate;               // the scale's sign, folded into Q
   float scale_log2;          // magnitude, above zero
@@ -43,6 +41,9 @@ template <class Base>
 struct Shape : Base {
   static constexpr bool COPY_OUT = Base::QB > 1;
   static constexpr bool CARRY = CARRY_OVER && Base::QB > 1 && !Base::SPLIT && Base::MASKS == 0;
+  // Half a causal step is masked and weighed by half; above 64 columns, where a step has more
+  // products to hide the softmax behind, the second copy of it costs more than it saves.
+  static constexpr bool HALVES = Base::TRIM && Base::COLS <= 64;
   static constexpr bool k_turns = PING_PONG && Base::COLS <= 128 && !Base::SPLIT;
   // Steps that are left out:
   static_assert(!Base::TRIM || (64 * (Base::WGS - 1) + Base::BN - 1) / Base::BN <= Base::STAGES);
@@ -65,16 +66,17 @@ struct Barriers {
 };
 
 // Asks for the tile after the ones handed out so far. The answer takes as long as the L2, so it is
-// asked for before it is needed.
+// asked for a step before it is needed; a whole tile before, blocks would hold tiles that others
+// could begin, and under a causal rule that cost up to 19 %.
 __device__ __forceinline__ int ask_for_tile(const Params& p) {
   return p.counter == nullptr ? p.tiles : atomicAdd(p.counter, 1);
 }
 
-// The tile that the answer stands for, or p.tiles and more. The last hand-out sets the counter back
-// for the next call.
+// The tile that the answer stands for, or p.tiles. There are as many hand-outs as tiles: the last
+// one sets the counter back for the next call.
 __device__ __forceinline__ int tile_of_answer(const Params& p, int handed) {
   if (p.counter == nullptr) return p.tiles;
-  if (handed == p.hand_outs - 1) *p.counter = 0;
+  if (handed == p.tiles - 1) *p.counter = 0;
   return int(min(int64_t(p.tiles), int64_t(handed) + gridDim.x));
 }
 
@@ -133,13 +135,11 @@ __device__ __forceinline__ void feed(const Params& p, const CUtensorMap* map_q,
   begin(t, index);
   if (S::QB == 1) load_q(t, index);
   load_m(t, 0);
-  int ahead = p.ask_early ? ask_for_tile(p) : 0;
   for (;;) {
-    int answer = ahead;
-    if (p.ask_early) ahead = ask_for_tile(p);
-    if (!p.ask_early && t.steps < 2) answer = ask_for_tile(p);
+    int answer = 0;
+    if (t.steps < 2) answer = ask_for_tile(p);
     for (int step = 0; step + 1 < t.steps; ++step) {
-      if (!p.ask_early && step + 2 == t.steps) answer = ask_for_tile(p);
+      if (step + 2 == t.steps) answer = ask_for_tile(p);
       load_k(t, step + 1);
       load_v(t, step);
       load_m(t, step + 1);
@@ -157,7 +157,6 @@ __device__ __forceinline__ void feed(const Params& p, const CUtensorMap* map_q,
     load_m(next, 0);
     t = next;
   }
-  if (p.ask_early) tile_of_answer(p, ahead);  // it may be the last hand-out
   for (int wg = 0; wg < S::WGS; ++wg) {
     const int at = S::QB * wg + q.slot;
     mbarrier_wait_parity(bar.empty_q(at), q.parity ^ 1);

@@ -148,7 +148,7 @@ __device__ __forceinline__ void weigh(Worker<S>& w, const Job& job, float (&s)[S
     w.m.advance();
   }
   const int first_key = ((S::SPLIT ? w.wg : 0) + step * w.k_apart) * S::BN;
-  if (S::TRIM && first_key + S::k_short_keys - 1 <= r.least_limit) {
+  if (S::HALVES && first_key + S::k_short_keys - 1 <= r.least_limit) {
     if (first_key + S::BN - 1 > r.least_limit) {
       mask_scores_from<S, S::k_short_keys / 8>(s, r, first_key, w.lane);
     }
@@ -157,7 +157,7 @@ __device__ __forceinline__ void weigh(Worker<S>& w, const Job& job, float (&s)[S
   }
   if constexpr (S::MASKS > 0) {
     softmax_masked(s, r);
-  } else if (S::TRIM && job.short_end && step + 1 == job.own_steps) {
+  } else if (S::HALVES && job.short_end && step + 1 == job.own_steps) {
     softmax<S::k_short_keys / 8>(s, r, p.scale_log2);
   } else {
     softmax<S::BN / 8>(s, r, p.scale_log2);
