@@ -8,12 +8,16 @@
 // the owners add the parts, keep the running maximum and push the probabilities back to all. P V
 // needs no more exchange. Longer KV is walked in blocks of keys with an online softmax.
 //
-// v1 computed with f32 FFMA, which shared memory could not feed. v2, this file: the products are
-// three tf32 ones on the tensor cores (tf32x3.cuh), at most 32 columns or one step of keys summed
-// up there; V is asked for when Q and K are there; all warps take part in the softmax; sums of rows
-// come from the probabilities that every block has.
+// v1 computed with f32 FFMA, which shared memory could not feed; v2 by three tf32 products on
+// mma.sync (tf32x3.cuh), at most 32 columns or one step of keys summed up there. v3, this file:
+// both products are transposed, so that a warp reads and splits keys, or columns of V, of its own,
+// and rows come in eights (two clusters at 8192 columns); where a step has 64 keys, four warps
+// multiply as a warpgroup (64 rows a cluster at 2048 columns); blocks greet each other by a relaxed
+// arrival, whose release had waited for all of Q and K; teams of warps load for themselves, and
+// multiply a run of columns while the next one comes; the inverses of the sums arrive while P V is
+// under way.
 //
-// Parent: none. Predicted: 13.2 to 8 us at 2048 columns. Measured: docs/kernels.md.
+// Parent: none. Predicted: 9.8 to 7.5 us at 2048 columns. Measured: docs/kernels.md.
 
 #include "large_hdim.cuh"
 #include "plan.cuh"
@@ -62,7 +66,10 @@ Entry entry_for(int64_t dim, int64_t keys) {
     return keys <= 32 ? entry_of<Shape<RANKS, BM, 32, 256>>()
                       : entry_of<Shape<RANKS, BM, 64, 256>>();
   }
-  return keys <= 16 ? entry_of<Shape<RANKS, BM, 16, 512>>() : entry_of<Shape<RANKS, BM, 32, 512>>();
+  if constexpr (BM <= 16) {  // 32 rows of so few keys want more registers than there are
+    if (keys <= 16) return entry_of<Shape<RANKS, BM, 16, 512>>();
+  }
+  return entry_of<Shape<RANKS, BM, 32, 512>>();
 }
 
 // 64 rows where warpgroups multiply and that many fit, else 32.
@@ -128,7 +135,8 @@ int check_reach(const wb_sdpa_problem& p) {
   if (!aligned(p.q) || !aligned(p.k) || !aligned(p.v) || !aligned(p.out)) {
     return fail(WB_UNSUPPORTED, "sm90_cluster_large_hdim: strides must be multiples of 4 elements");
   }
-  if (p.batch * p.heads_q > 65535 || p.seq_q > 65535 * 16 || p.seq_kv > (1 << 29)) {
+  if (p.batch * p.heads_q > 65535 || p.seq_q > 65535 * (BLOCK_ROWS == 8 ? 8 : 16) ||
+      p.seq_kv > (1 << 29)) {
     return fail(WB_UNSUPPORTED,
                 "sm90_cluster_large_hdim: more rows, keys or heads than the grid holds");
   }

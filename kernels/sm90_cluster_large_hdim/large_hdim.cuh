@@ -240,17 +240,10 @@ __global__ void __launch_bounds__(k_threads, S::k_alone ? 1 : 2) large_hdim(cons
                      limit + 1 - block * S::BK, block > 0, block + 1 == blocks, p.scale, lane);
     }
     cp_async_wait_group<1>();
-    Columns<S> columns;
-    if constexpr (S::k_early_columns) {
-      __syncthreads();  // V has landed for every thread
-      columns.load(smem, out_part, lane);
-    }
     mbarrier_wait_parity(prob_barrier, block & 1);
     if constexpr (S::k_warpgroups) split_probabilities<S>(smem);
-    if constexpr (S::k_warpgroups || !S::k_early_columns)
-      __syncthreads();  // both are there for all
-    if constexpr (!S::k_early_columns) columns.load(smem, out_part, lane);
-    if (out_part.any) accumulate<S>(o, columns, smem, base, out_part, lane);
+    __syncthreads();  // V has landed for every thread
+    if (out_part.any) accumulate<S>(o, smem, base, out_part, lane);
     if (block + 1 < blocks) {
       __syncthreads();  // V's and P's readers are done
       load_v(block + 1);

@@ -177,12 +177,10 @@ __device__ __forceinline__ void partial_scores(float (&s)[S::BM / 8][4], float* 
       await_run<S>(smem, mine, run, first_step);
 #pragma unroll
       for (int d = run * S::k_run; d < (run + 1) * S::k_run; d += 16) {
-        Split b[groups];
-        uint32_t x[4];
+        uint32_t x[4], b[groups][4];
 #pragma unroll
         for (int n = 0; n < groups; ++n) {
-          load_rows_b(x, q_at + (8 * n * S::k_line + d) * 4, S::k_line, lane);
-          b[n] = Split(x);
+          load_rows_b(b[n], q_at + (8 * n * S::k_line + d) * 4, S::k_line, lane);
         }
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -211,35 +209,21 @@ __device__ __forceinline__ void stage_scores(float* scratch, const float (&s)[S:
   }
 }
 
-// The warp's columns of V as operands A, transposed: of each tile of 16 columns and 8 keys. A
-// tile's rows lane / 4 and lane / 4 + 8 stand for two neighbouring columns.
-template <class S>
-struct Columns {
-  Split a[S::k_out_tiles][S::BK / 8];
-
-  __device__ __forceinline__ void load(const float* smem, const OutPart<S>& mine, int lane) {
-    constexpr int together = OutPart<S>::together;
-    const float* at =
-        smem + S::k_v + lane % 4 * S::k_v_line + mine.column + lane / 4 * (2 * together);
-#pragma unroll
-    for (int tile = 0; tile < S::k_out_tiles; tile += together) {
-#pragma unroll
-      for (int i = 0; i < S::BK / 8; ++i) {
-        const float* from = at + 8 * i * S::k_v_line + 16 * tile;
-        if constexpr (together == 2) {
-          const uint4 x = *reinterpret_cast<const uint4*>(from);
-          const uint4 y = *reinterpret_cast<const uint4*>(from + 4 * S::k_v_line);
-          a[tile][i] = Split({x.x, x.y, y.x, y.y});
-          a[tile + 1][i] = Split({x.z, x.w, y.z, y.w});
-        } else {
-          const uint2 x = *reinterpret_cast<const uint2*>(from);
-          const uint2 y = *reinterpret_cast<const uint2*>(from + 4 * S::k_v_line);
-          a[tile][i] = Split({x.x, x.y, y.x, y.y});
-        }
-      }
-    }
+// Columns of V as operands A, transposed: of a tile of 16 columns (of two side by side) and 8 keys.
+// A tile's rows lane / 4 and lane / 4 + 8 stand for two neighbouring columns.
+template <int Together>
+__device__ __forceinline__ void load_columns_a(Split (&a)[Together], const float* at, int line) {
+  if constexpr (Together == 2) {
+    const uint4 x = *reinterpret_cast<const uint4*>(at);
+    const uint4 y = *reinterpret_cast<const uint4*>(at + 4 * line);
+    a[0] = Split({x.x, x.y, y.x, y.y});
+    a[1] = Split({x.z, x.w, y.z, y.w});
+  } else {
+    const uint2 x = *reinterpret_cast<const uint2*>(at);
+    const uint2 y = *reinterpret_cast<const uint2*>(at + 4 * line);
+    a[0] = Split({x.x, x.y, y.x, y.y});
   }
-};
+}
 
 // o = o * factor + x, rows as in accumulate.
 template <int N>
@@ -252,59 +236,58 @@ __device__ __forceinline__ void advance(float (&o)[N][4], const float (&x)[N][4]
   }
 }
 
-// O = O * factor + P V on the warp's columns and rows: o[tile][n][2 i + c] is of its column 2 (lane
-// / 4) + i (in a pair of tiles: 4 (lane / 4) + 2 (tile % 2) + i) and of row 8 n + 2 (lane % 4) + c.
+// O = O * factor + P V on the warp's columns and rows: o[tile][n][2 i + c] is of its column
+// 2 (lane / 4) + i (in a pair of tiles: 4 (lane / 4) + 2 (tile % 2) + i) and of row
+// 8 n + 2 (lane % 4) + c.
 template <class S>
 __device__ __forceinline__ void accumulate(float (&o)[S::k_out_tiles][S::k_out_rows / 8][4],
-                                           Columns<S>& columns, const float* smem, uint32_t base,
-                                           const OutPart<S>& mine, int lane) {
-  constexpr int groups = OutPart<S>::groups;
+                                           const float* smem, uint32_t base, const OutPart<S>& mine,
+                                           int lane) {
+  constexpr int groups = OutPart<S>::groups, together = OutPart<S>::together;
   const float2* factors =
       reinterpret_cast<const float2*>(smem + S::k_recv_factor) + mine.row + lane % 4 * 2;
+  const float* v = smem + S::k_v + lane % 4 * S::k_v_line + mine.column + lane / 4 * (2 * together);
   if constexpr (S::k_warpgroups) {
-    constexpr int slab = Swizzled<S::BM>::k_slab;
+    static_assert(S::k_out_tiles == 1);
+    constexpr int steps = S::BK / 8;
     const uint64_t high = wgmma_descriptor_k_major(base + S::k_p_high * 4 + mine.row * 128);
     const uint64_t low = wgmma_descriptor_add(high, (S::k_p_low - S::k_p_high) * 4);
-    float sums[S::k_out_tiles][groups][4];
+    float sums[groups][4];
+    Split a[steps];
 #pragma unroll
-    for (int tile = 0; tile < S::k_out_tiles; ++tile) {
-      fence_operands(sums[tile]);
-      fence_operands(columns.a[tile]);
+    for (int i = 0; i < steps; ++i) {
+      Split one[1];
+      load_columns_a(one, v + 8 * i * S::k_v_line, S::k_v_line);
+      a[i] = one[0];
     }
+    fence_operands(sums);
+    fence_operands(a);
     wgmma_fence();
-#pragma unroll
-    for (int tile = 0; tile < S::k_out_tiles; ++tile) {
-      wgmma_sums<S::BK / 8>(sums[tile], columns.a[tile], high, low, slab);
-    }
+    wgmma_sums<steps>(sums, a, high, low, Swizzled<S::BM>::k_slab);
     wgmma_commit_group();
     wgmma_wait_group<0>();
-#pragma unroll
-    for (int tile = 0; tile < S::k_out_tiles; ++tile) {
-      fence_operands(sums[tile]);
-      fence_operands(columns.a[tile]);
-      advance(o[tile], sums[tile], factors);
-    }
+    fence_operands(sums);
+    fence_operands(a);
+    advance(o[0], sums, factors);
   } else {
-    constexpr int together = OutPart<S>::together;
     const uint32_t prob = base + (S::k_recv_p + mine.row * S::k_p_line) * 4;
+    constexpr int at_once = S::k_out_tiles * groups < 16 ? S::BK / 16 : 1;  // else registers spill
 #pragma unroll
     for (int tile = 0; tile < S::k_out_tiles; tile += together) {
       Sums<groups> sums[together];
-#pragma unroll
+#pragma unroll at_once
       for (int key = 0; key < S::BK; key += 16) {
-        Split b[groups];
+        uint32_t b[groups][4];
 #pragma unroll
         for (int n = 0; n < groups; ++n) {
-          uint32_t x[4];
-          load_rows_b(x, prob + (8 * n * S::k_p_line + key) * 4, S::k_p_line, lane);
-          b[n] = Split(x);
+          load_rows_b(b[n], prob + (8 * n * S::k_p_line + key) * 4, S::k_p_line, lane);
         }
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
+          Split a[together];
+          load_columns_a(a, v + (key + 8 * half) * S::k_v_line + 16 * tile, S::k_v_line);
 #pragma unroll
-          for (int i = 0; i < together; ++i) {
-            sums[i].add(columns.a[tile + i][key / 8 + half], b, half);
-          }
+          for (int i = 0; i < together; ++i) sums[i].add(a[i], b, half);
         }
       }
 #pragma unroll

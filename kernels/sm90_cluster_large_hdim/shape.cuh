@@ -78,8 +78,6 @@ struct Shape {
   static constexpr int k_recv_factor = k_recv_p + BM * k_p_line;   // float2 [row]: of O, twice
   static constexpr int k_recv_inverse = k_recv_factor + 2 * BM;    // float2 [row]: 1 / sum, twice
   static constexpr int k_barriers = k_recv_inverse + 2 * BM;
-  // Columns of V are split while the probabilities are on their way, registers permitting.
-  static constexpr bool k_early_columns = (DS > 128 || BM > 16) && k_out_tiles * BK <= 64;
   // Large blocks have an SM each, and ask for so much that no second one fits: with early start the
   // next call's would pile up on some (8.8 instead of 6 us at a head dim of 4096).
   static constexpr bool k_alone = DS > 128 || BM > 16;

@@ -77,7 +77,7 @@ __device__ __forceinline__ float4 tf32_low(float4 x) {
   return make_float4(x.x - high.x, x.y - high.y, x.z - high.z, x.w - high.w);
 }
 
-// Four registers of an operand: A of one product, or B of two along K.
+// An operand A.
 struct Split {
   uint32_t high[4], low[4];
   Split() = default;
@@ -95,17 +95,18 @@ struct Split {
 template <int Groups>
 struct Sums {
   float high[Groups][4] = {}, low[Groups][4] = {};
-  // The `half`-th product of two along K.
-  __device__ __forceinline__ void add(const Split& a, const Split (&b)[Groups], int half) {
+  // The `half`-th of two products along K, for which b has the operands B.
+  __device__ __forceinline__ void add(const Split& a, const uint32_t (&b)[Groups][4], int half) {
+    const int i = 2 * half;
 #pragma unroll
     for (int n = 0; n < Groups; ++n)
-      mma_m16n8k8_tf32(low[n], a.low, b[n].high[2 * half], b[n].high[2 * half + 1]);
+      mma_m16n8k8_tf32(low[n], a.low, tf32_high(b[n][i]), tf32_high(b[n][i + 1]));
 #pragma unroll
     for (int n = 0; n < Groups; ++n)
-      mma_m16n8k8_tf32(high[n], a.high, b[n].high[2 * half], b[n].high[2 * half + 1]);
+      mma_m16n8k8_tf32(high[n], a.high, tf32_high(b[n][i]), tf32_high(b[n][i + 1]));
 #pragma unroll
     for (int n = 0; n < Groups; ++n)
-      mma_m16n8k8_tf32(low[n], a.high, b[n].low[2 * half], b[n].low[2 * half + 1]);
+      mma_m16n8k8_tf32(low[n], a.high, tf32_low(b[n][i]), tf32_low(b[n][i + 1]));
   }
   __device__ __forceinline__ void total(float (&x)[Groups][4]) const {
 #pragma unroll

@@ -4,18 +4,17 @@
 //
 // Idea. The parent's block, ping-pong and order of tiles, and: the first Q K^T of a tile is issued
 // with the last P V of the one before, so the tensor cores have work while O is stored; O leaves by
-// the copy engine; tiles are asked for ahead; descriptors of wgmma operands are moved on by one
-// addition; V is waited for behind the softmax, outside the turn, which also keeps the compiler
-// from waiting for P V in front of it; a causal half step is weighed by half; fewer heads are
-// walked side by side, so that the memory is read evenly; the kernel may start while the one before
-// drains.
+// the copy engine; descriptors of wgmma operands are moved on by one addition; V is waited for
+// behind the softmax, outside the turn, which also keeps the compiler from waiting for P V in front
+// of it; up to 64 columns a causal half step is weighed by half; fewer heads are walked side by
+// side, so that the memory is read evenly; the kernel may start while the one before drains.
 //
 // Parent: sm90_wgmma_pingpong, whose warpgroups all drain at the end of a tile together.
 // Hypothesis: at S 512 a third of a tile's time is its beginning and end. Predicted: S 512 1.10x of
-// the parent, D 128 full level with cuDNN from S 1k on. Measured: D 128 full 1.05 of cuDNN (parent
-// 0.96), S 512 1.03 to 1.09 of the parent up to 128 columns; slower than the parent for D 128
-// causal from S 1k on, above 128 columns, with masks and for chunked queries, where the parent
-// stays the better choice. docs/kernels.md has the steps.
+// the parent, D 128 full level with cuDNN from S 1k on. Measured: D 128 full 1.03 to 1.05 of cuDNN
+// (parent 0.96 to 0.98), causal 1.17 (1.11), S 512 1.03 to 1.09 of the parent up to 128 columns;
+// slower than the parent for D 256 full from S 8k on, with masks and for chunked queries, where the
+// parent stays the better choice. docs/kernels.md has the steps.
 
 #include "carry.cuh"
 #include "prefill_plan.cuh"
