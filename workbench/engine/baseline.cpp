@@ -4,7 +4,7 @@
 // other.
 #include <fmt/format.h>
 
-#include "engine/context.hpp"
+#include "engine/building.hpp"
 #include "engine/recorded.hpp"
 
 namespace wb {

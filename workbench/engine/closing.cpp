@@ -5,7 +5,7 @@
 #include "analyze/analysis.hpp"
 #include "analyze/compiled_code.hpp"
 #include "core/hash.hpp"
-#include "engine/context.hpp"
+#include "engine/building.hpp"
 #include "engine/milestones.hpp"
 #include "report/report.hpp"
 

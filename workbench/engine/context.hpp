@@ -109,33 +109,12 @@ struct Context {
 /// A kernel by name, or the label of a variant of the held session. Errors: not_found, …
 Result<std::pair<Variant, Configuration>> resolve_variant(Context& context, std::string_view id);
 
-/// The toolchain of that backend; null for python, and where the services have none.
-const Toolchain* toolchain_of(const Services& services, Backend backend);
-/// Services::build_options made exact for this variant. For cuda the target is `wanted`, else what
-/// suits the device, else the manifest's first architecture. Failures: those of
-/// choose_cuda_target().
-Outcome<BuildOptions> build_options_for(const Context& context, const Manifest& manifest,
-                                        std::string_view wanted = {});
-/// Completes the configuration, checks restrictions, builds or finds in the cache, whether this
-/// device could run it or not. Uses what build_subject() does.
-Outcome<Subject> build_only(Context& context, const Variant& variant,
-                            const Configuration& configuration, std::string_view wanted_target);
-/// The same for what is going to be loaded: a variant is refused (environment) where the device is
-/// not one for it. Of the context it only uses services, cache and device, so builders may call it
-/// from threads of their own once a worker has greeted.
+/// Completes the configuration, checks restrictions, builds or finds in the cache, for what is
+/// going to be loaded: a variant is refused (environment) where the device is not one for it. Of
+/// the context it only uses services, cache and device, so builders may call it from threads of
+/// their own once a worker has greeted. More of builds: building.hpp.
 Outcome<Subject> build_subject(Context& context, const Variant& variant,
                                const Configuration& configuration);
-/// The same inside a session: stores the sources, logs variant_built and the compile cost. An error
-/// is the session's (its disk is full, say), never the variant's.
-Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,
-                                       const Configuration& configuration);
-/// The second half of it, for what build_subject() gave elsewhere, on a builder's thread say.
-Result<void> log_built(Context& context, const Variant& variant, const Configuration& configuration,
-                       const Outcome<Subject>& subject);
-
-/// What the compiler's record says against a build, as findings that rest on its variant_built: the
-/// last one of this artifact in the iteration that runs, or outside.
-Result<void> record_build_findings(Context& context, const Subject& subject);
 
 /// Why this subject does not take the problem (manifest or restriction), or nothing.
 std::optional<std::string> not_supported(const Subject& subject, const Problem& problem);
@@ -282,20 +261,13 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
 Result<Json> conclude_iteration(Context& context, Run& run, const Variant& variant,
                                 const Json& more = Json::object());
 
-// baseline.cpp, iteration.cpp, tune.cpp, open.cpp, standalone.cpp, inspect.cpp, views.cpp,
-// doctor.cpp: bodies
-// -----------
+// the bodies of verbs
+// -----------------------------------------------------------------------------------
 
 Result<Json> verb_open(Context& context, const Json& args, const fs::path& folder);
 Result<Json> verb_iterate(Context& context, const Json& args);
 Result<Json> verb_tune(Context& context, const Json& args);
 Result<Json> verb_race(Context& context, const Json& args);
-/// The failure of a build as an error: the compiler's words come last.
-Error error_of_build(const Variant& variant, const Failure& failure);
-/// The subject that args[key] and args["configuration"] name, built (by `wanted_target`, when
-/// given, without asking whether this device can run it); logged inside a session.
-Result<Subject> subject_from_arguments(Context& context, const Json& args, const char* key,
-                                       std::optional<std::string> wanted_target = {});
 Result<Json> verb_build(Context& context, const Json& args);
 /// Whether the arguments of `show` ask for code: one of source, ptx and sass.
 bool asks_for_code(const Json& args);

@@ -2,7 +2,7 @@
 // `doctor`: what works on this machine, what is missing, and the one thing to do about each.
 #include <fmt/format.h>
 
-#include "engine/context.hpp"
+#include "engine/building.hpp"
 #include "variant/compile_sandbox.hpp"
 
 namespace wb {

@@ -2,7 +2,9 @@
 // `build`, and `show` of a variant's code: what the compiler made and said, with no device needed.
 #include <fmt/format.h>
 
-#include "engine/context.hpp"
+#include <algorithm>
+
+#include "engine/building.hpp"
 #include "engine/recorded.hpp"
 
 namespace wb {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "engine/context.hpp"
+#include "engine/building.hpp"
 
 namespace wb {
 namespace {

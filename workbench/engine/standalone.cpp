@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "engine/context.hpp"
+#include "engine/building.hpp"
 #include "measure/roofline.hpp"
 
 namespace wb {

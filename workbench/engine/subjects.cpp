@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
-#include "engine/context.hpp"
+#include "engine/building.hpp"
 #include "engine/recorded.hpp"
 #include "variant/cuda_target.hpp"
 

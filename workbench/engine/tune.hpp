@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/context.hpp"
+#include "engine/building.hpp"
 #include "engine/strategy.hpp"
 #include "engine/tune_builds.hpp"
 
