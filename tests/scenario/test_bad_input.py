@@ -114,6 +114,26 @@ def test_a_manifest_that_leaves_its_folder(wb, tmp_path):
     assert "outside" in done.stderr or "inside" in done.stderr
 
 
+def test_sources_and_compiler_words_that_are_not_utf8(wb, tmp_path):
+    source = tmp_path / "kernels" / "latin"
+    source.mkdir(parents=True)
+    (source / "kernel.json").write_text(
+        '{"name": "latin", "backend": "cpu", "sources": ["kernel.cpp"]}'
+    )
+    words = b'// caf\xe9\n#warning "caf\xe9"\nint nothing;\n'
+    (source / "kernel.cpp").write_bytes(words)
+    shown = wb.json("show", "latin", "--source")
+    assert "// caf\ufffd" in shown["text"]
+    built = wb.json("build", "latin")
+    assert not built["cached"]
+    assert "#warning" in built["log"]
+    assert wb.json("build", "latin")["log"] == built["log"]
+    # A compiler that refuses repeats the line too.
+    (source / "kernel.cpp").write_bytes(words.replace(b"warning", b"error"))
+    refused = wb.json("build", "latin", check=3)
+    assert "#error" in refused["error"]["message"]
+
+
 def wb_root():
     from conftest import ROOT
 

@@ -51,7 +51,7 @@ int print_error(const wb::Error& error, bool json) {
   if (json) {
     const wb::Json object{
         {"error", {{"code", wb::to_string(error.code)}, {"message", error.message()}}}};
-    std::puts(object.dump().c_str());
+    std::puts(wb::json_text(object).c_str());
   }
   std::fputs(("sdpa-wb: " + error.message() + "\n").c_str(), stderr);
   return static_cast<int>(wb::exit_code_of(error.code));
@@ -81,8 +81,8 @@ int run(const wb::Command& command, const std::atomic<bool>& stop) {
     }
     return print_error(result.error(), command.options.json);
   }
-  const std::string text =
-      command.options.json ? result->dump() + "\n" : wb::render_result(command.verb, *result);
+  const std::string text = command.options.json ? wb::json_text(*result) + "\n"
+                                                : wb::render_result(command.verb, *result);
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     std::fputs("sdpa-wb: cannot write the result to standard output; the verb itself is done\n",
                stderr);
@@ -117,7 +117,7 @@ int run_detached(const wb::Command& command, const std::vector<std::string>& wor
   } while (clock.steady_now() - begin < k_job_patience);
   (*answer)["output"] = job->output_file.string();
   const std::string text =
-      command.options.json ? answer->dump() + "\n" : (*answer)["text"].get<std::string>();
+      command.options.json ? wb::json_text(*answer) + "\n" : (*answer)["text"].get<std::string>();
   std::fputs(text.c_str(), stdout);
   return 0;
 }

@@ -13,7 +13,7 @@ std::string cell(const Json& value) {
   if (value.is_null()) return "-";
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
-  return value.dump();
+  return json_text(value);
 }
 
 /// A plain table, columns as wide as their widest cell.
@@ -80,7 +80,7 @@ std::string render_tune(const Json& result) {
     Json item = row;
     std::string words;
     for (const auto& [name, value] : row["configuration"].items()) {
-      words += (words.empty() ? "" : " ") + name + "=" + value.dump();
+      words += (words.empty() ? "" : " ") + name + "=" + json_text(value);
     }
     item["configuration"] = words;
     named.push_back(std::move(item));
@@ -102,7 +102,7 @@ std::string render_compare(const Json& result) {
 }
 
 std::string render_kernels(const Json& result) {
-  if (result["kernels"].size() == 1) return result["kernels"][0].dump(2) + "\n";
+  if (result["kernels"].size() == 1) return json_text(result["kernels"][0], 2) + "\n";
   return rows_of(result["kernels"], {"name", "backend", "about"});
 }
 
@@ -120,7 +120,7 @@ std::string fields_of(const Json& item) {
   for (const auto& [key, value] : item.items()) {
     if (value.is_null()) continue;
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key,
-                        value.is_number() ? value.dump() : cell(value));
+                        value.is_number() ? json_text(value) : cell(value));
   }
   return text;
 }
@@ -137,12 +137,16 @@ std::string render_brief(const Json& result) {
     for (const Json& item : result[key]) text += fmt::format("- {}\n", fields_of(item));
   }
   for (const char* key : {"untried", "left_out"}) {
-    if (!result[key].empty()) text += fmt::format("{}: {}\n", key, result[key].dump());
+    if (!result[key].empty()) text += fmt::format("{}: {}\n", key, json_text(result[key]));
   }
   return text;
 }
 
 }  // namespace
+
+std::string json_text(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string render_result(std::string_view verb, const Json& result) {
   if (result.contains("text")) {
@@ -178,7 +182,7 @@ std::string render_result(std::string_view verb, const Json& result) {
     return fmt::format("report: {}\ncommit: {}\n{}\n", cell(result["report"]),
                        cell(result["commit"]), cell(result["session"]));
   }
-  return result.dump(2) + "\n";
+  return json_text(result, 2) + "\n";
 }
 
 }  // namespace wb

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cli/output.hpp"
 #include "core/process.hpp"
 
 namespace wb {
@@ -45,7 +46,7 @@ std::function<void(const Json&)> milestone_sink(const std::string& command) {
   if (command.empty()) return {};
   return [command](const Json& milestone) {
     ProcessSpec spec;
-    spec.argv = {"sh", "-c", command, "sdpa-wb", milestone.dump()};
+    spec.argv = {"sh", "-c", command, "sdpa-wb", json_text(milestone)};
     spec.env = {{"WB_EVENT", milestone.value("event", "")}};
     spec.deadline = std::chrono::seconds(10);
     const auto done = run_process(spec);

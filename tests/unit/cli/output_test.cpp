@@ -69,3 +69,10 @@ TEST_CASE("a brief for people is no longer than the one for programs", "[cli][ou
   brief["left_out"] = Json::object();
   CHECK(render_result("brief", brief).find("left_out") == std::string::npos);
 }
+
+TEST_CASE("bytes that are not UTF-8 do not keep a result from being printed", "[cli][output]") {
+  const Json result{{"kind", "source"}, {"words", {{"log", "caf\xe9"}}}};
+  CHECK(json_text(result) == "{\"kind\":\"source\",\"words\":{\"log\":\"caf\uFFFD\"}}");
+  CHECK(parse_json(json_text(result, 2), "the result").ok());
+  CHECK(render_result("a verb without a page", result).find("caf\uFFFD") != std::string::npos);
+}
