@@ -3,6 +3,8 @@
 // (gpu_worker "[speed]" prints the rows of docs/benchmarks.md).
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -93,7 +95,7 @@ TEST_CASE("a wrong element is found in any wave", "[gpu][judge][large]") {
   WB_NEED_GPU(gpu);
   const auto judge = GpuJudge::create(gpu);
   REQUIRE(judge.ok());
-  // 3 waves of rooms of 2 GiB; the last element of the last wave is NaN.
+  // 3 waves of rooms of 2 GiB: an element of each, in the last wave the last of all.
   const Problem p = parse_problem("B=1 Hq=32 Sq=4096 D=64 f16").value();
   REQUIRE(wave_room(p, 2'048).blocks < 1'024);
   Bytes out(out_bytes(p));
@@ -101,13 +103,24 @@ TEST_CASE("a wrong element is found in any wave", "[gpu][judge][large]") {
   REQUIRE(zero.ok());
   CHECK_FALSE(zero->pass);
   CHECK(zero->blocks_judged == 2'048);
-  testing::write_element(p, out, out_element_count(p) - 1, 1000.0f);
-  const auto wrong = judge->judge(p, 1, Draw::normal, out, {}, {});
-  REQUIRE(wrong.ok());
-  CHECK(wrong->worst.block.h == 31);
-  CHECK(wrong->worst.row == 4'095);
-  CHECK(wrong->worst.column == 63);
-  CHECK(wrong->worst.got == 1000.0);
+  const TensorStrides strides = out_strides(p);
+  for (const std::int64_t head : {0, 15, 31}) {
+    const std::int64_t at = head * strides.head + (p.Sq - 1) * strides.row + p.Dv - 1;
+    const float right = testing::read_element(p, out, at);
+    for (const float value : {1000.0f, std::numeric_limits<float>::quiet_NaN()}) {
+      testing::write_element(p, out, at, value);
+      const auto wrong = judge->judge(p, 1, Draw::normal, out, {}, {});
+      REQUIRE(wrong.ok());
+      INFO("head " << head << ", " << value);
+      CHECK_FALSE(wrong->pass);
+      CHECK(wrong->non_finite == (std::isnan(value) ? 1 : 0));
+      CHECK(wrong->worst.block.h == head);
+      CHECK(wrong->worst.row == 4'095);
+      CHECK(wrong->worst.column == 63);
+      if (!std::isnan(value)) CHECK(wrong->worst.got == 1000.0);
+    }
+    testing::write_element(p, out, at, right);
+  }
 }
 
 TEST_CASE("a problem larger than the device is refused with the bytes it needs", "[gpu][judge]") {

@@ -15,8 +15,8 @@ namespace wb::worker {
 /// new inputs.
 void read_through(const std::vector<std::span<const std::byte>>& tensors, int threads);
 
-/// Takes the memory out of every cache of this machine. On x86 by flushing its lines; elsewhere
-/// false is returned and `sweep` (64 MiB, kept by the caller) is read through instead.
+/// Takes the memory out of every cache of this machine by flushing its lines. Elsewhere than on x86
+/// nothing is done and false returned: the caller reads so much else that the caches hold that.
 bool flush_from_caches(std::span<const std::byte> bytes);
 
 /// Whether flush_from_caches works here.

@@ -78,7 +78,8 @@ TEST_CASE("device code is embedded, or the worker says that it is not", "[worker
 #if WB_HAS_DEVICE_CODE
   REQUIRE(code.ok());
   CHECK(code->about.find("sm_90") != std::string_view::npos);
-  for (const auto image : {code->inputs, code->oracle, code->standard, code->errors}) {
+  for (const auto image :
+       {code->inputs, code->oracle, code->standard, code->errors, code->timing}) {
     // The head of a fat binary, which the driver looks for.
     REQUIRE(image.size() > 1'000);
     CHECK(image[0] == std::byte{0x50});
