@@ -121,11 +121,9 @@ std::vector<std::string> macro_words(const Configuration& configuration,
   return words;
 }
 
-std::string head_and_tail(const std::string& text, std::size_t max_bytes) {
-  constexpr std::string_view k_mark = "\n[… cut …]\n";
-  if (text.size() <= max_bytes) return text;
-  const std::size_t half = (max_bytes - k_mark.size()) / 2;
-  return text.substr(0, half) + std::string(k_mark) + text.substr(text.size() - half);
+std::string head_and_tail(std::string_view words) {
+  constexpr std::size_t k_log_max_bytes = 64u << 10;
+  return cut_in_the_middle(words, k_log_max_bytes, "\n[… cut …]\n");
 }
 
 Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& options,

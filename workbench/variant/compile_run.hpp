@@ -32,7 +32,8 @@ Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& opt
 /// The configuration as -D words, after WB_BUILD_ID.
 std::vector<std::string> macro_words(const Configuration& configuration, std::string_view build_id);
 
-/// Text of at most `max_bytes`: head and tail with a mark between them.
-std::string head_and_tail(const std::string& text, std::size_t max_bytes);
+/// The compiler's words as BuildRecord keeps them: of more than 64 KiB head and tail, with a mark
+/// between them.
+std::string head_and_tail(std::string_view words);
 
 }  // namespace wb

@@ -18,8 +18,6 @@ namespace {
 constexpr std::array<std::string_view, 6> k_fixed_flags = {
     "-shared", "-fPIC", "-O3", "-std=c++20", "-fvisibility=hidden", "-pthread"};
 
-constexpr std::size_t k_log_max_bytes = 64u << 10;
-
 Failure failure(Invalidity invalidity, std::string message) {
   return Failure{invalidity, std::move(message), {}};
 }
@@ -161,11 +159,11 @@ Outcome<BuildRecord> CpuToolchain::compile(const Variant& variant,
   auto record = run_compile(variant, options, command, output);
   if (!record.ok()) {
     Failure refused = std::move(record).error();
-    refused.untrusted_output = head_and_tail(refused.untrusted_output, k_log_max_bytes);
+    refused.untrusted_output = head_and_tail(refused.untrusted_output);
     return refused;
   }
   record->target = options.target;
-  record->log = head_and_tail(record->log, k_log_max_bytes);
+  record->log = head_and_tail(record->log);
   return record;
 }
 

@@ -26,14 +26,16 @@ constexpr std::array<std::string_view, 7> k_cuda_fixed_flags = {
 
 /// ptxas says some lines of every kernel, with names of a thousand bytes: all are read, and the
 /// record keeps less.
-constexpr std::size_t k_cuda_capture_bytes = 8u << 20, k_cuda_log_max_bytes = 64u << 10;
+constexpr std::size_t k_cuda_capture_bytes = 8u << 20;
 constexpr std::uint64_t k_listing_max_bytes = 64u << 20;
 constexpr auto k_disassembly_deadline = std::chrono::seconds(120);
+
 Failure cuda_failure(Invalidity invalidity, std::string message) {
   return Failure{invalidity, std::move(message), {}};
 }
 
-/// All but the output; `forms`: the flags that say what is made. Failures: constraints.
+/// All but the output and the libraries; `forms`: the flags that say what is made. Failures:
+/// constraints.
 Outcome<std::vector<std::string>> nvcc_words(const Toolkit& toolkit, const Variant& variant,
                                              const Configuration& configuration,
                                              const Grants& grants, std::string_view build_id,
@@ -56,12 +58,17 @@ Outcome<std::vector<std::string>> nvcc_words(const Toolkit& toolkit, const Varia
     argv.insert(argv.end(), {"-isystem", folder.string()});
   }
   argv.push_back(manifest.name + "/" + manifest.sources.front());
-  for (const fs::path& library : grants.library_files) {
-    argv.push_back(library.string());
-    const std::string folder = library.parent_path().string();
-    argv.insert(argv.end(), {"-Xlinker", "-rpath", "-Xlinker", folder});
-  }
   return argv;
+}
+
+/// Only where something is linked: nvcc makes PTX of one input alone.
+std::vector<std::string> library_words(const Grants& grants) {
+  std::vector<std::string> words;
+  for (const fs::path& library : grants.library_files) {
+    const std::string folder = library.parent_path().string();
+    words.insert(words.end(), {library.string(), "-Xlinker", "-rpath", "-Xlinker", folder});
+  }
+  return words;
 }
 
 /// What every build gets, for that target.
@@ -114,6 +121,20 @@ Outcome<CompileCommand> cuda_command(const CudaPlaces& places, const Variant& va
   return command;
 }
 
+/// run_compile(), where a failure that is the machine's says what to do about it. The record's log
+/// is whole, a failure's words are not.
+Outcome<BuildRecord> run_nvcc(const Variant& variant, const BuildOptions& options,
+                              const CompileCommand& command, const fs::path& output) {
+  auto record = run_compile(variant, options, command, output);
+  if (record.ok()) return record;
+  Failure failure = std::move(record).error();
+  if (failure.invalidity == Invalidity::environment) {
+    failure.message = nvcc_remark(failure, command.compiler, options.target);
+  }
+  failure.untrusted_output = head_and_tail(failure.untrusted_output);
+  return failure;
+}
+
 Outcome<CudaTarget> exact_target(const BuildOptions& options) {
   if (const auto target = parse_cuda_target(options.target)) return *target;
   return cuda_failure(Invalidity::constraints, "\"" + options.target +
@@ -121,23 +142,30 @@ Outcome<CudaTarget> exact_target(const BuildOptions& options) {
                                                    "sm_90a with --target");
 }
 
-Outcome<std::string> disassembly(const fs::path& nvcc, const fs::path& library) {
-  fs::path program = nvcc.parent_path() / "cuobjdump";
-  std::error_code error;
-  if (!fs::exists(program, error)) {
-    const auto found = find_program("cuobjdump");
-    if (!found.ok()) {
-      return cuda_failure(Invalidity::environment,
-                          "cannot disassemble " + library.filename().string() +
-                              ": cuobjdump is neither beside " + nvcc.string() +
-                              " nor in PATH; install it (package cuda-cuobjdump, with "
-                              "cuda-nvdisasm), or read --ptx, which needs nvcc only");
-    }
-    program = *found;
+/// Beside nvcc, else in PATH: a library that was compiled elsewhere needs no nvcc to be read.
+Outcome<fs::path> find_cuobjdump(const CudaPlaces& places, const fs::path& library) {
+  const auto asked = ask_toolkit(places);
+  if (asked.ok()) {
+    const fs::path beside = asked->toolkit.nvcc.parent_path() / "cuobjdump";
+    std::error_code error;
+    if (fs::exists(beside, error)) return beside;
   }
+  if (auto found = find_program("cuobjdump"); found.ok()) return *std::move(found);
+  const std::string where =
+      asked.ok() ? "cuobjdump is neither beside " + asked->toolkit.nvcc.string() + " nor in PATH"
+                 : "there is no nvcc here to look beside, and cuobjdump is not in PATH";
+  return cuda_failure(Invalidity::environment,
+                      "cannot disassemble " + library.filename().string() + ": " + where +
+                          "; install it (package cuda-cuobjdump, with cuda-nvdisasm)" +
+                          (asked.ok() ? ", or read --ptx, which needs nvcc only" : ""));
+}
+
+Outcome<std::string> disassembly(const CudaPlaces& places, const fs::path& library) {
+  const auto program = find_cuobjdump(places, library);
+  if (!program.ok()) return program.error();
   ProcessSpec spec;
-  spec.argv = {program.string(), "--dump-sass", fs::absolute(library).string()};
-  spec.env = compiler_environment(program, "/tmp");
+  spec.argv = {program->string(), "--dump-sass", fs::absolute(library).string()};
+  spec.env = compiler_environment(*program, "/tmp");
   spec.clear_env = true;
   spec.deadline = k_disassembly_deadline;
   spec.capture_bytes = k_listing_max_bytes;
@@ -147,7 +175,7 @@ Outcome<std::string> disassembly(const fs::path& nvcc, const fs::path& library) 
   Failure failure = cuda_failure(
       Invalidity::environment,
       outcome->timed_out ? "cuobjdump did not finish within 120 s" : "cuobjdump failed");
-  failure.untrusted_output = head_and_tail(outcome->err, k_cuda_log_max_bytes);
+  failure.untrusted_output = head_and_tail(outcome->err);
   return failure;
 }
 
@@ -184,18 +212,13 @@ Outcome<BuildRecord> CudaToolchain::compile(const Variant& variant,
   auto command = cuda_command(m_places, variant, configuration, options, build_id, forms);
   if (!command.ok()) return std::move(command).error();
   command->limits = m_limits;
-  auto record = run_compile(variant, options, *command, output);
-  if (!record.ok()) {
-    Failure failure = std::move(record).error();
-    if (failure.invalidity == Invalidity::environment) {
-      failure.message = nvcc_remark(failure, command->compiler, options.target);
-    }
-    failure.untrusted_output = head_and_tail(failure.untrusted_output, k_cuda_log_max_bytes);
-    return failure;
-  }
+  const auto libraries = library_words(command->grants);
+  command->argv.insert(command->argv.end(), libraries.begin(), libraries.end());
+  auto record = run_nvcc(variant, options, *command, output);
+  if (!record.ok()) return record;
   record->target = options.target;
   record->ptxas = parse_ptxas(record->log);
-  record->log = head_and_tail(record->log, k_cuda_log_max_bytes);
+  record->log = head_and_tail(record->log);
   return record;
 }
 
@@ -205,11 +228,7 @@ Outcome<std::string> CudaToolchain::listing(Listing kind, const Variant& variant
                                             const fs::path& library) const {
   const auto target = exact_target(options);
   if (!target.ok()) return target.error();
-  if (kind == Listing::sass) {
-    const auto asked = ask_toolkit(m_places);
-    // Without nvcc a library from elsewhere may still be read with a cuobjdump in PATH.
-    return disassembly(asked.ok() ? asked->toolkit.nvcc : fs::path("nvcc"), library);
-  }
+  if (kind == Listing::sass) return disassembly(m_places, library);
   const std::vector<std::string> forms = {"--ptx", "-O3", "-std=c++20",
                                           "-arch=compute_" + to_text(*target).substr(3)};
   auto command = cuda_command(m_places, variant, configuration, options, "ptx", forms);
@@ -218,8 +237,8 @@ Outcome<std::string> CudaToolchain::listing(Listing kind, const Variant& variant
   const auto folder = TempDirectory::create("wb-listing");
   if (!folder.ok()) return cuda_failure(Invalidity::environment, folder.error().message());
   const fs::path output = folder->path() / "listing.ptx";
-  auto record = run_compile(variant, options, *command, output);
-  if (!record.ok()) return std::move(record).error();
+  const auto record = run_nvcc(variant, options, *command, output);
+  if (!record.ok()) return record.error();
   auto text = RealFileSystem().read(output, k_listing_max_bytes);
   if (!text.ok()) return cuda_failure(Invalidity::environment, text.error().message());
   return *std::move(text);

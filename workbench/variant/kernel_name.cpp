@@ -88,18 +88,21 @@ std::string without_types(std::string name) {
 
 }  // namespace
 
-std::string cut_in_the_middle(std::string text, std::size_t max_bytes) {
-  constexpr std::string_view k_dots = "...";
-  if (text.size() <= max_bytes) return text;
-  const std::size_t tail = (max_bytes - k_dots.size()) / 2;
-  const std::size_t head = max_bytes - k_dots.size() - tail;
-  return text.substr(0, head) + std::string(k_dots) + text.substr(text.size() - tail);
+std::string cut_in_the_middle(std::string_view text, std::size_t max_bytes, std::string_view mark) {
+  if (text.size() <= max_bytes) return std::string(text);
+  const std::size_t tail = (max_bytes - mark.size()) / 2;
+  std::size_t end = max_bytes - mark.size() - tail, begin = text.size() - tail;
+  // A character has at most three bytes after its first; what is not UTF-8 may have any number.
+  const auto is_inside = [&](std::size_t at) { return (text[at] & 0xc0) == 0x80; };
+  for (int i = 0; i < 3 && end > 0 && is_inside(end); ++i) --end;
+  for (int i = 0; i < 3 && begin < text.size() && is_inside(begin); ++i) ++begin;
+  return std::string(text.substr(0, end)) + std::string(mark) + std::string(text.substr(begin));
 }
 
 std::string kernel_name(std::string_view symbol) {
   const bool is_trap =
       symbol.size() > k_symbol_max_bytes || references_in(symbol) > k_references_max;
-  if (is_trap) return cut_in_the_middle(std::string(symbol), k_name_max_bytes);
+  if (is_trap) return cut_in_the_middle(symbol, k_name_max_bytes);
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> readable(
       abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status), &std::free);

@@ -54,8 +54,10 @@ PtxasRecord parse_ptxas(std::string_view log);
 /// namespace wb::gpu of kernels/common. Words that are no mangled name stay.
 std::string kernel_name(std::string_view symbol);
 
-/// At most `max_bytes`, cut in the middle: the ends of template names differ.
-std::string cut_in_the_middle(std::string text, std::size_t max_bytes);
+/// At most `max_bytes` with `mark` for what is left out of the middle (the ends of template names
+/// differ). Cut between characters of UTF-8, never inside one.
+std::string cut_in_the_middle(std::string_view text, std::size_t max_bytes,
+                              std::string_view mark = "...");
 
 Json to_json(const PtxasRecord& record);
 /// Errors: parse (a field is missing or of another type).

@@ -130,10 +130,38 @@ TEST_CASE("an nvcc that cannot build for the target blames the machine, with a r
       FakeNvcc("echo '#error -- unsupported GNU version! gcc versions later than 15' >&2; exit 1"));
   CHECK(host.invalidity == Invalidity::environment);
   CHECK(has(host.message, "--host-compiler"));
+  const FakeNvcc long_words("yes 'a line' | head -n 40000 >&2; " + words + "; exit 1");
+  const auto ptx = CudaToolchain({.nvcc = long_words.path()})
+                       .listing(Listing::ptx, f.folder.must_read("k"), {}, f.options, "out.so");
+  REQUIRE_FALSE(ptx.ok());
+  CHECK(ptx.error().invalidity == Invalidity::environment);
+  CHECK(has(ptx.error().message, "does not compile for sm_90a"));
+  CHECK(ptx.error().untrusted_output.size() <= 64u << 10);
+  CHECK(has(ptx.error().untrusted_output, "Unsupported gpu architecture"));
   // The same words of a source, where an empty function compiles.
   const Failure source = f.refused(FakeNvcc(
       "case $source in *wb_probe.cu) echo x > \"$library\"; exit 0;; esac; " + words + "; exit 1"));
   CHECK(source.invalidity == Invalidity::compile);
+}
+
+TEST_CASE("PTX is made without the libraries, which nvcc would take for sources",
+          "[variant][cuda]") {
+  Fixture f;
+  cuda_kernel(f.folder, "", R"("libraries": ["extra"])");
+  f.folder.write("granted/libextra.a", "");
+  f.options.allowed_includes = {f.folder.root() / "granted"};
+  const FakeNvcc nvcc(
+      "case \"$*\" in *--ptx*libextra*|*--ptx*rpath*) "
+      "echo 'A single input file is required' >&2; exit 1;; esac\n" +
+      std::string(k_makes));
+  const CudaToolchain toolchain({.nvcc = nvcc.path()});
+  const auto ptx =
+      toolchain.listing(Listing::ptx, f.folder.must_read("k"), {}, f.options, "library.so");
+  INFO((ptx.ok() ? std::string() : ptx.error().message + ptx.error().untrusted_output));
+  CHECK(ptx.ok());
+  const auto record = f.compile(toolchain);
+  REQUIRE(record.ok());
+  CHECK(has(line_of(record->argv), "libextra.a -Xlinker -rpath -Xlinker /"));
 }
 
 TEST_CASE("flags and targets outside the lists never reach nvcc", "[variant][cuda][hostile]") {
@@ -200,6 +228,15 @@ TEST_CASE("machine code needs cuobjdump, and PTX only nvcc", "[variant][cuda]") 
     CHECK(missing.error().invalidity == Invalidity::environment);
     CHECK(has(missing.error().message, "cuobjdump"));
     CHECK(has(missing.error().message, "--ptx"));
+  }
+  if (!find_program("cuobjdump").ok()) {
+    // Without nvcc nothing lies beside it, the working folder least of all.
+    const auto nowhere =
+        CudaToolchain({.nvcc = "/nowhere/nvcc"})
+            .listing(Listing::sass, f.folder.must_read("k"), {}, f.options, "x.so");
+    REQUIRE_FALSE(nowhere.ok());
+    CHECK(has(nowhere.error().message, "no nvcc here"));
+    CHECK_FALSE(has(nowhere.error().message, "--ptx"));
   }
   nvcc.write("cuobjdump", "#!/bin/sh\necho \"code of $2\"\n");
   const auto sass = listing(Listing::sass);
