@@ -25,7 +25,7 @@ Json compiler_row(const Context& context) {
                               "install g++ (12 or later) or clang++, or give --compiler");
 }
 
-/// nvcc is no must: without it CPU sessions run, and CUDA artifacts built elsewhere load.
+/// nvcc is no must: without it CPU sessions run, and the cache gives what was compiled elsewhere.
 Json nvcc_row(const Context& context) {
   const Toolchain* toolchain = toolchain_of(context.services, Backend::cuda);
   constexpr const char* k_name = "nvcc";
@@ -36,8 +36,8 @@ Json nvcc_row(const Context& context) {
   }
   return check_row(k_name, "warning",
                    identity.error().cause +
-                       "; CUDA variants cannot be compiled here, and those "
-                       "compiled elsewhere load all the same",
+                       "; CUDA variants cannot be compiled here, only taken from a cache that "
+                       "holds them compiled elsewhere",
                    identity.error().next);
 }
 

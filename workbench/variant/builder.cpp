@@ -13,6 +13,7 @@
 
 #include "core/hash.hpp"
 #include "variant/cache_lock.hpp"
+#include "variant/cache_search.hpp"
 #include "variant/grants.hpp"
 #include "variant/restriction.hpp"
 
@@ -185,6 +186,8 @@ Result<void> write_record(FileSystem& file_system, const Entry& entry, const fs:
   json["variant"] = {{"name", entry.variant.manifest.name}, {"id", entry.variant.id}};
   json["configuration"] = to_json(configuration);
   json["target"] = options.target;
+  WB_TRY_ASSIGN(const Grants grants, resolve_grants(entry.variant.manifest, options));
+  json["grants"] = grants.digest;
   json["content_sha256"] = artifact.content_sha256;
   return file_system.write_atomic(folder / k_record_file,
                                   json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
@@ -315,6 +318,24 @@ Result<std::string> ArtifactCache::id(const Variant& variant, const Configuratio
   return make_id(variant, complete, options, toolchain, compiler);
 }
 
+Outcome<Artifact> ArtifactCache::made_elsewhere(const Variant& variant,
+                                                const Configuration& complete,
+                                                const BuildOptions& options, Error no_compiler) {
+  const auto grants = resolve_grants(variant.manifest, options);
+  if (!grants.ok()) return failure_of(grants.error());
+  for (const std::string& id : find_entries(m_file_system, m_root,
+                                            {.variant_id = variant.id,
+                                            .configuration = to_json(complete),
+                                            .target = options.target,
+                                            .grants = grants->digest})) {
+    const Entry entry{m_root / id.substr(0, 2) / id, id, variant};
+    if (auto hit = load_held(m_file_system, entry, m_leases)) return *std::move(hit);
+  }
+  no_compiler.cause += ", and the cache holds no artifact of " + variant.manifest.name + " for " +
+                       options.target + " that was compiled elsewhere";
+  return failure_of(no_compiler);
+}
+
 Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configuration& configuration,
                                        const BuildOptions& options, const Toolchain* toolchain) {
   const auto complete = complete_configuration(variant.manifest, configuration);
@@ -328,7 +349,12 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
                    {}};
   }
   const auto id_of_build = id(variant, *complete, options, toolchain);
-  if (!id_of_build.ok()) return failure_of(id_of_build.error());
+  if (!id_of_build.ok()) {
+    // Only a CUDA target names one machine's code: "native" of a CPU is another one elsewhere.
+    const bool is_exact = variant.manifest.backend == Backend::cuda && toolchain != nullptr;
+    if (!is_exact || toolchain->is_installed()) return failure_of(id_of_build.error());
+    return made_elsewhere(variant, *complete, options, id_of_build.error());
+  }
   const Entry entry{m_root / id_of_build->substr(0, 2) / *id_of_build, *id_of_build, variant};
   if (auto hit = load_held(m_file_system, entry, m_leases)) return *std::move(hit);
 

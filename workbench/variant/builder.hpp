@@ -65,6 +65,9 @@ class Toolchain {
   /// identity(), remembered in `folder` by the binary's path, size and time, so that a cache hit
   /// starts no process. The default remembers nothing.
   virtual Result<CompilerIdentity> remembered_identity(const fs::path& folder) const;
+  /// False where there is no compiler and the user named none. Then what was compiled elsewhere for
+  /// exactly that target serves, if the cache has it.
+  virtual bool is_installed() const { return true; }
   /// What options.target means here (for "native" the CPU of this machine) and the flags that every
   /// build gets: the rest of what the artifact id must cover. The default is the target's word.
   virtual std::string target_identity(const BuildOptions& options) const;
@@ -126,6 +129,7 @@ class CudaToolchain final : public Toolchain {
       : m_places(std::move(places)), m_limits(limits) {}
   Result<CompilerIdentity> identity() const override;
   Result<CompilerIdentity> remembered_identity(const fs::path& folder) const override;
+  bool is_installed() const override;
   std::string target_identity(const BuildOptions& options) const override;
   Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
                                const BuildOptions& options, std::string_view build_id,
@@ -153,8 +157,10 @@ class ArtifactCache {
   ArtifactCache(FileSystem& file_system, fs::path root);
   /// From the cache, else compiled and published by renaming a whole folder: whoever comes second
   /// adopts the winner's. An entry whose bytes differ from its record is built again. toolchain may
-  /// be null for backend python only. Failures: those of compile(); constraints also for a
-  /// configuration that the manifest does not allow; environment for an unwritable cache.
+  /// be null for backend python only. Where a CUDA toolchain is not installed: the newest entry of
+  /// this variant, configuration, target and grants, whoever compiled it. Failures: those of
+  /// compile(); constraints also for a configuration that the manifest does not allow; environment
+  /// for an unwritable cache.
   Outcome<Artifact> build(const Variant& variant, const Configuration& configuration,
                           const BuildOptions& options, const Toolchain* toolchain);
   /// artifact_id() without starting a process once the compiler is known. Errors: the same.
@@ -163,6 +169,9 @@ class ArtifactCache {
   [[nodiscard]] const fs::path& root() const { return m_root; }
 
  private:
+  Outcome<Artifact> made_elsewhere(const Variant& variant, const Configuration& complete,
+                                   const BuildOptions& options, Error no_compiler);
+
   FileSystem& m_file_system;
   fs::path m_root;
   /// How many leases live: each is an open descriptor.

@@ -196,6 +196,10 @@ Result<CompilerIdentity> CudaToolchain::remembered_identity(const fs::path& fold
                            });
 }
 
+bool CudaToolchain::is_installed() const {
+  return !m_places.nvcc.empty() || !m_places.cudacxx.empty() || find_nvcc(m_places).ok();
+}
+
 std::string CudaToolchain::target_identity(const BuildOptions& options) const {
   std::string text = options.target;
   for (const std::string_view flag : k_cuda_fixed_flags) text += " " + std::string(flag);

@@ -23,8 +23,10 @@ class FakeToolchain final : public Toolchain {
  public:
   Result<CompilerIdentity> identity() const override {
     ++identities;
+    if (!fault.empty()) return Error{ErrorCode::environment, "find", "fake", fault, ""};
     return CompilerIdentity{"/fake", "fake 1.0", signature};
   }
+  bool is_installed() const override { return installed; }
   Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
                                const BuildOptions&, std::string_view build_id,
                                const fs::path& output) const override {
@@ -35,14 +37,15 @@ class FakeToolchain final : public Toolchain {
     const std::string bytes = variant.id + to_text(configuration) + std::string(build_id) + salt;
     REQUIRE(file_system.write_atomic(output, bytes, Durability::none).ok());
     BuildRecord record;
-    record.compiler = "fake 1.0";
+    record.compiler = "fake " + signature;
     record.argv = {"fake", "-o", output.filename().string()};
     record.wall_s = 1.5;
     record.cpu_s = 1.25;
     record.log = "a warning";
     return record;
   }
-  std::string signature = "s1", salt, refusal;
+  std::string signature = "s1", salt, refusal, fault;
+  bool installed = true;
   std::chrono::milliseconds pause{0};
   mutable std::atomic<int> compiles{0}, identities{0};
 };
@@ -342,4 +345,74 @@ TEST_CASE("includes and libraries need a grant, which is part of the id", "[vari
   const auto refused = cache.build(variant, {}, {}, &f.toolchain);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().invalidity == Invalidity::constraints);
+}
+
+TEST_CASE("without its compiler a CUDA variant comes from the cache, whoever compiled it",
+          "[variant][cache][cuda]") {
+  Fixture f;
+  f.folder.write("c/kernel.json", R"({"name": "c", "backend": "cuda", "sources": ["kernel.cu"],
+    "tune_params": {"TILE": [1, 2]}, "defaults": {"TILE": 1}})");
+  f.folder.write("c/kernel.cu", "int x;\n");
+  const Variant variant = f.folder.must_read("c");
+  BuildOptions options{.target = "sm_90a"};
+  ArtifactCache cache(f.file_system, f.cache_root);
+  const auto build = [&](const Configuration& configuration = {}) {
+    return cache.build(variant, configuration, options, &f.toolchain);
+  };
+  const auto older = build();
+  REQUIRE(older.ok());
+  fs::last_write_time(older->path.parent_path() / "build.json",
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  f.toolchain.signature = "s2";
+  const auto newer = build();
+  REQUIRE(newer.ok());
+  REQUIRE(newer->id != older->id);
+  f.must_build();
+
+  f.toolchain.fault = "it is nowhere";
+  CHECK_FALSE(build().ok());  // a compiler that is there and broken is no missing one
+  f.toolchain.installed = false;
+  const auto found = build();
+  REQUIRE(found.ok());
+  CHECK(found->id == newer->id);
+  CHECK(found->record.cached);
+  CHECK(found->record.compiler == "fake s2");
+  CHECK(build({{"TILE", 1}})->id == newer->id);
+
+  // Another configuration or target is another artifact, and a CPU's "native" another machine's.
+  const auto missing = build({{"TILE", 2}});
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error().invalidity == Invalidity::environment);
+  CHECK(missing.error().message.find("it is nowhere") != std::string::npos);
+  CHECK(missing.error().message.find("no artifact of c for sm_90a") != std::string::npos);
+  options.target = "sm_80";
+  CHECK_FALSE(build().ok());
+  options.target = "sm_90a";
+  CHECK_FALSE(f.build().ok());
+
+  // A damaged one is none.
+  REQUIRE(f.file_system.write_atomic(newer->path, "evil", Durability::none).ok());
+  CHECK(build()->id == older->id);
+  f.folder.write("c/kernel.cu", "int y;\n");
+  CHECK_FALSE(cache.build(f.folder.must_read("c"), {}, options, &f.toolchain).ok());
+}
+
+TEST_CASE("what was compiled elsewhere had the same grants", "[variant][cache][cuda]") {
+  Fixture f;
+  f.folder.write("extern/lib_h/a.h", "int a;\n");
+  f.folder.write("c/kernel.json", R"({"name": "c", "backend": "cuda", "sources": ["kernel.cu"],
+    "includes": ["lib_h"]})");
+  f.folder.write("c/kernel.cu", "#include \"lib_h/a.h\"\n");
+  const BuildOptions options{.target = "sm_90a", .allowed_includes = {f.folder.root() / "extern"}};
+  ArtifactCache cache(f.file_system, f.cache_root);
+  const Variant variant = f.folder.must_read("c");
+  REQUIRE(cache.build(variant, {}, options, &f.toolchain).ok());
+  f.toolchain.fault = "it is nowhere";
+  f.toolchain.installed = false;
+  CHECK(cache.build(variant, {}, options, &f.toolchain).ok());
+  const auto refused = cache.build(variant, {}, {.target = "sm_90a"}, &f.toolchain);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().invalidity == Invalidity::constraints);
+  f.folder.write("extern/lib_h/a.h", "int changed_size;\n");
+  CHECK_FALSE(cache.build(variant, {}, options, &f.toolchain).ok());
 }

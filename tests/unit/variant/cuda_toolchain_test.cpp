@@ -90,6 +90,14 @@ TEST_CASE("nvcc is looked for where the user says, then where it usually is", "[
   CHECK_FALSE(find_nvcc({.cudacxx = "/nowhere/nvcc", .home = home}).ok());
 }
 
+TEST_CASE("an nvcc that the user names must be there", "[variant][cuda]") {
+  CHECK(CudaToolchain({.nvcc = FakeNvcc(k_makes).path()}).is_installed());
+  // Not "not installed": then an artifact of another compiler would do.
+  CHECK(CudaToolchain({.nvcc = "/nowhere/bin/nvcc"}).is_installed());
+  CHECK(CudaToolchain({.cudacxx = "/nowhere/bin/nvcc"}).is_installed());
+  CHECK(CudaToolchain({.home = "/nowhere"}).is_installed() == find_nvcc({}).ok());
+}
+
 TEST_CASE("a compiler that dies is told from one that refuses", "[variant][cuda][hostile]") {
   Fixture f;
   cuda_kernel(f.folder, "");
