@@ -42,8 +42,7 @@ std::string ptxas_table(const IterationView& iteration) {
       "block:\n\n{}\n{}",
       code(text(built->payload, "subject"), 80), target.empty() ? "" : " for " + code(target, 20),
       cite(built->seq), table.str(),
-      left_out > 0 ? fmt::format("{} more are in the compile log.\n\n", count(left_out, "kernel"))
-                   : "");
+      left_out > 0 ? fmt::format("{} more were left out.\n\n", count(left_out, "kernel")) : "");
 }
 
 }  // namespace wb::page

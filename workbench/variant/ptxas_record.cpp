@@ -2,14 +2,17 @@
 #include "variant/ptxas_record.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace wb {
 
 namespace {
 
-constexpr std::size_t k_kernels_max = 64, k_warnings_max = 16;
+constexpr std::size_t k_kernels_max = 64, k_warnings_max = 16, k_codes_max = 32;
 constexpr std::size_t k_text_max_bytes = 300;
 constexpr std::int64_t k_figure_max = std::int64_t{1} << 40;
 
@@ -85,31 +88,49 @@ class Reader {
       m_is_own = trimmed(text.substr(at + k_of.size())) == m_symbol;
       return;
     }
-    if (!m_open || !m_is_own) return;
+    if (!m_kernel || !m_is_own) return;
     if (text.find(" bytes stack frame") != std::string_view::npos) return stack(text);
     if (is_info && text.find("Used ") != std::string_view::npos) return usage(text);
   }
-  PtxasRecord take() { return std::move(m_record); }
+  PtxasRecord take() {
+    end_kernel();
+    if (m_worst_left_out) {  // it spills more than all that were kept
+      --m_record.kernels_left_out;
+      --m_record.spilling_left_out;
+      m_record.kernels.push_back(*std::move(m_worst_left_out));
+    }
+    return std::move(m_record);
+  }
 
  private:
   void begin_kernel(std::string_view symbol) {
+    end_kernel();
     m_symbol = symbol;
     m_is_own = true;
-    m_open = m_record.kernels.size() < k_kernels_max;
-    if (!m_open) {
-      ++m_record.kernels_left_out;
-      return;
-    }
-    m_record.kernels.push_back({.kernel = kernel_name(symbol)});
+    m_kernel = KernelResources{};
+  }
+  /// All is known of it. Names are made for what is kept only.
+  void end_kernel() {
+    if (!m_kernel) return;
+    KernelResources kernel = *std::exchange(m_kernel, std::nullopt);
+    const std::int64_t spilled = spilled_bytes(kernel);
+    const bool is_worst = spilled > m_worst_bytes;
+    m_worst_bytes = std::max(m_worst_bytes, spilled);
+    const bool is_kept = m_record.kernels.size() < k_kernels_max;
+    if (is_kept || is_worst) kernel.kernel = kernel_name(m_symbol);
+    if (is_kept) return m_record.kernels.push_back(std::move(kernel));
+    ++m_record.kernels_left_out;
+    m_record.spilling_left_out += spilled > 0 ? 1 : 0;
+    if (is_worst) m_worst_left_out = std::move(kernel);
   }
   void stack(std::string_view text) {
-    KernelResources& kernel = m_record.kernels.back();
+    KernelResources& kernel = *m_kernel;
     kernel.stack_bytes = number_before(text, " bytes stack frame").value_or(0);
     kernel.spill_store_bytes = number_before(text, " bytes spill stores").value_or(0);
     kernel.spill_load_bytes = number_before(text, " bytes spill loads").value_or(0);
   }
   void usage(std::string_view text) {
-    KernelResources& kernel = m_record.kernels.back();
+    KernelResources& kernel = *m_kernel;
     kernel.registers = number_before(text, " registers").value_or(0);
     kernel.barriers = number_before(text, " barriers").value_or(0);
     kernel.shared_bytes = number_before(text, " bytes smem").value_or(0);
@@ -138,20 +159,31 @@ class Reader {
       ++same->count;
       return;
     }
-    if (known.size() >= k_warnings_max) {
-      ++m_record.warnings_left_out;
-      return;
-    }
-    known.push_back(std::move(found));
+    // What was left out is counted once, as what is kept.
+    if (m_left_out.contains({found.code, found.kernel, found.text})) return;
+    const bool is_new_code = !m_codes.contains(found.code) && m_codes.size() < k_codes_max;
+    if (is_new_code) m_codes.insert(found.code);
+    if (known.size() < k_warnings_max || is_new_code) return known.push_back(std::move(found));
+    ++m_record.warnings_left_out;
+    if (m_codes.contains(found.code)) ++m_record.codes_left_out[found.code];
+    m_left_out.insert({std::move(found.code), std::move(found.kernel), std::move(found.text)});
   }
 
   PtxasRecord m_record;
   std::string_view m_symbol;
-  bool m_open = false;    ///< there is a kernel that figures belong to
+  std::optional<KernelResources> m_kernel;  ///< that figures belong to
   bool m_is_own = false;  ///< they are its own, not those of a function that it calls
+  std::int64_t m_worst_bytes = 0;
+  std::optional<KernelResources> m_worst_left_out;
+  std::set<std::string> m_codes;                    ///< that have a warning in the record
+  std::set<std::array<std::string, 3>> m_left_out;  ///< code, kernel, text
 };
 
 }  // namespace
+
+std::int64_t spilled_bytes(const KernelResources& kernel) {
+  return kernel.spill_store_bytes + kernel.spill_load_bytes;
+}
 
 PtxasRecord parse_ptxas(std::string_view log) {
   Reader reader;
@@ -184,7 +216,9 @@ Json to_json(const PtxasRecord& record) {
   return {{"kernels", std::move(kernels)},
           {"warnings", std::move(warnings)},
           {"kernels_left_out", record.kernels_left_out},
-          {"warnings_left_out", record.warnings_left_out}};
+          {"spilling_left_out", record.spilling_left_out},
+          {"warnings_left_out", record.warnings_left_out},
+          {"codes_left_out", record.codes_left_out}};
 }
 
 Result<PtxasRecord> ptxas_record_from_json(const Json& json) {
@@ -194,10 +228,18 @@ Result<PtxasRecord> ptxas_record_from_json(const Json& json) {
   const Json* warnings = reader.member("warnings");
   record.kernels_left_out = reader.integer_or("kernels_left_out", 0, 0, k_figure_max);
   record.warnings_left_out = reader.integer_or("warnings_left_out", 0, 0, k_figure_max);
+  record.spilling_left_out = reader.integer_or("spilling_left_out", 0, 0, k_figure_max);
   for (const auto& [key, list] : {std::pair{"kernels", kernels}, std::pair{"warnings", warnings}}) {
     if (list == nullptr || !list->is_array()) reader.fail(key, "must be a list");
   }
   WB_TRY(reader.finish(true));
+  if (const auto codes = json.find("codes_left_out"); codes != json.end()) {
+    ObjectReader fields(*codes, "the codes left out of the ptxas record");
+    for (const auto& [code, count] : codes->items()) {
+      record.codes_left_out[code] = fields.integer(code, 1, k_figure_max);
+    }
+    WB_TRY(fields.finish(true));
+  }
   for (const Json& item : *kernels) {
     ObjectReader fields(item, "a kernel of the ptxas record");
     const auto figure = [&](const char* key) { return fields.integer(key, 0, k_figure_max); };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,15 +37,23 @@ struct PtxasWarning {
   friend bool operator==(const PtxasWarning&, const PtxasWarning&) = default;
 };
 
-/// Bounded, so that it fits into one line of a log: the counts say what was left out.
+/// Bounded, so that it fits into one line of a log: the counts say what was left out, and neither
+/// the worst spill nor a code is among that.
 struct PtxasRecord {
-  std::vector<KernelResources> kernels;  ///< in the order of the log, at most 64
-  std::vector<PtxasWarning> warnings;    ///< at most 16
+  /// In the order of the log: the first 64, and that one of the others which spills more than they.
+  std::vector<KernelResources> kernels;
+  /// The first 16, and the first of each code that they lack (32 codes at most).
+  std::vector<PtxasWarning> warnings;
   std::int64_t kernels_left_out = 0, warnings_left_out = 0;
+  std::int64_t spilling_left_out = 0;                  ///< of the kernels left out
+  std::map<std::string, std::int64_t> codes_left_out;  ///< code -> warnings left out
 
   [[nodiscard]] bool empty() const { return kernels.empty() && warnings.empty(); }
   friend bool operator==(const PtxasRecord&, const PtxasRecord&) = default;
 };
+
+/// Of one thread, stores and loads.
+std::int64_t spilled_bytes(const KernelResources& kernel);
 
 /// Reads the compiler's log. Lines that say something else are skipped.
 PtxasRecord parse_ptxas(std::string_view log);

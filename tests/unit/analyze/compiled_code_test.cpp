@@ -41,3 +41,20 @@ TEST_CASE("every warning code is one finding", "[analyze][ptxas]") {
   CHECK(findings[1].statement == "ptxas C7519 for a and 1 more: warpgroup.arrive is injected");
   CHECK(findings[1].figures["warnings"] == 2);
 }
+
+TEST_CASE("findings count what a bounded record left out", "[analyze][ptxas]") {
+  PtxasRecord record;
+  record.kernels = {{.kernel = "a", .registers = 168, .spill_load_bytes = 8}, {.kernel = "b"}};
+  record.kernels_left_out = 98;
+  record.spilling_left_out = 30;
+  record.warnings = {{"C7510", "serialized", "a", 1}};
+  record.warnings_left_out = 4;
+  record.codes_left_out = {{"C7510", 4}};
+  const auto findings = build_findings(record, "k@1");
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].statement.starts_with("31 of 100 kernels of k@1 spill registers: a stores 0"));
+  CHECK(findings[0].figures["kernels"] == 100);
+  CHECK(findings[0].figures["spilling_kernels"] == 31);
+  CHECK(findings[1].statement == "ptxas C7510 for a and 4 more: serialized");
+  CHECK(findings[1].figures["warnings"] == 5);
+}

@@ -52,7 +52,7 @@ TEST_CASE("the page shows registers and spills of each kernel", "[report][ptxas]
                                       {"kernels_left_out", 3}});
   CHECK(page.find("What ptxas says of `flash@00000002` for `sm_90a`") != std::string::npos);
   CHECK(squeezed(page).find("| 168 | 64 | 40 | 56 | 1024 | 2 |") != std::string::npos);
-  CHECK(page.find("3 kernels more are in the compile log") != std::string::npos);
+  CHECK(page.find("3 kernels more were left out") != std::string::npos);
 }
 
 TEST_CASE("a page without kernels, or with odd ones, is whole", "[report][ptxas][hostile]") {

@@ -95,6 +95,69 @@ TEST_CASE("a flood of kernels is bounded", "[variant][ptxas][hostile]") {
   CHECK(to_json(record).dump().size() < 32u << 10);  // it must fit into a line of the log
 }
 
+TEST_CASE("what a flood leaves out is counted, and the worst of it kept",
+          "[variant][ptxas][hostile]") {
+  std::string log;
+  for (int i = 0; i < 100; ++i) {
+    const std::string symbol = "kernel_" + std::to_string(i);
+    const int spilled = i < 70 ? i % 2 : i == 80 ? 400 : 2;  // 35 of 70, then all
+    log += "ptxas info    : Compiling entry function '" + symbol + "' for 'sm_90a'\n";
+    log += "    0 bytes stack frame, " + std::to_string(spilled) + " bytes spill stores, 0 bytes " +
+           "spill loads\n";
+    log += "ptxas info    : Used 40 registers\n";
+    log += "ptxas info    : (C7510) serialized in function '" + symbol + "'\n";
+    log += "ptxas info    : (C7510) serialized in function '" + symbol + "'\n";
+  }
+  log += "ptxas info    : (C7519) injected in function 'kernel_99'\n";
+  log += "ptxas info    : (C7519) injected in function 'kernel_98'\n";
+  const PtxasRecord record = parse_ptxas(log);
+  REQUIRE(record.kernels.size() == 65);
+  CHECK(record.kernels.back().kernel == "kernel_80");
+  CHECK(record.kernels.back().spill_store_bytes == 400);
+  CHECK(record.kernels.back().registers == 40);
+  CHECK(record.kernels_left_out == 35);
+  CHECK(record.spilling_left_out == 32);
+  REQUIRE(record.warnings.size() == 17);
+  CHECK(record.warnings[0].count == 2);
+  CHECK(record.warnings.back().code == "C7519");
+  CHECK(record.warnings_left_out == 85);
+  CHECK(record.codes_left_out == std::map<std::string, std::int64_t>{{"C7510", 84}, {"C7519", 1}});
+  const auto again = ptxas_record_from_json(to_json(record));
+  REQUIRE(again.ok());
+  CHECK(*again == record);
+  Json odd = to_json(record);
+  odd["codes_left_out"] = {{"C7510", "many"}};
+  CHECK_FALSE(ptxas_record_from_json(odd).ok());
+  odd.erase("codes_left_out");  // an older record
+  CHECK(ptxas_record_from_json(odd).ok());
+}
+
+TEST_CASE("a flood of warning codes is bounded", "[variant][ptxas][hostile]") {
+  std::string log;
+  for (int i = 0; i < 5'000; ++i) {
+    log += "ptxas info    : (C75" + std::to_string(i) + ") " + std::string(900, 'x') + "\n";
+  }
+  const PtxasRecord record = parse_ptxas(log);
+  CHECK(record.warnings.size() == 32);
+  CHECK(record.warnings_left_out == 4'968);
+  CHECK(record.codes_left_out.empty());
+  CHECK(to_json(record).dump().size() < 32u << 10);
+}
+
+TEST_CASE("a text is cut between characters", "[variant][ptxas]") {
+  CHECK(cut_in_the_middle("abcdefghij", 10) == "abcdefghij");
+  CHECK(cut_in_the_middle("abcdefghijk", 9) == "abc...ijk");
+  const std::string euros = "\u20ac\u20ac\u20ac\u20ac\u20ac";  // three bytes each
+  for (std::size_t most = 4; most < euros.size(); ++most) {
+    const std::string cut = cut_in_the_middle(euros, most, "-");
+    INFO(most << " " << cut);
+    CHECK(cut.size() <= most);
+    CHECK_NOTHROW(Json(cut).dump());
+  }
+  const std::string none(40, '\xa4');  // no character of UTF-8 begins anywhere
+  CHECK(cut_in_the_middle(none, 20).size() > 10);
+}
+
 TEST_CASE("lines that only look like ptxas' are skipped", "[variant][ptxas][hostile]") {
   CHECK(parse_ptxas("").empty());
   CHECK(parse_ptxas("ptxas").empty());
