@@ -2,11 +2,14 @@
 // The last stages: findings, pages, iteration_closed, commit, and the session's report.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyze/analysis.hpp"
 #include "analyze/compiled_code.hpp"
 #include "core/hash.hpp"
 #include "engine/building.hpp"
 #include "engine/milestones.hpp"
+#include "engine/recorded.hpp"
 #include "report/report.hpp"
 
 namespace wb {
@@ -28,13 +31,26 @@ double device_seconds(const Ledger& ledger) {
   return found == ledger.items.end() ? 0.0 : found->second.quantity;
 }
 
-/// The event of the artifact's last build in these lists; nothing when there is none.
-std::optional<std::int64_t> event_of_build(const std::vector<Fact>& built,
+/// The artifact's builds there, in the order of the log.
+std::vector<std::int64_t> events_of_builds(const IterationView& where,
                                            const std::string& artifact_id) {
-  for (auto fact = built.rbegin(); fact != built.rend(); ++fact) {
-    if (fact->payload.value("artifact_id", "") == artifact_id) return fact->seq;
+  std::vector<std::int64_t> events;
+  for (const Fact& built : where.built) {
+    if (built.payload.value("artifact_id", "") == artifact_id) events.push_back(built.seq);
   }
-  return std::nullopt;
+  return events;
+}
+
+/// Whether a finding there of that analysis rests on one of the events.
+bool has_finding(const IterationView& where, std::string_view analysis,
+                 const std::vector<std::int64_t>& events) {
+  return std::any_of(where.findings.begin(), where.findings.end(), [&](const Fact& finding) {
+    if (finding.payload.value("analysis", "") != analysis) return false;
+    const Json& cited = member_of(finding.payload, "events");
+    return std::any_of(events.begin(), events.end(), [&](std::int64_t event) {
+      return std::find(cited.begin(), cited.end(), Json(event)) != cited.end();
+    });
+  });
 }
 
 }  // namespace
@@ -45,10 +61,11 @@ Result<void> record_build_findings(Context& context, const Subject& subject) {
   if (findings.empty()) return {};
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
   const IterationView* iteration = view->find(context.iteration);
-  const auto event = event_of_build(iteration == nullptr ? view->outside.built : iteration->built,
-                                    subject.artifact.id);
+  const IterationView& where = iteration == nullptr ? view->outside : *iteration;
+  const auto builds = events_of_builds(where, subject.artifact.id);
+  if (has_finding(where, findings.front().analysis, builds)) return {};  // it was used before
   for (Finding& finding : findings) {
-    if (event) finding.events = {*event};
+    if (!builds.empty()) finding.events = {builds.back()};
     Json payload = to_json(finding);
     payload["iteration"] = context.iteration_or_null();
     WB_TRY(context.log("finding_recorded", std::move(payload)));
