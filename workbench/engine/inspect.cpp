@@ -18,7 +18,27 @@ std::string resources_line(const KernelResources& kernel) {
       kernel.shared_bytes, kernel.barriers, kernel.kernel);
 }
 
-std::string build_text(const Subject& subject) {
+/// What the compiler said beside ptxas' lines, whose figures are shown: warnings of nvcc and of the
+/// host compiler, without the source that they quote (it is indented as ptxas' figures are).
+std::string other_words(std::string_view log) {
+  constexpr std::size_t k_lines_max = 40, k_line_max_bytes = 300;
+  std::string text;
+  std::size_t lines = 0;
+  for (std::size_t begin = 0; begin < log.size();) {
+    const std::size_t end = std::min(log.find('\n', begin), log.size());
+    const std::string_view line = log.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.empty() || line.starts_with("ptxas ") || line.starts_with("    ")) continue;
+    if (++lines <= k_lines_max) text += cut_in_the_middle(line, k_line_max_bytes) + "\n";
+  }
+  if (lines > k_lines_max) {
+    text += fmt::format("{} more lines were left out\n", lines - k_lines_max);
+  }
+  return text;
+}
+
+/// `why_target`: why the target is not the device's; may be empty.
+std::string build_text(const Subject& subject, const std::string& why_target) {
   const BuildRecord& record = subject.artifact.record;
   std::string text = fmt::format(
       "{}: {}\n{}, {}\n", subject.label,
@@ -27,28 +47,45 @@ std::string build_text(const Subject& subject) {
           : fmt::format("built in {:.1f} s ({:.1f} s of CPU time)", record.wall_s, record.cpu_s),
       record.compiler.empty() ? "nothing to compile" : record.compiler,
       subject.artifact.path.string());
-  if (!record.target.empty()) text += fmt::format("target {}\n", record.target);
+  if (!record.target.empty()) {
+    text += fmt::format("target {}{}\n", record.target,
+                        why_target.empty() ? "" : ", its manifest's first: " + why_target);
+  }
   for (const KernelResources& kernel : record.ptxas.kernels) text += resources_line(kernel);
   if (record.ptxas.kernels_left_out > 0) {
-    text += fmt::format("{} more kernels in the log\n", record.ptxas.kernels_left_out);
+    text += fmt::format("{} more kernels were left out, of which {} spill\n",
+                        record.ptxas.kernels_left_out, record.ptxas.spilling_left_out);
   }
   for (const PtxasWarning& warning : record.ptxas.warnings) {
     text += fmt::format("warning {}: {}{}{}\n", warning.code, warning.text,
                         warning.kernel.empty() ? "" : ", in ", warning.kernel);
   }
-  // What ptxas says stands above; a C++ compiler that built something speaks only to warn.
-  if (record.ptxas.empty() && !record.log.empty()) text += record.log;
-  return text;
+  if (record.ptxas.warnings_left_out > 0) {
+    text += fmt::format("{} more warnings were left out\n", record.ptxas.warnings_left_out);
+  }
+  // A C++ compiler that built something speaks only to warn.
+  const bool is_cuda = subject.variant.manifest.backend == Backend::cuda;
+  return text + (is_cuda ? other_words(record.log) : record.log);
 }
 
-/// A CUDA build follows the device, which costs the start of a worker: spared where the manifest
-/// leaves no choice. Where no worker answers there is no device, and that is no fault.
-void look_for_device(Context& context, const Variant& variant, const Json& args) {
+/// A CUDA build follows the device, which costs the start of a worker: spared where the user names
+/// a target, or names none and the manifest leaves no choice. Returns why there is no GPU to follow
+/// (the device is none, the machine is too busy to tell), which the answer repeats; empty when
+/// there is one, or none is asked for. Errors: canceled.
+Result<std::string> look_for_device(Context& context, const Variant& variant, const Json& args) {
+  const std::string wanted = args.value("target", "");
   const auto& words = variant.manifest.architectures;
   const bool has_choice = words.size() != 1 || !words.front().ends_with('a');
-  const bool follows = variant.manifest.backend == Backend::cuda && !args.contains("target");
+  const bool follows = wanted == "native" || (wanted.empty() && has_choice);
+  if (variant.manifest.backend != Backend::cuda || !follows) return std::string();
   context.use_device_of(variant.manifest);
-  if (follows && has_choice && !context.device) static_cast<void>(context.need_worker().ok());
+  if (!context.device) {
+    const auto worker = context.need_worker();
+    WB_TRY(context.check_stop());
+    if (!worker) return worker.error().message;
+  }
+  if (context.device->backend == "cuda") return std::string();
+  return "the device here is " + context.device->name;
 }
 
 /// The form that is asked for: "source", "ptx" or "sass". Errors: usage (more than one).
@@ -85,7 +122,7 @@ std::string source_text(const Variant& variant) {
 
 Result<Json> verb_build(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, args["variant"].get<std::string>()));
-  look_for_device(context, resolved.first, args);
+  WB_TRY_ASSIGN(const std::string why_target, look_for_device(context, resolved.first, args));
   WB_TRY_ASSIGN(const Subject subject,
                 subject_from_arguments(context, args, "variant", args.value("target", "")));
   const BuildRecord& record = subject.artifact.record;
@@ -94,14 +131,19 @@ Result<Json> verb_build(Context& context, const Json& args) {
               {"artifact_id", subject.artifact.id},
               {"library", subject.artifact.path.string()},
               {"target", record.target},
+              {"why_target", why_target},
               {"cached", record.cached},
               {"compiler", record.compiler},
               {"wall_s", record.wall_s},
               {"cpu_s", record.cpu_s},
               {"kernels", ptxas["kernels"]},
+              {"kernels_left_out", ptxas["kernels_left_out"]},
+              {"spilling_left_out", ptxas["spilling_left_out"]},
               {"warnings", ptxas["warnings"]},
+              {"warnings_left_out", ptxas["warnings_left_out"]},
+              {"codes_left_out", ptxas["codes_left_out"]},
               {"log", record.log},
-              {"text", build_text(subject)}};
+              {"text", build_text(subject, why_target)}};
 }
 
 bool asks_for_code(const Json& args) {
@@ -127,7 +169,7 @@ Result<Json> verb_show_code(Context& context, const Session* session, const Json
     error.attempted = "show the " + form + " of";
     return error;
   };
-  look_for_device(context, variant, args);
+  WB_TRY_ASSIGN(const std::string why_target, look_for_device(context, variant, args));
   const std::string wanted = args.value("target", "");
   const Toolchain* toolchain = toolchain_of(context.services, variant.manifest.backend);
   const auto options = build_options_for(context, variant.manifest, wanted);
@@ -152,9 +194,11 @@ Result<Json> verb_show_code(Context& context, const Session* session, const Json
   const auto text = toolchain->listing(form == "ptx" ? Listing::ptx : Listing::sass, variant,
                                        subject.configuration, *options, subject.artifact.path);
   if (!text) return failed(text.error());
-  return Json{{"kind", form},
-              {"value", {{"variant", label(variant)}, {"target", options->target}}},
-              {"text", *text}};
+  return Json{
+      {"kind", form},
+      {"value",
+       {{"variant", label(variant)}, {"target", options->target}, {"why_target", why_target}}},
+      {"text", *text}};
 }
 
 }  // namespace wb

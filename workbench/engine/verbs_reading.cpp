@@ -21,12 +21,19 @@ VerbSpec spec_of_build() {
                      {"artifact_id", "string: of what was built"},
                      {"library", "string: path of the shared library, or of a Python folder"},
                      {"target", "string: what it was compiled for"},
+                     {"why_target",
+                      "string: why the target is the manifest's first and not the device's; else "
+                      "empty"},
                      {"cached", "bool: nothing was compiled"},
                      {"compiler", "string: its version"},
                      {"wall_s", "real: compile time, 0 when cached (s)"},
                      {"cpu_s", "real: the same in CPU time (s)"},
                      {"kernels", "list: what ptxas says of each GPU kernel (docs/kernel_abi.md)"},
+                     {"kernels_left_out", "int: kernels that had no room"},
+                     {"spilling_left_out", "int: those of them that spill registers"},
                      {"warnings", "list: of ptxas, about lost performance: code, text, kernel"},
+                     {"warnings_left_out", "int: warnings that had no room"},
+                     {"codes_left_out", "map: code to how many of it had no room"},
                      {"log", "string: the compiler's words"},
                      {"text", "string: the same for people"}},
           .is_long = true};
@@ -50,7 +57,8 @@ VerbSpec spec_of_show() {
                         k_configuration,
                         k_target},
           .result = {{"kind", "string: event, iteration, variant, source, ptx or sass"},
-                     {"value", "any: its content; of code the label and the target"},
+                     {"value",
+                      "any: its content; of code the label, the target and why_target as in build"},
                      {"text", "string: the same for people"}},
           .reads_only = true};
 }

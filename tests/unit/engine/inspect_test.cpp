@@ -11,7 +11,12 @@ namespace {
 class FakeCuda final : public Toolchain {
  public:
   PtxasRecord ptxas;
+  std::string log = "ptxas info";
+  bool installed = true;
+  bool is_installed() const override { return installed; }
   Result<CompilerIdentity> identity() const override {
+    if (!installed)
+      return Error{ErrorCode::environment, "find nvcc", "PATH", "it is not there", ""};
     return CompilerIdentity{"nvcc", "nvcc 99.1", "nvcc-signature"};
   }
   Outcome<BuildRecord> compile(const Variant&, const Configuration&, const BuildOptions& options,
@@ -21,7 +26,7 @@ class FakeCuda final : public Toolchain {
     BuildRecord record;
     record.compiler = "nvcc 99.1";
     record.target = options.target;
-    record.log = "ptxas info";
+    record.log = log;
     record.ptxas = ptxas;
     return record;
   }
@@ -89,6 +94,93 @@ TEST_CASE("the device decides where there is one", "[engine][cuda]") {
   CHECK(bench.call("build", {{"variant", "cuda_any"}})["target"] == "sm_90");
 }
 
+TEST_CASE("the answer says why the target is not the device's", "[engine][cuda]") {
+  CudaBench bench;
+  const Json on_cpu = bench.call("build", {{"variant", "cuda_any"}});
+  CHECK(on_cpu["why_target"] == "the device here is Fake CPU");
+  CHECK(holds(on_cpu["text"], "target sm_80, its manifest's first: the device here is Fake CPU"));
+  // Asked for by its word, the device is asked; by an architecture it is not.
+  const int started = bench.workers_started;
+  bench.restart();
+  const Json named = bench.call("build", {{"variant", "cuda_any"}, {"target", "sm_80"}});
+  CHECK(named["why_target"] == "");
+  CHECK(bench.workers_started == started);
+  bench.restart();
+  bench.call("build", {{"variant", "cuda_any"}, {"target", "native"}});
+  CHECK(bench.workers_started == started + 1);
+  // A machine that is too busy to be asked does not change the target in silence.
+  bench.worker.verb_failures[protocol::Verb::hello] =
+      Failure{Invalidity::environment, "another session kept CPU 0 busy all the time", ""};
+  bench.restart();
+  const Json busy = bench.call("build", {{"variant", "cuda_any"}});
+  CHECK(holds(busy["why_target"], "kept CPU 0 busy"));
+  CHECK(holds(busy["text"], "kept CPU 0 busy"));
+  const Json shown = bench.call("show", {{"id", "cuda_any"}, {"ptx", true}});
+  CHECK(holds(shown["value"]["why_target"], "kept CPU 0 busy"));
+  bench.stop = true;
+  const auto canceled = bench.engine->call("build", {{"variant", "cuda_any"}});
+  REQUIRE_FALSE(canceled.ok());
+  CHECK(canceled.error().code == ErrorCode::canceled);
+}
+
+TEST_CASE("native is the device's own architecture, also of a list of one", "[engine][cuda]") {
+  CudaBench bench;
+  bench.worker.hello_result.device.backend = "cuda";
+  bench.worker.hello_result.device.architecture = "sm_90";
+  const fs::path own = bench.folder.path() / "own" / "kernels" / "cuda_one";
+  fs::create_directories(own);
+  std::ofstream(own / "kernel.json") << R"({"name": "cuda_one", "backend": "cuda",
+    "architectures": ["sm_100a"], "sources": ["kernel.cu"]})";
+  std::ofstream(own / "kernel.cu") << "// nothing\n";
+  CHECK(bench.call("build", {{"variant", "cuda_any"}, {"target", "native"}})["target"] == "sm_90");
+  CHECK(holds(bench.refusal("build", {{"variant", "cuda_one"}, {"target", "native"}}),
+              "written for sm_100a, not for sm_90"));
+}
+
+TEST_CASE("without nvcc an artifact that was compiled elsewhere is found", "[engine][cuda]") {
+  CudaBench bench;
+  const Json built = bench.call("build", {{"variant", "cuda_any"}});
+  bench.cuda->installed = false;
+  const Json found = bench.call("build", {{"variant", "cuda_any"}});
+  CHECK(found["artifact_id"] == built["artifact_id"]);
+  CHECK(found["cached"] == true);
+  CHECK(found["compiler"] == "nvcc 99.1");
+  CHECK(holds(bench.refusal("build", {{"variant", "cuda_any"}, {"target", "sm_90"}}),
+              "no artifact of cuda_any for sm_90"));
+  const Json checks = bench.call("doctor", Json::object())["checks"];
+  CHECK(holds(checks[1]["detail"], "compiled elsewhere"));
+}
+
+TEST_CASE("a build's text has the warnings of nvcc and of the host compiler", "[engine][cuda]") {
+  CudaBench bench;
+  bench.cuda->log =
+      "kernel.cu(3): warning #177-D: variable \"x\" was declared but never referenced\n"
+      "      int x;\n\n"
+      "ptxas info    : 0 bytes gmem\n"
+      "    8 bytes stack frame, 0 bytes spill stores\n";
+  for (int i = 0; i < 100; ++i)
+    bench.cuda->log += "kernel.cu:7: warning: " + std::to_string(i) + "\n";
+  bench.cuda->ptxas.kernels_left_out = 9;
+  bench.cuda->ptxas.spilling_left_out = 7;
+  bench.cuda->ptxas.warnings_left_out = 5;
+  bench.cuda->ptxas.codes_left_out = {{"C7510", 5}};
+  const Json built = bench.call("build", {{"variant", "cuda_any"}});
+  const std::string text = built["text"];
+  CHECK(holds(text, "warning #177-D"));
+  CHECK(holds(text, "kernel.cu:7: warning: 38\n"));
+  CHECK_FALSE(holds(text, "kernel.cu:7: warning: 39\n"));
+  CHECK(holds(text, "61 more lines were left out"));
+  CHECK_FALSE(holds(text, "int x;"));
+  CHECK_FALSE(holds(text, "gmem"));
+  CHECK_FALSE(holds(text, "stack frame"));
+  CHECK(holds(text, "9 more kernels were left out, of which 7 spill"));
+  CHECK(holds(text, "5 more warnings were left out"));
+  CHECK(built["kernels_left_out"] == 9);
+  CHECK(built["spilling_left_out"] == 7);
+  CHECK(built["warnings_left_out"] == 5);
+  CHECK(built["codes_left_out"]["C7510"] == 5);
+}
+
 TEST_CASE("a CUDA variant is not measured on a CPU", "[engine][cuda]") {
   CudaBench bench;
   for (const char* verb : {"check", "measure"}) {
@@ -123,6 +215,13 @@ TEST_CASE("what ptxas says against a build is in the log, with the build as evid
   for (const Event& finding : findings) {
     CHECK(finding.payload["events"] == Json::array({built.back().seq}));
   }
+  // Of the same artifact they stand there once, of another one again.
+  const std::size_t before = bench.events("finding_recorded").size();
+  bench.call("build", {{"variant", "cuda_any"}}, bench.session);
+  CHECK(bench.events("variant_built").size() == built.size() + 1);
+  CHECK(bench.events("finding_recorded").size() == before);
+  bench.call("build", {{"variant", "cuda_any"}, {"target", "sm_90"}}, bench.session);
+  CHECK(bench.events("finding_recorded").size() == before + 2);
 }
 
 TEST_CASE("code is shown without a session, and of a session's variant", "[engine][cuda]") {
