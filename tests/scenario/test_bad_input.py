@@ -30,7 +30,7 @@ COMMANDS = [
     ),
     (["status"], 2, "--session"),
     (["status", "--session", "nowhere"], 2, "nowhere"),
-    ([*OPEN, "--problem", SMALL, "--backend", "cuda"], 2, "cpu"),
+    ([*OPEN, "--problem", SMALL, "--backend", "cuda", "--gpu", "4000"], 76, "the judge could not"),
     ([*OPEN, "--problem", SMALL, "--usd", "-1"], 2, "usd"),
     (["run", "no_such_playbook"], 2, "no_such_playbook"),
     (["build", "cpu_tild"], 2, "did you mean cpu_tiled"),

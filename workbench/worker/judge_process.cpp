@@ -100,7 +100,11 @@ Outcome<Json> JudgeProcess::ask(const Json& message, std::span<const int> fds, D
     }
   }
   if (const auto fault = answer->body.find("fault"); fault != answer->body.end()) {
-    return fail("could not go on: " + fault->dump());
+    // It says itself why; that it is killed now is no news.
+    const std::string words = fault->is_string() ? fault->get<std::string>() : fault->dump();
+    m_child->kill();
+    m_child.reset();
+    return environment("the judge could not go on: " + words);
   }
   return std::move(answer->body);
 }

@@ -68,6 +68,7 @@ TEST_CASE("imports from common are found in Python", "[variant][include]") {
         Names{"torch_sdpa"});
   CHECK(scan_common_imports("def f():\n    import common.a_1 as a\n\tfrom common.b import c\r\n") ==
         Names{"a_1", "b"});
-  CHECK(scan_common_imports("# from common.x import y\nfrom common import z\nfrom common.\n").empty());
+  CHECK(scan_common_imports("# from common.x import y\nfrom common import z\nfrom common.\n")
+            .empty());
   CHECK(scan_common_imports("from commons.x import y\ntext = 'import common.x'\n").empty());
 }
