@@ -59,6 +59,7 @@ struct FakeSubject {
   double noise_frac = 0.002;          ///< standard deviation of a sample
   double between_instances_frac = 0;  ///< of the bias that each load draws
   std::function<bool(const Problem&)> passes = [](const Problem&) { return true; };
+  bool fails_wholly = false;  ///< passes single runs, as screened, but not the whole verdict
   bool spot_passes = true;
   std::optional<Failure> load_failure, verdict_failure, turn_failure;
   std::vector<std::string> turn_flags;
@@ -235,7 +236,7 @@ class FakeWorker {
     const FakeSubject& subject = behaviour(found->second.label);
     if (subject.verdict_failure) return fail(args.handle, *subject.verdict_failure);
     protocol::VerdictResult result;
-    result.pass = subject.passes(args.problem);
+    result.pass = subject.passes(args.problem) && !subject.fails_wholly;
     const std::vector<Draw> draws =
         result.pass ? std::vector<Draw>{Draw::normal, Draw::normal, Draw::normal, Draw::large}
                     : std::vector<Draw>{Draw::normal};

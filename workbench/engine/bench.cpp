@@ -26,9 +26,10 @@ void fail_all(TimingResult& result, std::size_t subject, const Failure& failure)
 
 void load_instance(Context& context, const TimingRequest& request, SubjectProcesses& instance,
                    TimingResult& result) {
-  instance.handles.assign(request.subjects.size(), std::nullopt);
+  const std::size_t loaded_before = instance.handles.size();
+  instance.handles.resize(request.subjects.size());
   auto worker = context.need_worker();
-  for (std::size_t s = 0; s < request.subjects.size(); ++s) {
+  for (std::size_t s = loaded_before; s < request.subjects.size(); ++s) {
     if (!worker) {
       fail_all(result, s, worker.error());
       continue;
@@ -61,6 +62,12 @@ Json turn_event(const Context& context, const TimingRequest& request, const Plac
 
 bool is_loaded(const std::vector<std::string>& flags) {
   return std::find(flags.begin(), flags.end(), k_flag_foreign_load) != flags.end();
+}
+
+/// The places of a round that are asked for, as positions in its order: [first, second).
+std::pair<std::size_t, std::size_t> positions_of(RoundPart part, std::size_t round_size) {
+  return {part == RoundPart::second_half ? round_size / 2 : 0,
+          part == RoundPart::first_half ? round_size / 2 : round_size};
 }
 
 /// One request and its event. The turn, or nothing when the lane ended here.
@@ -187,7 +194,9 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
   for (std::int64_t i = 0; i < request.effort.instances; ++i) {
     SubjectProcesses own(context);
     SubjectProcesses& instance = request.kept != nullptr ? *request.kept : own;
-    if (instance.handles.empty()) load_instance(context, request, instance, result);
+    if (instance.handles.size() < request.subjects.size()) {
+      load_instance(context, request, instance, result);
+    }
     const std::int64_t number = request.first_instance + i;
     for (std::size_t p = 0; p < request.problems.size(); ++p) {
       context.report_progress({.stage = request.phase,
@@ -204,10 +213,12 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
         for (std::int64_t placement = 0; placement < request.effort.placements; ++placement) {
           for (std::int64_t r = 0; r < request.effort.rounds; ++r) {
             const std::int64_t round = request.first_round + r;
-            std::int64_t position = 0;
-            for (const std::size_t index : abba_order(takers.size(), round + number)) {
+            const auto order = abba_order(takers.size(), round + number);
+            const auto [begin, end] = positions_of(request.part, order.size());
+            for (std::size_t at = begin; at < end; ++at) {
               WB_TRY(context.check_stop());
-              const Place place{p, k, takers[index], number, placement, round, position++};
+              const auto position = static_cast<std::int64_t>(at);
+              const Place place{p, k, takers[order[at]], number, placement, round, position};
               WB_TRY(take_turn(context, request, place, instance, retries_left, result));
             }
           }

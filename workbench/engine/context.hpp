@@ -13,6 +13,7 @@
 #include "engine/budget.hpp"
 #include "engine/engine.hpp"
 #include "engine/objective.hpp"
+#include "engine/proof.hpp"
 #include "engine/strategy.hpp"
 #include "measure/finding.hpp"
 #include "problem/suite.hpp"
@@ -134,11 +135,17 @@ struct Judgement {
   double worst_share = 0;                ///< of the error budget
   std::int64_t event = 0;
 };
+class SubjectProcesses;
 /// Loads the subject once and judges it on every problem it takes; stops at the first failure.
-/// Each is a verdict_given event. Errors: only those of the log and canceled.
+/// Each is a verdict_given event. `extent`: screening or whole. `kept`: where the process is left,
+/// to be timed; it must hold none yet. Errors: only those of the log and canceled.
 Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
-                                             const std::vector<Problem>& problems);
+                                             const std::vector<Problem>& problems,
+                                             Proof extent = Proof::whole,
+                                             SubjectProcesses* kept = nullptr);
 std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements);
+/// What the first failure means for the subject; nothing when it passed.
+std::optional<Failure> failure_of(const std::vector<Judgement>& judgements);
 
 // bench.cpp, comparing.cpp
 // ----------------------------------------------------------------------------------------
@@ -162,6 +169,9 @@ class SubjectProcesses {
   Context& m_context;
 };
 
+/// Of an ABBA round: a search may stop after the first half, which has each subject once.
+enum class RoundPart { whole, first_half, second_half };
+
 struct TimingRequest {
   std::vector<const Subject*> subjects;  ///< interleaved; the same subject may stand twice (A/A)
   std::vector<Problem> problems;
@@ -171,8 +181,9 @@ struct TimingRequest {
   Plan plan;
   std::string phase;  ///< "baseline", "selection", "confirmation", "tune"
   std::int64_t first_instance = 0, first_round = 0;  ///< where their numbers start
-  /// Of one instance: loaded when it is empty, and left running for a later request with the same
-  /// subjects.
+  RoundPart part = RoundPart::whole;                 ///< of every round
+  /// Of one instance: the subjects that it has no process for yet are loaded, and all are left
+  /// running for a later request with the same subjects.
   SubjectProcesses* kept = nullptr;
 };
 struct TimingResult {

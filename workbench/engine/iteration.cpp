@@ -199,10 +199,7 @@ Result<void> judge_candidate(Context& context, Run& run) {
     problems.push_back(std::move(edge));
   }
   WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *run.candidate, problems));
-  if (auto failed = first_failure(judgements)) {
-    run.failure = Failure{*failed->invalidity,
-                          fmt::format("{}: {}", label(failed->problem), failed->message), ""};
-  }
+  run.failure = failure_of(judgements);
   return {};
 }
 

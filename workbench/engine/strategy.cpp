@@ -81,6 +81,11 @@ bool is_clearly_slow(const Comparison& against_best, const EarlyStop& rule) {
          against_best.interval.high < rule.speedup;
 }
 
+bool is_behind(const Comparison& against_best) {
+  return is_valid(against_best.interval) &&
+         against_best.speedup < 1 - against_best.noise_floor_frac;
+}
+
 struct Strategy::State {
   tuning::Field field;
   tuning::AnyStrategy kind;
@@ -132,6 +137,16 @@ Result<void> Strategy::tell(const Configuration& configuration, const Score& sco
   }
   field.answers.add(*index, score);
   std::visit([&](auto& kind) { kind.told(field, *index); }, m_state->kind);
+  return {};
+}
+
+Result<void> Strategy::retract(const Configuration& configuration, Invalidity invalidity) {
+  tuning::Field& field = m_state->field;
+  const auto index = field.space.find(configuration);
+  if (!index || !field.answers.has(*index)) {
+    return refused(configuration, "it was never told", "retract only what was told");
+  }
+  field.answers.retract(*index, invalidity);
   return {};
 }
 

@@ -74,6 +74,11 @@ struct EarlyStop {
   std::int64_t min_rounds = 1;
 };
 [[nodiscard]] bool is_clearly_slow(const Comparison& against_best, const EarlyStop& rule);
+/// Stop after the first half of the first round? When the estimate lies below 1 by more than the
+/// noise floor: to be called `faster` after all, the second half would have to make up for that and
+/// for twice what two processes of the same code differ by. An interval that is not known stops
+/// nothing.
+[[nodiscard]] bool is_behind(const Comparison& against_best);
 
 /// A configuration that will need an artifact. Not certain: an answer may still lead elsewhere.
 struct Guess {
@@ -108,6 +113,10 @@ class Strategy {
   /// again before telling it. Errors: invalid (not in the space; told before, for
   /// racing in this stage; a comparison without a usable interval that is not ambiguous).
   Result<void> tell(const Configuration& configuration, const Score& score);
+
+  /// What was told as valid failed a longer look: it is no longer promising(). Only once nothing
+  /// more is asked: replaying the answers knows nothing of it. Errors: invalid (never told).
+  Result<void> retract(const Configuration& configuration, Invalidity invalidity);
 
   /// What to build ahead, soonest first, at most n, next() included: configurations never told.
   [[nodiscard]] std::vector<Guess> lookahead(std::size_t n) const;

@@ -39,6 +39,11 @@ const Known& Answers::add(Index index, const Score& score) {
   return m_known.at(index);
 }
 
+void Answers::retract(Index index, Invalidity invalidity) {
+  m_known.at(index).score = invalid_score(invalidity);
+  find_promising(index);
+}
+
 void Answers::find_promising(Index changed) {
   const Known& known = m_known.at(changed);
   const bool competes = known.is_valid() && std::isfinite(known.log_time);

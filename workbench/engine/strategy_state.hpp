@@ -37,6 +37,8 @@ class Answers {
   /// Keeps the answer against the present best. The first valid one becomes the best.
   const Known& add(Index index, const Score& score);
   void promote(Index index) { m_best = index; }
+  /// It fails after all. Its time stays a link of the chain for those that were compared with it.
+  void retract(Index index, Invalidity invalidity);
   /// `index` against the present best: as it was told if it was against the same, else chained.
   [[nodiscard]] Score relative_to_best(Index index) const;
   [[nodiscard]] Standing standing(const SearchSpace& space) const;

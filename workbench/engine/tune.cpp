@@ -59,7 +59,8 @@ Failure no_valid(const Tuner& tuner, const TunePlan& plan) {
   std::map<std::string, int> words;
   const TuneAnswer* first = nullptr;
   for (const TuneAnswer& answer : tuner.answers()) {
-    const Invalidity invalidity = answer.evaluation.score.invalidity.value();
+    if (!answer.evaluation.score.invalidity) continue;  // without a figure nothing to confirm
+    const Invalidity invalidity = *answer.evaluation.score.invalidity;
     ++words[std::string(to_string(invalidity))];
     const bool is_own = invalidity != Invalidity::environment;
     const bool has_own =
@@ -155,6 +156,8 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
           {"expected_false_wins", run.confirmed ? k_false_win_frac : 0.0},
           {"duplicates", totals.duplicates},
           {"stopped_early", totals.stopped_early},
+          {"screened", totals.screened},
+          {"retracted", totals.retracted},
           {"replayed", totals.replayed},
           {"builds", totals.builds},
           {"builders", tuner.place().builders},

@@ -59,6 +59,7 @@ struct TuneAnswer {
   std::string artifact_id, message;
   std::int64_t stage = 0;
   std::optional<Configuration> against, duplicate_of;
+  Proof proof = Proof::none;  ///< that it passed before it was told; a duplicate's is its twin's
   double build_s = 0;
   std::pair<std::int64_t, std::int64_t> turns;  ///< first and last event; 0: not timed
 };
@@ -78,6 +79,8 @@ Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast&
 
 struct TuneTotals {
   std::int64_t duplicates = 0, stopped_early = 0, replayed = 0, builds = 0;
+  std::int64_t screened = 0;   ///< answers that rest on a screening alone
+  std::int64_t retracted = 0;  ///< of those that looked best, what the whole verdict refused
   double build_s = 0;    ///< compilers' wall time, summed
   double wait_s = 0;     ///< the measuring side waited for a build
   double measure_s = 0;  ///< verdicts and turns
@@ -113,8 +116,8 @@ class Tuner {
   Result<void> answer(const Ask& ask);
   Result<TuneAnswer> evaluate(const Ask& ask);
   Result<void> judge_and_time(const Ask& ask, const Subject& candidate, TuneAnswer& answer);
-  Result<std::optional<Failure>> judge_once(const Subject& candidate);
-  Result<void> time(const Ask& ask, const Subject& candidate, TuneAnswer& answer);
+  Result<void> time(const Ask& ask, const Subject& candidate, SubjectProcesses& processes,
+                    TuneAnswer& answer);
   /// Rounds from `first` on of the request's subjects, added to the lanes and the answer's events.
   Result<void> take_rounds(TimingRequest& request, std::int64_t first, std::int64_t rounds,
                            PairLanes& lanes, TuneAnswer& answer);
@@ -125,6 +128,15 @@ class Tuner {
   Result<PairLanes*> lanes_of(const Ask& ask);
   Result<void> restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const;
   Result<void> tell(const TuneAnswer& answer);
+
+  // tune_verdicts.cpp
+  [[nodiscard]] bool may_be_screened(const Ask& ask, const Subject& candidate) const;
+  /// No time without it. Fills the answer's proof; a screened process stays, to be timed.
+  Result<std::optional<Failure>> judge_to_time(const Ask& ask, const Subject& candidate,
+                                               SubjectProcesses& processes, TuneAnswer& answer);
+  Result<std::optional<Failure>> judge_wholly(const Subject& candidate);
+  /// Until what looks best has the whole verdict; what fails it is retracted.
+  Result<void> prove_promising();
 
   [[nodiscard]] double seconds_since(std::chrono::steady_clock::time_point begin) const;
   Result<const BuildQueue::Built*> need(const Configuration& configuration);
@@ -145,7 +157,7 @@ class Tuner {
   std::map<std::pair<Configuration, Configuration>, PairLanes> m_lanes;  ///< racing only
   std::map<Configuration, BuildQueue::Built> m_built;
   std::set<Configuration> m_logged;  ///< builds that have their event in this iteration
-  std::set<std::string> m_judged;    ///< artifacts that passed here
+  std::set<std::string> m_judged;    ///< artifacts that passed the whole verdict here
   BuildPlace m_place;
   BuildQueue m_queue;
 };

@@ -9,10 +9,33 @@ namespace wb {
 namespace {
 
 constexpr std::uint64_t k_library_max_bytes = 256ull << 20;
+/// A turn of a search settles for 1 to 10 ms. What it chooses is measured again, in turns that
+/// settle for five times as long.
+constexpr double k_settle_us = 1'000;
 
 void fail(TuneAnswer& answer, const Failure& failure) {
   answer.evaluation.score = invalid_score(failure.invalidity);
   answer.message = failure.message;
+  answer.proof = Proof::none;
+}
+
+/// Turns that are taken in one go; after each but the last the search may have seen enough.
+struct Step {
+  std::int64_t first, rounds;
+  RoundPart part = RoundPart::whole;
+};
+
+/// A race asks again for whom it keeps, so it takes whole rounds; its later stages are not stopped.
+std::vector<Step> steps_of(const Ask& ask, StrategyKind kind) {
+  if (!ask.against || ask.stage > 0) return {{0, ask.rounds}};
+  std::vector<Step> steps;
+  if (kind == StrategyKind::racing) {
+    steps = {{0, 1}};
+  } else {
+    steps = {{0, 1, RoundPart::first_half}, {0, 1, RoundPart::second_half}};
+  }
+  if (ask.rounds > 1) steps.push_back({1, ask.rounds - 1});
+  return steps;
 }
 
 void append(Lane& lane, const Lane& more) {
@@ -59,6 +82,8 @@ Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
     if (auto score = m_strategy.duplicate_of(*twin)) {
       answer.evaluation.score = *score;
       answer.duplicate_of = *twin;
+      const auto place = m_place_of_answer.find(*twin);
+      if (place != m_place_of_answer.end()) answer.proof = m_answers[place->second].proof;
       return answer;
     }
   }
@@ -69,22 +94,21 @@ Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
 }
 
 Result<void> Tuner::judge_and_time(const Ask& ask, const Subject& candidate, TuneAnswer& answer) {
-  WB_TRY_ASSIGN(const auto failure, judge_once(candidate));
-  if (failure) {
-    fail(answer, *failure);
-    return {};
+  std::optional<Failure> failure;
+  {
+    SubjectProcesses processes(m_context);
+    WB_TRY_ASSIGN(failure, judge_to_time(ask, candidate, processes, answer));
+    if (!failure) WB_TRY(time(ask, candidate, processes, answer));
   }
-  return time(ask, candidate, answer);
-}
-
-/// No speed without a verdict. One a configuration: a race that asks again has it already.
-Result<std::optional<Failure>> Tuner::judge_once(const Subject& candidate) {
-  if (m_judged.contains(candidate.artifact.id)) return std::optional<Failure>{};
-  Run run;
-  run.candidate = candidate;
-  WB_TRY(judge_candidate(m_context, run));
-  if (!run.failure) m_judged.insert(candidate.artifact.id);
-  return run.failure;
+  const Score& score = answer.evaluation.score;
+  if (!failure && !score.invalidity && score.outcome == ComparisonOutcome::faster) {
+    // The others are going to be compared with it.
+    WB_TRY_ASSIGN(failure, judge_wholly(candidate));
+    answer.proof = Proof::whole;
+  }
+  if (failure) fail(answer, *failure);
+  if (answer.proof == Proof::screening) ++m_totals.screened;
+  return {};
 }
 
 /// An objective of one problem is searched on that problem; the others are seen at confirmation.
@@ -125,7 +149,8 @@ Result<void> Tuner::take_rounds(TimingRequest& request, std::int64_t first, std:
   return {};
 }
 
-Result<void> Tuner::time(const Ask& ask, const Subject& candidate, TuneAnswer& answer) {
+Result<void> Tuner::time(const Ask& ask, const Subject& candidate, SubjectProcesses& processes,
+                         TuneAnswer& answer) {
   TimingRequest request;
   request.problems = problems_to_time(candidate);
   if (request.problems.empty()) {
@@ -146,18 +171,22 @@ Result<void> Tuner::time(const Ask& ask, const Subject& candidate, TuneAnswer& a
   }
   request.plans = {m_context.settings.objective.plan};
   request.plan = effort_plan(m_context.settings.effort).plan;
+  request.plan.settle_us = k_settle_us;
   request.phase = "tune";
   request.first_instance = ask.stage;
-  SubjectProcesses processes(m_context);
   request.kept = &processes;
   WB_TRY_ASSIGN(PairLanes* const known, lanes_of(ask));
   PairLanes lanes = *known;
-  const bool may_stop = ask.against && ask.stage == 0 && ask.rounds > 1;
-  WB_TRY(take_rounds(request, 0, may_stop ? 1 : ask.rounds, lanes, answer));
-  if (may_stop && !failure_of(lanes, 0) && !failure_of(lanes, 1)) {
-    const bool slow = is_clearly_slow(compare_pair(ask, lanes), m_plan.early_stop);
-    if (slow) ++m_totals.stopped_early;
-    if (!slow) WB_TRY(take_rounds(request, 1, ask.rounds - 1, lanes, answer));
+  const std::vector<Step> steps = steps_of(ask, m_plan.options.kind);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    request.part = steps[i].part;
+    WB_TRY(take_rounds(request, steps[i].first, steps[i].rounds, lanes, answer));
+    if (i + 1 == steps.size() || failure_of(lanes, 0) || failure_of(lanes, 1)) break;
+    const Comparison now = compare_pair(ask, lanes);
+    const bool has_half = steps[i].part == RoundPart::first_half;
+    if (!is_clearly_slow(now, m_plan.early_stop) && !(has_half && is_behind(now))) continue;
+    ++m_totals.stopped_early;
+    break;
   }
   set_score(ask, lanes, answer);
   if (!answer.evaluation.score.invalidity) *known = std::move(lanes);

@@ -43,6 +43,7 @@ Json to_json(const TuneAnswer& answer) {
   json["stage"] = answer.stage;
   json["against"] = or_null(answer.against);
   json["duplicate_of"] = or_null(answer.duplicate_of);
+  json["proof"] = to_string(answer.proof);
   json["build_s"] = answer.build_s;
   json["message"] = answer.message;
   json["events"] =
@@ -56,6 +57,7 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   answer.artifact_id = reader.string_or("artifact_id", "");
   answer.evaluation.artifact = reader.string_or("code_hash", "");
   answer.message = reader.string_or("message", "");
+  answer.proof = parse_proof(reader.string_or("proof", ""));
   answer.stage = reader.integer_or("stage", 0, 0, 1'000'000);
   answer.build_s = reader.real_or("build_s", 0);
   const Json* configuration = reader.member("configuration");

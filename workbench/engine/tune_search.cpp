@@ -97,6 +97,7 @@ Result<std::string> Tuner::search() {
   // What was built ahead and is not needed was paid for all the same.
   m_queue.want({});
   while (!m_queue.is_idle()) WB_TRY(collect_builds(k_patience));
+  WB_TRY(prove_promising());
   m_totals.search_s = seconds_since(m_started);
   return ended;
 }

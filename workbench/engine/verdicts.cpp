@@ -30,6 +30,22 @@ Json run_json(Draw draw, const protocol::RunResult& run) {
           {"lse_judged", run.lse_judged}};
 }
 
+/// One normal draw, judged on some blocks, in the form of a verdict.
+Outcome<protocol::VerdictResult> screen(WorkerClient& worker, const protocol::VerdictArgs& args) {
+  protocol::RunArgs one;
+  one.handle = args.handle;
+  one.problem = args.problem;
+  one.draw = Draw::normal;
+  one.want_lse = args.want_lse;
+  one.max_blocks = k_screening_blocks;
+  auto run = worker.run(one);
+  if (!run) return std::move(run).error();
+  protocol::VerdictResult result;
+  result.pass = run->verdict.pass;
+  result.runs.emplace_back(one.draw, *std::move(run));
+  return result;
+}
+
 /// Fills the judgement from the worker's answer and returns the runs for the log.
 Json read_verdict(const Outcome<protocol::VerdictResult>& verdict, Judgement& judgement) {
   Json runs = Json::array();
@@ -51,9 +67,21 @@ Json read_verdict(const Outcome<protocol::VerdictResult>& verdict, Judgement& ju
 
 }  // namespace
 
+std::string_view to_string(Proof value) {
+  static constexpr std::string_view k_words[] = {"none", "screening", "whole"};
+  return k_words[static_cast<int>(value)];
+}
+
+Proof parse_proof(std::string_view word) {
+  return word == "none" ? Proof::none : word == "screening" ? Proof::screening : Proof::whole;
+}
+
 Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
-                                             const std::vector<Problem>& problems) {
+                                             const std::vector<Problem>& problems, Proof extent,
+                                             SubjectProcesses* kept) {
   std::vector<Judgement> judgements;
+  // A subject that already died has no process left to unload; either way it is gone afterwards.
+  SubjectProcesses own(context);
   std::optional<std::int64_t> handle;
   Json versions = Json::object();
   const auto fail_load = [&](const Failure& failure) {
@@ -87,6 +115,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
         if (loaded) {
           handle = loaded->handle;
           versions = loaded->versions;
+          (kept != nullptr ? *kept : own).handles.emplace_back(handle);
         } else {
           judgement = fail_load(loaded.error());
         }
@@ -96,7 +125,8 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
         args.handle = *handle;
         args.problem = problem;
         args.want_lse = subject.variant.manifest.backend != Backend::python;
-        runs = read_verdict((*worker)->verdict(args), judgement);
+        runs = read_verdict(
+            extent == Proof::whole ? (*worker)->verdict(args) : screen(**worker, args), judgement);
       }
     }
     judgement.problem = problem;
@@ -105,6 +135,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
                               {{"iteration", context.iteration_or_null()},
                                {"subject", subject.label},
                                {"problem", to_text(problem)},
+                               {"proof", to_string(extent)},
                                {"pass", !judgement.invalidity.has_value()},
                                {"outcome", judgement.invalidity ? to_string(*judgement.invalidity)
                                                                 : std::string_view("pass")},
@@ -115,10 +146,6 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
     judgements.push_back(std::move(judgement));
     if (failed) break;  // wrong stops here and is never timed
   }
-  if (handle && context.worker && context.worker->alive()) {
-    // A subject that already died has no process left to unload; either way it is gone afterwards.
-    (void)context.worker->unload(*handle);
-  }
   return judgements;
 }
 
@@ -127,6 +154,13 @@ std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements)
     if (judgement.invalidity) return judgement;
   }
   return std::nullopt;
+}
+
+std::optional<Failure> failure_of(const std::vector<Judgement>& judgements) {
+  const auto failed = first_failure(judgements);
+  if (!failed) return std::nullopt;
+  return Failure{*failed->invalidity,
+                 fmt::format("{}: {}", label(failed->problem), failed->message), ""};
 }
 
 }  // namespace wb

@@ -171,11 +171,13 @@ Result<void> from_json(const Json& json, LoadArgs& message) {
 }
 
 Json to_json(const RunArgs& message) {
-  return {{"handle", message.handle},
-          {"problem", wb::to_json(message.problem)},
-          {"draw", wb::to_string(message.draw)},
-          {"want_lse", message.want_lse},
-          {"deadline_ms", message.deadline_ms}};
+  Json json{{"handle", message.handle},
+            {"problem", wb::to_json(message.problem)},
+            {"draw", wb::to_string(message.draw)},
+            {"want_lse", message.want_lse},
+            {"deadline_ms", message.deadline_ms}};
+  if (message.max_blocks) json["max_blocks"] = *message.max_blocks;
+  return json;
 }
 
 Result<void> from_json(const Json& json, RunArgs& message) {
@@ -184,6 +186,9 @@ Result<void> from_json(const Json& json, RunArgs& message) {
   message.problem = read_problem(reader);
   message.draw = read_draw(reader);
   message.want_lse = reader.boolean_or("want_lse", true);
+  if (reader.member("max_blocks") != nullptr) {
+    message.max_blocks = reader.integer("max_blocks", 1, k_max_number);
+  }
   message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
   return reader.finish();
 }

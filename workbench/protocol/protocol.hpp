@@ -140,6 +140,7 @@ struct RunArgs {
   Problem problem;
   Draw draw = Draw::normal;
   bool want_lse = true;
+  std::optional<std::int64_t> max_blocks;  ///< row blocks judged at most; absent: as in a verdict
   std::int64_t deadline_ms = 60'000;
 };
 struct RunResult {

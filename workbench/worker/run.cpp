@@ -18,6 +18,7 @@ Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol
   JudgeTask task;
   task.problem = problem;
   task.draw = args.draw;
+  task.max_blocks = args.max_blocks;
   task.seed = draw_secret<std::uint32_t>();
   task.out_poison = draw_poison();
   task.lse_poison = draw_poison();

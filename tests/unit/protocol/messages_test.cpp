@@ -102,6 +102,9 @@ TEST_CASE("run, verdict and turn go both ways", "[protocol][messages]") {
   run.draw = Draw::edge;
   run.want_lse = false;
   CHECK(round_trip(run).problem == some_problem());
+  CHECK_FALSE(round_trip(run).max_blocks.has_value());
+  run.max_blocks = 8;
+  CHECK(round_trip(run).max_blocks == 8);
   const RunResult result{std::numeric_limits<std::uint32_t>::max(), some_verdict(), true, 0.5};
   CHECK(round_trip(result).seed == std::numeric_limits<std::uint32_t>::max());
   VerdictArgs verdict;
