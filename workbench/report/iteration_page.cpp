@@ -148,6 +148,13 @@ std::string tune_lines(const IterationView& iteration) {
       seconds("search_s"), seconds("measure_s"), seconds("wait_s"), count(n("builds"), "build"),
       seconds("build_s"), count(n("builders"), "builder"),
       is_true(tune, "overlapped") ? "beside the turns" : "in turns with the measuring");
+  if (n("screened") > 0) {
+    out += fmt::format(
+        "{} on a screening alone, not on the whole verdict; of those that looked best the whole "
+        "verdict refused {}.\n\n",
+        n("screened") == 1 ? "1 answer rests" : fmt::format("{} answers rest", n("screened")),
+        n("retracted"));
+  }
   if (is_true(tune, "confirmed")) {
     out += fmt::format(
         "One of {} tries was confirmed, on new samples: of such confirmations {} would be called "

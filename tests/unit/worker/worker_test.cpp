@@ -62,6 +62,15 @@ TEST_CASE("a kernel built over there passes its verdict and is timed by every pl
     CHECK(verdict->runs[0].second.lse_judged);
     CHECK(verdict->runs[0].second.seed != verdict->runs[1].second.seed);
   }
+  protocol::RunArgs few;  // as a search screens
+  few.handle = loaded.handle;
+  few.problem = *parse_problem("B=1 Hq=4 Sq=256 D=16 f32");
+  few.max_blocks = 3;
+  const auto screened = client.run(few);
+  if (!screened.ok()) FAIL(screened.error().message);
+  CHECK(screened->verdict.pass);
+  CHECK(screened->verdict.blocks_judged == 3);
+  CHECK(screened->verdict.blocks_total == 16);
   for (const PlanKind kind : {PlanKind::hot, PlanKind::cold, PlanKind::eager}) {
     INFO(to_string(kind));
     protocol::TurnArgs args;
