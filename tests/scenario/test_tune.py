@@ -26,6 +26,19 @@ def test_a_tune_is_one_iteration(wb, tmp_path):
     assert len(asked) == answer["tune"]["told"] == 6
     assert len({json.dumps(one["configuration"], sort_keys=True) for one in asked}) == 6
     assert set(answer["configuration"]) == {"TILE_M", "TILE_N"}
+    # Each says which verdict it had, and what was confirmed had the whole one before.
+    log = [(e["type"], e["payload"]) for e in events(session)]
+    assert {one["proof"] for one in asked} <= {"screening", "whole"}
+    assert asked[0]["proof"] == "whole"
+    first = next(
+        n for n, (kind, said) in enumerate(log)
+        if kind == "turn_measured" and said["phase"] == "confirmation"
+    )  # fmt: skip
+    judged = [
+        said["subject"] for kind, said in log[:first]
+        if kind == "verdict_given" and said["proof"] == "whole" and said["pass"]
+    ]  # fmt: skip
+    assert log[first][1]["subject"] in judged
     # What chose is not what is reported: the figure stands on turns of the confirmation.
     types = [e["type"] for e in events(session)]
     assert types.count("iteration_opened") == types.count("iteration_closed")

@@ -81,10 +81,10 @@ struct TuneTotals {
   std::int64_t duplicates = 0, stopped_early = 0, replayed = 0, builds = 0;
   std::int64_t screened = 0;   ///< answers that rest on a screening alone
   std::int64_t retracted = 0;  ///< of those that looked best, what the whole verdict refused
-  double build_s = 0;    ///< compilers' wall time, summed
-  double wait_s = 0;     ///< the measuring side waited for a build
-  double measure_s = 0;  ///< verdicts and turns
-  double search_s = 0;   ///< all of it
+  double build_s = 0;          ///< compilers' wall time, summed
+  double wait_s = 0;           ///< the measuring side waited for a build
+  double measure_s = 0;        ///< verdicts and turns
+  double search_s = 0;         ///< all of it
 };
 
 class Tuner {

@@ -67,6 +67,44 @@ TEST_CASE("clearly slow is a matter of the interval", "[engine][strategy]") {
   CHECK_FALSE(is_clearly_slow(comparison, {}));
 }
 
+TEST_CASE("half a round stops what is behind by more than the noise floor",
+          "[engine][strategy]") {
+  Comparison comparison;
+  comparison.noise_floor_frac = 0.05;
+  comparison.interval = {0.5, 2.0, 0.99};
+  comparison.speedup = 0.94;
+  CHECK(is_behind(comparison));
+  comparison.speedup = 0.96;
+  CHECK_FALSE(is_behind(comparison));
+  comparison.speedup = k_unknown;
+  CHECK_FALSE(is_behind(comparison));
+  comparison.speedup = 0.94;
+  comparison.interval = {k_unknown, k_unknown, 0.99};
+  CHECK_FALSE(is_behind(comparison));
+}
+
+TEST_CASE("what was retracted is neither valid nor promising, and the chain goes on",
+          "[engine][strategy]") {
+  const SearchSpace space = lists_space({{"A", {1, 2, 3}}});
+  Strategy strategy = strategy_of(space, {.kind = StrategyKind::exhaustive});
+  const auto score = [](double speedup) {
+    Score told;
+    told.speedup = speedup;
+    told.interval = {speedup * 0.5, speedup * 2, 0.99};
+    told.outcome = ComparisonOutcome::ambiguous;
+    return told;
+  };
+  for (std::int64_t a = 1; a <= 3; ++a) {
+    REQUIRE(strategy.tell({{"A", a}}, a == 1 ? Score{} : score(a == 2 ? 1.3 : 1.2)).ok());
+  }
+  CHECK(strategy.promising() == Configuration{{"A", 2}});
+  REQUIRE(strategy.retract({{"A", 2}}, Invalidity::correctness).ok());
+  CHECK(strategy.promising() == Configuration{{"A", 3}});
+  CHECK(strategy.standing().valid == 2);
+  CHECK(strategy.duplicate_of({{"A", 2}})->invalidity == Invalidity::correctness);
+  CHECK_FALSE(strategy.retract({{"A", 4}}, Invalidity::correctness).ok());
+}
+
 TEST_CASE("an ask's confidence widens the floor's reach alike", "[engine][strategy]") {
   NoiseFloor floor;
   floor.floor_frac = 0.01;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <fstream>
 #include <thread>
 
@@ -195,5 +196,27 @@ struct TuneBench {
 
   static constexpr const char* k_problem = "B=1 Hq=1 Sq=32 D=16 f32";
 };
+
+/// 12 configurations; the best is M0=4 N0=2 at 50 us, the others are 20 % apart and more.
+inline double bowl(const Configuration& c) {
+  const double a = std::log2(static_cast<double>(c.at("M0"))) - 2;
+  const double b = std::log2(static_cast<double>(c.at("N0"))) - 1;
+  return 50 * (1 + 0.3 * a * a + 0.4 * b * b);
+}
+
+inline void plant_bowl(TuneBench& bench) {
+  bench.plant({{"M0", {1, 2, 4, 8}}, {"N0", {1, 2, 4}}});
+  bench.set_times(bowl);
+}
+
+/// Four configurations, for the tests that go through many sessions.
+inline void plant_four(TuneBench& bench) {
+  bench.plant({{"M0", {1, 2}}, {"N0", {1, 2}}});
+  bench.set_times([](const Configuration& c) {
+    return 100.0 - 20.0 * static_cast<double>(c.at("M0")) - 10.0 * static_cast<double>(c.at("N0"));
+  });
+}
+
+inline const Json k_best{{"M0", 4}, {"N0", 2}};
 
 }  // namespace wb::testing

@@ -8,33 +8,10 @@
 
 using namespace wb;
 using testing::FakeSubject;
+using testing::k_best;
+using testing::plant_bowl;
+using testing::plant_four;
 using testing::TuneBench;
-
-namespace {
-
-/// 12 configurations; the best is M0=4 N0=2 at 50 us, the others are 20 % apart and more.
-double bowl(const Configuration& c) {
-  const double a = std::log2(static_cast<double>(c.at("M0"))) - 2;
-  const double b = std::log2(static_cast<double>(c.at("N0"))) - 1;
-  return 50 * (1 + 0.3 * a * a + 0.4 * b * b);
-}
-
-void plant_bowl(TuneBench& bench) {
-  bench.plant({{"M0", {1, 2, 4, 8}}, {"N0", {1, 2, 4}}});
-  bench.set_times(bowl);
-}
-
-/// Four configurations, for the tests that go through many sessions.
-void plant_four(TuneBench& bench) {
-  bench.plant({{"M0", {1, 2}}, {"N0", {1, 2}}});
-  bench.set_times([](const Configuration& c) {
-    return 100.0 - 20.0 * static_cast<double>(c.at("M0")) - 10.0 * static_cast<double>(c.at("N0"));
-  });
-}
-
-const Json k_best{{"M0", 4}, {"N0", 2}};
-
-}  // namespace
 
 TEST_CASE("every strategy finds the planted best, confirms it and makes one commit",
           "[engine][tune]") {
@@ -226,116 +203,6 @@ TEST_CASE("what is behind after half a round gets no further turns", "[engine][t
   CHECK(bench.tune_turns(bench.label_of({{"M0", 1}, {"N0", 2}})) == 1);
   CHECK(bench.tune_turns(bench.label_of({{"M0", 2}, {"N0", 1}})) == 1);
   CHECK(bench.tune_turns(bench.label_of({{"M0", 2}, {"N0", 2}})) == 4);
-}
-
-namespace {
-
-std::vector<std::string> proofs(const TuneBench& bench) {
-  std::vector<std::string> words;
-  for (const Event& event : bench.events("evaluation")) {
-    words.push_back(event.payload["proof"].get<std::string>());
-  }
-  return words;
-}
-
-/// Verdict events of that extent for a subject, in the log's order.
-std::vector<Event> verdicts(const TuneBench& bench, const std::string& label,
-                            const std::string& proof) {
-  std::vector<Event> found;
-  for (Event& event : bench.events("verdict_given")) {
-    const bool fits = event.payload["subject"] == label && event.payload["proof"] == proof;
-    if (fits) found.push_back(std::move(event));
-  }
-  return found;
-}
-
-}  // namespace
-
-TEST_CASE("a search screens, and judges wholly whom others are compared with or who is confirmed",
-          "[engine][tune]") {
-  TuneBench bench;
-  plant_four(bench);
-  // In order: the first, slower, faster, slower.
-  bench.set_times([](const Configuration& c) {
-    return c.at("M0") == 2 && c.at("N0") == 1 ? 50.0 : c.at("N0") == 2 ? 300.0 : 100.0;
-  });
-  bench.open();
-  const Json answer = bench.tune({{"strategy", "exhaustive"}});
-  CHECK(answer["outcome"] == "win");
-  CHECK(proofs(bench) == std::vector<std::string>{"whole", "screening", "whole", "screening"});
-  CHECK(answer["tune"]["screened"] == 2);
-  CHECK(answer["tune"]["retracted"] == 0);
-  const std::string winner = bench.label_of({{"M0", 2}, {"N0", 1}});
-  const std::string slow = bench.label_of({{"M0", 1}, {"N0", 2}});
-  CHECK_FALSE(verdicts(bench, winner, "screening").empty());
-  CHECK_FALSE(verdicts(bench, slow, "screening").empty());
-  CHECK(verdicts(bench, slow, "whole").empty());
-  // Before the answer that makes it the best, not only before the confirmation.
-  const auto whole = verdicts(bench, winner, "whole");
-  REQUIRE_FALSE(whole.empty());
-  CHECK(whole.back().seq < bench.events("evaluation")[2].seq);
-  // A screened output is judged on a few blocks, and no turn came before a verdict of its subject.
-  for (const auto& request : bench.worker.requests) {
-    if (request.verb == protocol::Verb::run) CHECK(request.args["max_blocks"] == 8);
-  }
-  for (const Event& turn : bench.events("turn_measured")) {
-    const std::string label = turn.payload["subject"];
-    if (turn.payload["phase"] != "tune") continue;
-    const auto screened = verdicts(bench, label, "screening");
-    const auto judged = screened.empty() ? verdicts(bench, label, "whole") : screened;
-    REQUIRE_FALSE(judged.empty());
-    CHECK(judged.front().seq < turn.seq);
-  }
-}
-
-TEST_CASE("what passes its screening alone never leads and is never confirmed", "[engine][tune]") {
-  const Configuration cheat{{"M0", 4}, {"N0", 1}};
-  for (const char* strategy : {"exhaustive", "random", "hill_climb", "racing"}) {
-    for (const bool is_clear : {true, false}) {
-      INFO(strategy << (is_clear ? ", clearly faster" : ", faster by estimate only"));
-      TuneBench bench;
-      plant_bowl(bench);
-      bench.subject(cheat) = TuneBench::with_time(is_clear ? 10 : 49.99);
-      bench.subject(cheat).fails_wholly = true;
-      bench.open();
-      const Json answer = bench.tune({{"strategy", strategy}});
-      CHECK(answer["outcome"] == "win");
-      CHECK(answer["configuration"] == k_best);
-      CHECK(answer["incumbent"] == bench.label_of({{"M0", 4}, {"N0", 2}}));
-      for (const Event& turn : bench.events("turn_measured")) {
-        if (turn.payload["phase"] != "confirmation") continue;
-        CHECK(turn.payload["subject"] != bench.label_of(cheat));
-      }
-      for (const Json& row : answer["evaluations"]) {
-        if (row["configuration"] == to_json(cheat)) CHECK(row["outcome"] != "faster");
-      }
-    }
-  }
-}
-
-TEST_CASE("what looks best and fails the whole verdict is retracted, the next one confirmed",
-          "[engine][tune]") {
-  TuneBench bench;
-  plant_four(bench);
-  // Too close for `faster`, so that the whole verdict comes when the search has ended.
-  bench.set_times([](const Configuration& c) { return c.at("M0") == 2 ? 99.9 : 100.0; });
-  const Configuration cheat{{"M0", 2}, {"N0", 1}};
-  for (auto& [label, subject] : bench.worker.subjects) {
-    subject.noise_frac = 0;
-    subject.between_instances_frac = label.starts_with("cpu_unfused") ? 0.01 : 0;
-  }
-  bench.subject(cheat).time_us = [](const Problem&, PlanKind) { return 99.8; };
-  bench.subject(cheat).fails_wholly = true;
-  bench.open();
-  const Json answer = bench.tune({{"strategy", "exhaustive"}});
-  CHECK(answer["tune"]["retracted"] == 1);
-  CHECK(answer["tune"]["valid"] == 3);
-  CHECK(answer["configuration"] == Json({{"M0", 2}, {"N0", 2}}));
-  CHECK(answer["outcome"] == "win");
-  const auto failed = verdicts(bench, bench.label_of(cheat), "whole");
-  REQUIRE_FALSE(failed.empty());
-  CHECK(failed.back().payload["outcome"] == "correctness");
-  CHECK(answer["evaluations"].back()["outcome"] == "correctness");
 }
 
 TEST_CASE("held-out problems are measured at the confirmation only", "[engine][tune]") {
