@@ -67,8 +67,7 @@ TEST_CASE("clearly slow is a matter of the interval", "[engine][strategy]") {
   CHECK_FALSE(is_clearly_slow(comparison, {}));
 }
 
-TEST_CASE("half a round stops what is behind by more than the noise floor",
-          "[engine][strategy]") {
+TEST_CASE("half a round stops what is behind by more than the noise floor", "[engine][strategy]") {
   Comparison comparison;
   comparison.noise_floor_frac = 0.05;
   comparison.interval = {0.5, 2.0, 0.99};
