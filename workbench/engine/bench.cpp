@@ -139,17 +139,10 @@ Result<void> take_turn(Context& context, const TimingRequest& request, const Pla
   return {};
 }
 
-/// A lane with no clean turn has no figure, and the machine is at fault.
 void fail_loaded(TimingResult& result) {
   for (auto& problem : result.lanes) {
     for (auto& plan : problem) {
-      for (Lane& lane : plan) {
-        if (lane.failure || !lane.was_loaded || !lane.turns.empty()) continue;
-        lane.failure = Failure{Invalidity::environment,
-                               "other processes used the CPUs in every turn; let the machine be "
-                               "quiet and try again",
-                               ""};
-      }
+      for (Lane& lane : plan) fail_if_loaded(lane);
     }
   }
 }
@@ -178,6 +171,13 @@ SubjectProcesses::~SubjectProcesses() {
   for (const auto& handle : handles) {
     if (handle) (void)m_context.worker->unload(*handle);
   }
+}
+
+void fail_if_loaded(Lane& lane) {
+  if (lane.failure || !lane.was_loaded || !lane.turns.empty()) return;
+  lane.failure = Failure{
+      Invalidity::environment,
+      "other processes used the CPUs in every turn; let the machine be quiet and try again", ""};
 }
 
 Result<TimingResult> time_subjects(Context& context, const TimingRequest& request) {
@@ -226,7 +226,7 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
       }
     }
   }
-  fail_loaded(result);
+  if (request.part == RoundPart::whole) fail_loaded(result);
   refuse_impossible(context, request, result);
   return result;
 }

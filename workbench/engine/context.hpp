@@ -192,8 +192,11 @@ struct TimingResult {
   /// [problem]: first and last turn event
   std::vector<std::pair<std::int64_t, std::int64_t>> events;
 };
+/// A lane with no clean turn has no figure, and the machine is at fault.
+void fail_if_loaded(Lane& lane);
 /// Fresh processes for each instance, ABBA turns, every turn an event. A subject that does not take
-/// a problem has an empty lane. Errors: only those of the log and canceled.
+/// a problem has an empty lane; of half a round the caller says whether it had a clean turn, once
+/// it has joined the halves. Errors: only those of the log and canceled.
 Result<TimingResult> time_subjects(Context& context, const TimingRequest& request);
 
 /// Compares two lanes by the session's floors; ambiguous with the reason when one failed, is empty

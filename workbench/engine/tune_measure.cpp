@@ -188,6 +188,9 @@ Result<void> Tuner::time(const Ask& ask, const Subject& candidate, SubjectProces
     ++m_totals.stopped_early;
     break;
   }
+  for (auto& pair : lanes) {
+    for (Lane& lane : pair) fail_if_loaded(lane);
+  }
   set_score(ask, lanes, answer);
   if (!answer.evaluation.score.invalidity) *known = std::move(lanes);
   return {};

@@ -3,6 +3,7 @@
 #include "tune_bench.hpp"
 
 using namespace wb;
+using testing::FakeSubject;
 using testing::k_best;
 using testing::plant_bowl;
 using testing::plant_four;
@@ -116,4 +117,29 @@ TEST_CASE("what looks best and fails the whole verdict is retracted, the next on
   REQUIRE_FALSE(failed.empty());
   CHECK(failed.back().payload["outcome"] == "correctness");
   CHECK(answer["evaluations"].back()["outcome"] == "correctness");
+}
+
+TEST_CASE("a clean turn in one half of a round is enough beside other load", "[engine][tune]") {
+  for (const bool first : {true, false}) {
+    INFO((first ? "the first" : "the second") << " half is loaded");
+    TuneBench bench;
+    plant_four(bench);
+    const Configuration slowed{{"M0", 1}, {"N0", 2}};
+    FakeSubject& subject = bench.subject(slowed);
+    int turns = 0;  // six tries of one place
+    subject.time_us = [&](const Problem&, PlanKind) {
+      ++turns;
+      const bool loaded = first ? turns <= 6 : turns > 1;
+      subject.turn_flags.clear();
+      if (loaded) subject.turn_flags.emplace_back("foreign_load");
+      return 50.0;
+    };
+    bench.open();
+    bench.tune({{"strategy", "exhaustive"}, {"evaluations", 2}});
+    const auto answers = bench.events("evaluation");
+    REQUIRE(answers.size() == 2);
+    CHECK(answers[1].payload["configuration"] == to_json(slowed));
+    CHECK(answers[1].payload["outcome"] == "faster");
+    CHECK(answers[1].payload["turns"] == 1);
+  }
 }
