@@ -63,9 +63,12 @@ def test_a_killed_tune_goes_on_at_the_first_missing_evaluation(wb, tmp_path):
     before = evaluations(tmp_path / "s")
     assert 3 <= len(before) < 10
     answer = wb.json(*words)
-    assert answer["tune"]["replayed"] == len(before)
+    # What other load on the machine kept from being measured is asked again.
+    answered = [one for one in before if one["outcome"] != "environment"]
+    assert answer["tune"]["replayed"] == len(answered)
     assert answer["tune"]["told"] == 10
-    configurations = [json.dumps(one["configuration"]) for one in evaluations(tmp_path / "s")]
+    later = evaluations(tmp_path / "s")[len(before) :]
+    configurations = [json.dumps(one["configuration"]) for one in answered + later]
     assert len(configurations) == len(set(configurations)) == 10
 
 
