@@ -1,0 +1,77 @@
+"""Sessions on a GPU, by the real command. Without one these tests are skipped; where WB_REQUIRE_GPU
+is set, a missing GPU is a failure. On a machine with a GPU:
+WB_REQUIRE_GPU=1 WB_BUILD_DIR=build/release pytest tests/scenario/test_gpu.py"""
+
+import ctypes
+import os
+import shutil
+
+import pytest
+from conftest import EXIT_ENVIRONMENT, events
+
+KERNEL = "sm80_mma_flash"
+PROBLEM = "B=1 Hq=4 Sq=130 D=64 f16"
+
+
+def why_no_gpu():
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as fault:
+        return str(fault)
+    count = ctypes.c_int(0)
+    if (
+        driver.cuInit(0) != 0
+        or driver.cuDeviceGetCount(ctypes.byref(count)) != 0
+        or not count.value
+    ):
+        return "the driver shows no GPU"
+    nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+    return "" if nvcc else "no nvcc to compile kernels"
+
+
+@pytest.fixture(autouse=True)
+def gpu():
+    why = why_no_gpu()
+    if why and os.environ.get("WB_REQUIRE_GPU"):
+        pytest.fail(why)
+    if why:
+        pytest.skip(f"no GPU: {why}")
+
+
+def test_a_cuda_kernel_is_judged_and_timed(wb):
+    answer = wb.json("check", KERNEL, "--problem", PROBLEM)
+    assert answer["pass"]
+    for plan in ("hot", "cold", "eager"):
+        words = ("measure", KERNEL, "--plan", plan, "--problem", PROBLEM, "--effort", "quick")
+        rows = wb.json(*words)["problems"]
+        assert all(0.5 < row["median_us"] < 1e5 for row in rows), rows
+
+
+def test_a_gpu_that_is_not_there_is_the_machines_fault(wb):
+    done = wb.run("check", KERNEL, "--problem", PROBLEM, "--gpu", "4000")
+    assert done.returncode == EXIT_ENVIRONMENT
+    assert "counted from 0" in done.stderr
+
+
+def test_a_session_with_an_iteration(wb):
+    session = wb.folder / "s"
+    wb.json("open", "--start", KERNEL, "--problem", PROBLEM, "--rivals", "none", "--effort",
+                   "quick", "--session", session)  # fmt: skip
+    answer = wb.json("iterate", "--session", session, "--variant", KERNEL, "--hypothesis",
+                            "the same code is as fast", "--predicted-speedup", "1",
+                            "--confirm", "never")  # fmt: skip
+    assert answer["outcome"] in ("no_gain", "ambiguous")
+    log = events(session)
+    device = next(e for e in log if e["type"] == "environment_recorded")["payload"]["device"]
+    assert device["backend"] == "cuda"
+    assert device["id"].startswith("GPU-")
+    turns = [e["payload"] for e in log if e["type"] == "turn_measured"]
+    assert {turn["plan"] for turn in turns} == {"hot", "cold", "eager"}
+    assert all(turn["spot_pass"] for turn in turns)
+
+
+def test_pytorch_is_a_rival(wb):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    answer = wb.json("check", "torch_default", "--problem", "B=1 Hq=4 Sq=128 D=64 f16")
+    suite = answer["problems"][0]
+    assert suite["outcome"] == "pass", answer
