@@ -49,8 +49,10 @@ OutputVerdict some_verdict() {
 }  // namespace
 
 TEST_CASE("hello goes both ways", "[protocol][messages]") {
-  const auto args = round_trip(HelloArgs{1, "/usr/bin/python3", "0-1", 2});
+  const auto args = round_trip(HelloArgs{1, "/usr/bin/python3", "0-1", 2, 3});
   CHECK(args.cpu_set == "0-1");
+  CHECK(args.gpu == 3);
+  CHECK(round_trip(HelloArgs{}).gpu == -1);
   HelloResult result;
   result.worker_version = "0.1.0";
   result.device.backend = "cpu";

@@ -61,3 +61,20 @@ TEST_CASE("who waits is served before the holder comes again", "[worker][lock]")
   greedy.join();
   CHECK(turns_while_waiting <= 3);
 }
+
+TEST_CASE("a GPU has a place of its own, the same for every process", "[worker][lock]") {
+  const int place = gpu_place("GPU-01234567-89ab-cdef-0123-456789abcdef");
+  CHECK(place == gpu_place("GPU-01234567-89ab-cdef-0123-456789abcdef"));
+  CHECK(place != gpu_place("GPU-01234567-89ab-cdef-0123-456789abcdee"));
+  CHECK(place >= 4'096);  // behind every CPU
+  TempDirectory folder = *TempDirectory::create("wb-lock-test-");
+  const DeviceLock gpu = *DeviceLock::open(folder.path() / "lock", {place});
+  const DeviceLock other = *DeviceLock::open(folder.path() / "lock", {place});
+  const DeviceLock cpus = *DeviceLock::open(folder.path() / "lock", {0, 1});
+  const auto held = gpu.acquire(deadline_in(1s), {});
+  REQUIRE(held.ok());
+  CHECK(cpus.acquire(deadline_in(1s), {}).ok());
+  const auto refused = other.acquire(deadline_in(20ms), {});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message().find("kept the GPU busy") != std::string::npos);
+}

@@ -54,6 +54,20 @@ TEST_CASE("bad request lines get a clear reply and the worker goes on", "[worker
   CHECK(worker.wait(10s).exit_code == 0);
 }
 
+TEST_CASE("a GPU that is not there is refused in the driver's words, and the CPU can be had",
+          "[worker][wire]") {
+  ChildProcess worker = raw_worker();
+  const auto refused =
+      ask(worker, R"({"v":1,"id":1,"verb":"hello","args":{"version":1,"gpu":4000}})");
+  REQUIRE_FALSE(refused.result.ok());
+  CHECK(refused.result.error().invalidity == Invalidity::environment);
+  // Without a driver, with an old one, or with fewer GPUs; never that the judge was killed.
+  CHECK(message_of(refused).find("the judge could not go on: cannot") == 0);
+  CHECK(message_of(refused).find("signal") == std::string::npos);
+  CHECK(ask(worker, R"({"v":1,"id":2,"verb":"hello","args":{"version":1}})").result.ok());
+  CHECK(ask(worker, R"({"v":1,"id":3,"verb":"bye"})").result.ok());
+}
+
 TEST_CASE("unknown handles and a second hello are refused", "[worker][wire]") {
   WorkerClient client = open_worker();
   CHECK(client.hello({}).error().message.find("said before") != std::string::npos);
