@@ -3,6 +3,9 @@
 // directives. Quoted names survive because they are read before the literal rule applies.
 #include "variant/include_scan.hpp"
 
+#include <algorithm>
+#include <cctype>
+
 #include "core/files.hpp"
 
 namespace wb {
