@@ -2,6 +2,8 @@
 // `doctor`: what works on this machine, what is missing, and the one thing to do about each.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/building.hpp"
 #include "variant/compile_sandbox.hpp"
 
@@ -88,6 +90,30 @@ Json locks_row(const Context& context) {
                    "two writers can hold the lock of one file in the sessions' folder", next);
 }
 
+/// A GPU is no must either. A worker of its own is asked: one measures on one device.
+Json gpu_row(const Context& context) {
+  const std::string next = "CUDA variants can be built and inspected here, not measured";
+  auto transport = context.services.open_transport();
+  if (!transport) return check_row("gpu", "warning", transport.error().message(), next);
+  WorkerClient worker(*std::move(transport));
+  protocol::HelloArgs args = context.services.hello;
+  args.gpu = std::max<std::int64_t>(args.gpu, 0);
+  const auto hello = worker.hello(args);
+  if (!hello) return check_row("gpu", "warning", hello.error().message, next);
+  if (hello->device.backend != "cuda") {
+    return check_row("gpu", "warning", "the worker measures on " + hello->device.name, next);
+  }
+  const auto canary = worker.canary();
+  if (!canary || !canary->healthy) {
+    return check_row("gpu", "warning", canary ? canary->detail : canary.error().message,
+                     "the machine, not a variant, is at fault");
+  }
+  return check_row("gpu", "ok",
+                   fmt::format("{}, {}, {}; a built-in attention ran and was right",
+                               hello->device.name, hello->device.architecture, hello->device.id),
+                   "");
+}
+
 }  // namespace
 
 Result<Json> verb_doctor(Context& context) {
@@ -116,6 +142,7 @@ Result<Json> verb_doctor(Context& context) {
                                      "install python3, or give --python")
                          : check_row("python", "ok", hello.python, ""));
   }
+  checks.push_back(gpu_row(context));
   bool healthy = true;
   for (const Json& row : checks) healthy = healthy && row["state"] != "missing";
   return Json{{"healthy", healthy}, {"checks", std::move(checks)}};

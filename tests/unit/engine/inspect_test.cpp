@@ -251,3 +251,16 @@ TEST_CASE("without a CUDA toolchain a build says so", "[engine][cuda]") {
   CHECK(checks[1]["name"] == "nvcc");
   CHECK(checks[1]["state"] == "warning");
 }
+
+TEST_CASE("doctor says whether kernels can be measured on a GPU", "[engine][cuda]") {
+  CudaBench bench;
+  const auto gpu = [&] { return bench.call("doctor", Json::object())["checks"].back(); };
+  CHECK(gpu()["name"] == "gpu");
+  CHECK(gpu()["state"] == "warning");
+  CHECK(holds(gpu()["next"], "not measured"));
+  bench.worker.hello_result.device.backend = "cuda";
+  bench.worker.hello_result.device.name = "NVIDIA H200";
+  bench.restart();
+  CHECK(gpu()["state"] == "ok");
+  CHECK(holds(gpu()["detail"], "NVIDIA H200"));
+}
