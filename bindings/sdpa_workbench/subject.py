@@ -437,12 +437,14 @@ def take_samples(call, samples, calls):
 
 
 def gpu_subject():
-    """The class of subject_gpu.py, which lies beside this file: -I keeps it out of sys.path."""
+    """The class of subject_gpu.py, which lies beside this file: -I keeps it out of sys.path. It
+    knows this script, which has no name to import it by, under one that no candidate takes."""
+    sys.modules["sdpa_wb_subject"] = sys.modules[__name__]
     place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "subject_gpu.py")
-    spec = importlib.util.spec_from_file_location("subject_gpu", place)
+    spec = importlib.util.spec_from_file_location("sdpa_wb_subject_gpu", place)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.gpu_subject_of(sys.modules[__name__])
+    return module.GpuSubject
 
 
 def main():

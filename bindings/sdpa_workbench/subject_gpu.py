@@ -12,6 +12,8 @@ import itertools
 import math
 import statistics
 
+import sdpa_wb_subject as loop
+
 GRAPH_US = 200.0  # one launch of a settling graph lasts about so long
 LEAST_CALL_US = 0.2  # an empty call: its graph must not grow without end
 MOST_GRAPH_CALLS = 1_000
@@ -23,248 +25,243 @@ HELD_SAMPLES = 16  # queued while the delay holds the stream
 HELD_CYCLES = 2_000_000  # about 1 ms: longer than queueing them takes
 
 
-def gpu_subject_of(loop):
-    """`loop` is the module subject.py, which runs as a script and cannot be imported by name."""
+class GpuTensors(loop.TorchTensors):
+    def __init__(self, device):
+        super().__init__()
+        self.device = device
 
-    class GpuTensors(loop.TorchTensors):
-        def __init__(self, device):
-            super().__init__()
-            self.device = device
+    def private(self, shared):
+        return shared.to(self.device)  # keeps the strides
 
-        def private(self, shared):
-            return shared.to(self.device)  # keeps the strides
 
-    class GpuSubject(loop.Subject):
-        def __init__(self, channel, gpu):
-            super().__init__(channel)
-            import torch  # before the candidate: the context is then its supervisor's
+class GpuSubject(loop.Subject):
+    def __init__(self, channel, gpu):
+        super().__init__(channel)
+        import torch  # before the candidate: the context is then its supervisor's
 
-            self.torch = torch
-            self.device = torch.device("cuda", gpu)
-            torch.cuda.set_device(self.device)
-            self.stream = torch.cuda.Stream()
-            torch.cuda.set_stream(self.stream)
-            self.pool = []  # events
-            self.graphs, self.kind = {}, "hot"
-            self.flush_memory = None
-            self.taken = (0, 1)
-            pairs = []
-            for _ in range(EMPTY_PAIRS):
-                self.queue_graph(None, 1)
-                self.finish()
-                pairs += self.call_times_us(1, 1)
-            self.empty_pair_us = statistics.median(pairs)
+        self.torch = torch
+        self.device = torch.device("cuda", gpu)
+        torch.cuda.set_device(self.device)
+        self.stream = torch.cuda.Stream()
+        torch.cuda.set_stream(self.stream)
+        self.pool = []  # events
+        self.graphs, self.kind = {}, "hot"
+        self.flush_memory = None
+        self.taken = (0, 1)
+        pairs = []
+        for _ in range(EMPTY_PAIRS):
+            self.queue_graph(None, 1)
+            self.finish()
+            pairs += self.call_times_us(1, 1)
+        self.empty_pair_us = statistics.median(pairs)
 
-        # Messages
+    # Messages
 
-        def load(self, message, fds):
-            answer = super().load(message, fds)
-            self.tensors = GpuTensors(self.device)
-            return answer
+    def load(self, message, fds):
+        answer = super().load(message, fds)
+        self.tensors = GpuTensors(self.device)
+        return answer
 
-        def turn(self, message, fds):
-            problem = loop.Problem(message["problem"])
-            self.shared = self.map(problem, [*problem.inputs, "out"], fds)
-            key = (loop.json.dumps(message["problem"], sort_keys=True), message["placement"])
-            begin = loop.time.perf_counter_ns()
-            if self.stage is None or self.stage.key != key:
-                self.graphs = {}  # they hold calls with the old tensors
-                self.stage = loop.Stage(self.tensors, problem, key, self.shared)
+    def turn(self, message, fds):
+        problem = loop.Problem(message["problem"])
+        self.shared = self.map(problem, [*problem.inputs, "out"], fds)
+        key = (loop.json.dumps(message["problem"], sort_keys=True), message["placement"])
+        begin = loop.time.perf_counter_ns()
+        if self.stage is None or self.stage.key != key:
+            self.graphs = {}  # they hold calls with the old tensors
+            self.stage = loop.Stage(self.tensors, problem, key, self.shared)
+        else:
+            self.stage.refill(self.shared)
+        self.finish()
+        refill_us = (loop.time.perf_counter_ns() - begin) / 1e3
+        self.kind = message["kind"]
+        call_us, settled = self.settle(message["settle_us"])
+        return {
+            "call_us": call_us,
+            "settled": settled,
+            "refill_us": refill_us,
+            "flushes": True,
+        }
+
+    def prime(self, message, _fds):
+        if self.kind != "eager":
+            self.graph_of(message["calls"])  # before the inputs are fresh: it is launched once
+        if "seed" in message:
+            self.stage.refill(self.shared)
+        if message["warm"]:
+            self.result = self.staged_call()()
+        self.poison(message["poison"])
+        self.finish()
+        if message["flush"]:
+            self.flush()
+            self.finish()
+        return {}
+
+    def go(self, message, _fds):
+        samples, calls = message["samples"], message["calls"]
+
+        def started():
+            self.reply(message, {"ok": True})  # the supervisor's clock runs too
+
+        loop.gc.disable()  # a collection is not the candidate's work
+        try:
+            if self.kind == "eager":
+                self.queue_eager(calls, samples, started)
             else:
-                self.stage.refill(self.shared)
-            self.finish()
-            refill_us = (loop.time.perf_counter_ns() - begin) / 1e3
-            self.kind = message["kind"]
-            call_us, settled = self.settle(message["settle_us"])
-            return {
-                "call_us": call_us,
-                "settled": settled,
-                "refill_us": refill_us,
-                "flushes": True,
-            }
+                graph, self.result = self.graph_of(calls)
+                self.queue_graph(graph, samples, started)
+            self.finish()  # other streams too, while the supervisor's clock runs
+        finally:
+            loop.gc.enable()
+        self.check_result(self.result)
+        # Short, as the supervisor's clock still runs; the samples are read in show().
+        self.taken = (samples, calls)
+        block_us = self.block_us(samples)
+        if self.kind == "cold":
+            block_us = max(block_us - self.empty_pair_us, 0.0)
+        return {"block_ns": max(round(block_us * 1e3), 1)}
 
-        def prime(self, message, _fds):
-            if self.kind != "eager":
-                self.graph_of(message["calls"])  # before the inputs are fresh: it is launched once
-            if "seed" in message:
-                self.stage.refill(self.shared)
-            if message["warm"]:
-                self.result = self.staged_call()()
-            self.poison(message["poison"])
-            self.finish()
-            if message["flush"]:
-                self.flush()
-                self.finish()
-            return {}
+    def show(self):
+        samples, calls = self.taken
+        times_us = self.call_times_us(calls, samples)
+        if self.kind == "cold":
+            times_us = [max(us - self.empty_pair_us, 0.0) for us in times_us]
+        self.sample_ns = [max(round(us * calls * 1e3), 1) for us in times_us]
+        super().show()
 
-        def go(self, message, _fds):
-            samples, calls = message["samples"], message["calls"]
+    # What they share
 
-            def started():
-                self.reply(message, {"ok": True})  # the supervisor's clock runs too
+    def finish(self):
+        self.torch.cuda.synchronize(self.device)
 
-            loop.gc.disable()  # a collection is not the candidate's work
-            try:
-                if self.kind == "eager":
-                    self.queue_eager(calls, samples, started)
-                else:
-                    graph, self.result = self.graph_of(calls)
-                    self.queue_graph(graph, samples, started)
-                self.finish()  # other streams too, while the supervisor's clock runs
-            finally:
-                loop.gc.enable()
-            self.check_result(self.result)
-            # Short, as the supervisor's clock still runs; the samples are read in show().
-            self.taken = (samples, calls)
-            block_us = self.block_us(samples)
-            if self.kind == "cold":
-                block_us = max(block_us - self.empty_pair_us, 0.0)
-            return {"block_ns": max(round(block_us * 1e3), 1)}
+    def staged_call(self):
+        return self.call(self.stage.problem, self.stage.values)
 
-        def show(self):
-            samples, calls = self.taken
-            times_us = self.call_times_us(calls, samples)
-            if self.kind == "cold":
-                times_us = [max(us - self.empty_pair_us, 0.0) for us in times_us]
-            self.sample_ns = [max(round(us * calls * 1e3), 1) for us in times_us]
-            super().show()
+    def check_result(self, result):
+        super().check_result(result)
+        if result is not None and not result.is_cuda:
+            raise TypeError("it returned a tensor that is not on the GPU")
 
-        # What they share
+    def poison(self, seed):
+        self.poison_tensor(seed, self.stage.values["out"])
+        for _graph, result in self.graphs.values():
+            if result is not None:
+                self.poison_tensor(seed, result)
+        self.result = None
 
-        def finish(self):
-            self.torch.cuda.synchronize(self.device)
+    def poison_tensor(self, seed, tensor):
+        flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
+        flat.set_(tensor.untyped_storage())
+        size = min(flat.numel(), 64 << 10)
+        tile = bytearray(loop.random.Random(seed).randbytes(size))
+        tile = self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
+        whole = flat.numel() // size * size
+        flat[:whole].view(-1, size).copy_(tile)
+        flat[whole:].copy_(tile[: flat.numel() - whole])
 
-        def staged_call(self):
-            return self.call(self.stage.problem, self.stage.values)
-
-        def check_result(self, result):
-            super().check_result(result)
-            if result is not None and not result.is_cuda:
-                raise TypeError("it returned a tensor that is not on the GPU")
-
-        def poison(self, seed):
-            self.poison_tensor(seed, self.stage.values["out"])
-            for _graph, result in self.graphs.values():
-                if result is not None:
-                    self.poison_tensor(seed, result)
-            self.result = None
-
-        def poison_tensor(self, seed, tensor):
-            flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
-            flat.set_(tensor.untyped_storage())
-            size = min(flat.numel(), 64 << 10)
-            tile = bytearray(loop.random.Random(seed).randbytes(size))
-            tile = self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
-            whole = flat.numel() // size * size
-            flat[:whole].view(-1, size).copy_(tile)
-            flat[whole:].copy_(tile[: flat.numel() - whole])
-
-        def graph_of(self, calls):
-            """(graph, what its last call returned); launched once."""
-            if calls not in self.graphs:
-                if len(self.graphs) >= MOST_GRAPHS:
-                    self.graphs.clear()
-                graph, call, result = self.torch.cuda.CUDAGraph(), self.staged_call(), None
-                with self.torch.cuda.graph(
-                    graph, stream=self.stream, capture_error_mode="thread_local"
-                ):
-                    for _ in range(calls):
-                        result = call()
-                graph.replay()
-                self.finish()
-                self.graphs[calls] = (graph, result)
-            return self.graphs[calls]
-
-        def settle(self, settle_us):
-            call = self.staged_call()
-            call()  # just-in-time compilation is no part of any turn
-            self.finish()
-            self.queue_eager(1, FIRST_CALLS)
-            self.finish()
-            first_us = statistics.median(self.call_times_us(1, FIRST_CALLS))
-            first_us = max(first_us, LEAST_CALL_US)
-            calls = min(math.ceil(GRAPH_US / first_us), MOST_GRAPH_CALLS)
-            graph = None if self.kind == "eager" else self.graph_of(calls)[0]
-
-            def block(block_us):
-                samples = min(math.ceil(block_us / (calls * first_us)), SETTLE_SAMPLES)
-                if graph is None:
-                    self.queue_eager(calls, samples)
-                else:
-                    self.queue_graph(graph, samples)
-                self.finish()
-                return statistics.median(self.call_times_us(calls, samples))
-
-            return loop.settle(block, settle_us)
-
-        # The stopwatch: events 0 to `samples`, one between any two samples
-
-        def events(self, count):
-            while len(self.pool) < count:
-                self.pool.append(self.torch.cuda.Event(enable_timing=True))
-            return self.pool[:count]
-
-        def call_times_us(self, calls, samples):
-            events = self.events(samples + 1)
-            return [
-                1e3 * first.elapsed_time(second) / calls
-                for first, second in itertools.pairwise(events)
-            ]
-
-        def block_us(self, samples):
-            events = self.events(samples + 1)
-            return 1e3 * events[0].elapsed_time(events[samples])
-
-        def queue_graph(self, graph, samples, started=None):
-            """Without a graph: events with nothing between them."""
-            events = self.events(samples + 1)
-            self.torch.cuda._sleep(HELD_CYCLES)
-            events[0].record()
-            for sample in range(samples):
-                if sample == HELD_SAMPLES:
-                    self.begin(events[0], started)
-                if graph is not None:
-                    graph.replay()
-                events[sample + 1].record()
-            if samples <= HELD_SAMPLES:
-                self.begin(events[0], started)
-
-        def queue_eager(self, calls, samples, started=None):
-            events, call = self.events(samples + 1), self.staged_call()
-            self.finish()
-            if started is not None:
-                started()
-            events[0].record()
-            for sample in range(samples):
+    def graph_of(self, calls):
+        """(graph, what its last call returned); launched once."""
+        if calls not in self.graphs:
+            if len(self.graphs) >= MOST_GRAPHS:
+                self.graphs.clear()
+            graph, call, result = self.torch.cuda.CUDAGraph(), self.staged_call(), None
+            with self.torch.cuda.graph(
+                graph, stream=self.stream, capture_error_mode="thread_local"
+            ):
                 for _ in range(calls):
-                    self.result = call()
-                events[sample + 1].record()
+                    result = call()
+            graph.replay()
+            self.finish()
+            self.graphs[calls] = (graph, result)
+        return self.graphs[calls]
 
-        @staticmethod
-        def begin(event, started):
-            """Tells the supervisor as soon as the device has got past the delay."""
-            if started is None:
-                return
-            while not event.query():
-                pass
+    def settle(self, settle_us):
+        call = self.staged_call()
+        call()  # just-in-time compilation is no part of any turn
+        self.finish()
+        self.queue_eager(1, FIRST_CALLS)
+        self.finish()
+        first_us = statistics.median(self.call_times_us(1, FIRST_CALLS))
+        first_us = max(first_us, LEAST_CALL_US)
+        calls = min(math.ceil(GRAPH_US / first_us), MOST_GRAPH_CALLS)
+        graph = None if self.kind == "eager" else self.graph_of(calls)[0]
+
+        def block(block_us):
+            samples = min(math.ceil(block_us / (calls * first_us)), SETTLE_SAMPLES)
+            if graph is None:
+                self.queue_eager(calls, samples)
+            else:
+                self.queue_graph(graph, samples)
+            self.finish()
+            return statistics.median(self.call_times_us(calls, samples))
+
+        return loop.settle(block, settle_us)
+
+    # The stopwatch: events 0 to `samples`, one between any two samples
+
+    def events(self, count):
+        while len(self.pool) < count:
+            self.pool.append(self.torch.cuda.Event(enable_timing=True))
+        return self.pool[:count]
+
+    def call_times_us(self, calls, samples):
+        events = self.events(samples + 1)
+        return [
+            1e3 * first.elapsed_time(second) / calls for first, second in itertools.pairwise(events)
+        ]
+
+    def block_us(self, samples):
+        events = self.events(samples + 1)
+        return 1e3 * events[0].elapsed_time(events[samples])
+
+    def queue_graph(self, graph, samples, started=None):
+        """Without a graph: events with nothing between them."""
+        events = self.events(samples + 1)
+        self.torch.cuda._sleep(HELD_CYCLES)
+        events[0].record()
+        for sample in range(samples):
+            if sample == HELD_SAMPLES:
+                self.begin(events[0], started)
+            if graph is not None:
+                graph.replay()
+            events[sample + 1].record()
+        if samples <= HELD_SAMPLES:
+            self.begin(events[0], started)
+
+    def queue_eager(self, calls, samples, started=None):
+        events, call = self.events(samples + 1), self.staged_call()
+        self.finish()
+        if started is not None:
             started()
+        events[0].record()
+        for sample in range(samples):
+            for _ in range(calls):
+                self.result = call()
+            events[sample + 1].record()
 
-        def flush(self):
-            """As worker/cuda/cache_flush.hpp: written, other memory read, persisting lines back."""
-            if self.flush_memory is None:
-                l2_bytes = self.torch.cuda.get_device_properties(self.device).L2_cache_size
-                self.flush_memory = self.torch.zeros(
-                    l2_bytes, dtype=self.torch.int32, device=self.device
-                )
-            ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
-            half = self.flush_memory.numel() // 2
-            self.flush_memory[:half].zero_()
-            self.flush_memory[half:].sum()
+    @staticmethod
+    def begin(event, started):
+        """Tells the supervisor as soon as the device has got past the delay."""
+        if started is None:
+            return
+        while not event.query():
+            pass
+        started()
 
-        def versions(self):
-            versions = super().versions()
-            versions["cuda"] = str(self.torch.version.cuda)
-            versions["cudnn"] = str(self.torch.backends.cudnn.version())
-            return versions
+    def flush(self):
+        """As worker/cuda/cache_flush.hpp: written, other memory read, persisting lines back."""
+        if self.flush_memory is None:
+            l2_bytes = self.torch.cuda.get_device_properties(self.device).L2_cache_size
+            self.flush_memory = self.torch.zeros(
+                l2_bytes, dtype=self.torch.int32, device=self.device
+            )
+        ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
+        half = self.flush_memory.numel() // 2
+        self.flush_memory[:half].zero_()
+        self.flush_memory[half:].sum()
 
-    return GpuSubject
+    def versions(self):
+        versions = super().versions()
+        versions["cuda"] = str(self.torch.version.cuda)
+        versions["cudnn"] = str(self.torch.backends.cudnn.version())
+        return versions

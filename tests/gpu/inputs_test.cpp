@@ -93,3 +93,23 @@ TEST_CASE("a tensor of several grids of threads is filled to its end", "[gpu]") 
   const Inputs device = made_on(gpu, p, 99, Draw::large);
   CHECK(device.q == host.q);
 }
+
+TEST_CASE("the poison of an output is the host's, whatever its size", "[gpu][inputs]") {
+  WB_NEED_GPU(gpu);
+  const auto stream = Stream::create(gpu);
+  const auto inputs = GpuInputs::create(gpu);
+  REQUIRE(stream.ok());
+  REQUIRE(inputs.ok());
+  const Poison poison{0x1234'5678'9abc'def0u};
+  for (const std::size_t bytes : {1u, 7u, 8u, 9u, 510u, 1'000'003u}) {
+    INFO(bytes << " bytes");
+    const auto buffer = DeviceBuffer::allocate(gpu, bytes + 8);
+    REQUIRE(buffer.ok());
+    REQUIRE(fill_bytes(*stream, buffer->address(), std::byte{0}, bytes + 8).ok());
+    REQUIRE(inputs->poison(*stream, poison, buffer->address(), bytes).ok());
+    std::vector<std::byte> found(bytes + 8), wanted(bytes + 8);
+    REQUIRE(copy_to_host(*stream, found, buffer->address()).ok());
+    poison.fill(std::span(wanted).first(bytes));  // and nothing behind it
+    CHECK(found == wanted);
+  }
+}

@@ -60,8 +60,13 @@ Wait Supervisor::wait_for(std::int64_t deadline_ms) const {
 }
 
 TurnContext Supervisor::context(std::string subject) {
-  return {m_greeted->judge,        m_greeted->clock, m_greeted->threads, m_greeted->empty_native,
-          m_greeted->empty_python, m_fresh,          std::move(subject)};
+  return {.judge = m_greeted->judge,
+          .clock = on_gpu() ? Clock::device : Clock::host,
+          .threads = m_greeted->factory.setting().threads,
+          .empty_native = m_greeted->empty_native,
+          .empty_python = m_greeted->empty_python,
+          .fresh = m_fresh,
+          .subject = std::move(subject)};
 }
 
 Outcome<DeviceLock::Held> Supervisor::take_device() {

@@ -33,8 +33,6 @@ class Supervisor {
     DeviceLock lock;
     JudgeProcess judge;
     SubjectFactory factory;
-    Clock clock = Clock::host;
-    int threads = 1;
     EmptyCall empty_native = {}, empty_python = {};
   };
   Supervisor(std::string own_program, CancelSource cancel, Store store)
@@ -69,6 +67,7 @@ class Supervisor {
   Outcome<DeviceLock::Held> take_device();
   Outcome<LoadedSubject*> find_subject(std::int64_t handle);
   [[nodiscard]] TurnContext context(std::string subject = {});
+  [[nodiscard]] bool on_gpu() const { return m_greeted->factory.setting().gpu.has_value(); }
   [[nodiscard]] Wait wait_for(std::int64_t deadline_ms) const;
 
   std::string m_own_program;

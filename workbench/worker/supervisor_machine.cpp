@@ -71,11 +71,8 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   auto lock = as_outcome(DeviceLock::open(
       machine_lock_path(), setting.gpu ? std::vector<int>{gpu_place(device.id)} : cpus));
   if (!lock.ok()) return std::move(lock).error();
-  const Clock clock = setting.gpu ? Clock::device : Clock::host;
-  const int threads = setting.threads;
   m_greeted.emplace(Greeted{*std::move(lock), std::move(judge),
-                            SubjectFactory(*m_family, m_store, std::move(setting)), clock, threads,
-                            empty_native});
+                            SubjectFactory(*m_family, m_store, std::move(setting)), empty_native});
   return device;
 }
 
@@ -124,14 +121,13 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
                                           const std::vector<int>& cpus, Device device) {
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  const bool on_gpu = m_greeted->clock == Clock::device;
   protocol::HelloResult result;
   result.worker_version = worker_version();
-  result.threads = m_greeted->threads;
+  result.threads = m_greeted->factory.setting().threads;
   result.isolation = isolation_level();
-  result.backends = {on_gpu ? "cuda" : "cpu"};
+  result.backends = {on_gpu() ? "cuda" : "cpu"};
   result.device = std::move(device);
-  if (!on_gpu) calibrate(result.device, cpus);
+  if (!on_gpu()) calibrate(result.device, cpus);
   const auto empty = measure_empty_call(SubjectKind::native);
   if (!empty.ok()) {
     return environment(
@@ -140,11 +136,11 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
   }
   m_greeted->empty_native.lone_us = empty->lone_us;
   // On a GPU the stopwatch's own figure stands already: an empty call puts nothing on the device.
-  if (!on_gpu) m_greeted->empty_native.timed_us = empty->timed_us;
+  if (!on_gpu()) m_greeted->empty_native.timed_us = empty->timed_us;
   result.empty_call_us = m_greeted->empty_native.timed_us;
   result.python = find_interpreter(args.python);
   if (result.python.empty()) return to_json(result);
-  if (on_gpu) {
+  if (on_gpu()) {
     result.backends.emplace_back("python");
     return to_json(result);
   }
@@ -160,7 +156,7 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
 }
 
 Outcome<void> Supervisor::need_empty_python() {
-  if (m_greeted->clock == Clock::host || m_greeted->factory.setting().python.empty() ||
+  if (!on_gpu() || m_greeted->factory.setting().python.empty() ||
       m_greeted->empty_python.timed_us > 0) {
     return {};
   }

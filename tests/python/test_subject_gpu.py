@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""The loop of Python subjects on a GPU, driven message by message on a CPU: torch.cuda is played by
+FakeCuda, whose graphs run their calls again into the tensors that the first run returned, as real
+ones do. What only a device can tell (times, streams) is for tests/scenario/test_gpu.py."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import pathlib
+import socket
+import sys
+import time
+import types
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "bindings" / "sdpa_workbench"
+PROBLEM = {"B": 1, "Hq": 2, "Hkv": 2, "Sq": 3, "Skv": 4, "D": 8, "dtype": "f32", "causal": "none"}
+SIZES = {"q": 48, "k": 64, "v": 64, "out": 48}  # elements
+
+
+class FakeEvent:
+    def __init__(self, enable_timing):
+        assert enable_timing
+        self.at = None
+
+    def record(self):
+        self.at = time.perf_counter()
+
+    def query(self):
+        return self.at is not None
+
+    def synchronize(self):
+        assert self.at is not None
+
+    def elapsed_time(self, later):
+        return 1e3 * (later.at - self.at)
+
+
+class FakeGraph:
+    def __init__(self):
+        self.calls = []  # (call, what it returned first)
+        self.replays = 0
+
+    def replay(self):
+        self.replays += 1
+        for call, first in self.calls:
+            again = call()
+            if first is not None:
+                first.copy_(again)
+
+
+class FakeCuda(types.SimpleNamespace):
+    def __init__(self):
+        super().__init__(CUDAGraph=FakeGraph, Event=FakeEvent, recording=None, slept=0)
+        self.Stream = object
+
+    def set_device(self, _device):
+        pass
+
+    set_stream = synchronize = set_device
+
+    def _sleep(self, _cycles):
+        self.slept += 1
+
+    def get_device_properties(self, _device):
+        return types.SimpleNamespace(L2_cache_size=1024)
+
+    @contextlib.contextmanager
+    def graph(self, graph, *, stream, capture_error_mode):
+        assert stream is not None
+        assert capture_error_mode == "thread_local"
+        self.recording = graph
+        yield
+        self.recording = None
+
+
+def load_module(name):
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Driven:
+    """A subject and the supervisor's end of its messages."""
+
+    def __init__(self, monkeypatch, tmp_path, function):
+        self.cuda = FakeCuda()
+        monkeypatch.setattr(torch, "cuda", self.cuda)
+        monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+        loop = load_module("subject")
+        monkeypatch.setitem(sys.modules, "sdpa_wb_subject", loop)
+        gpu = load_module("subject_gpu")
+        monkeypatch.setattr(gpu.ctypes, "CDLL", self.driver)
+        self.persisting_resets = 0
+        self.here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.here.settimeout(10)
+        self.subject = gpu.GpuSubject(there, 0)
+        self.subject.device = torch.device("cpu")
+        (tmp_path / "fake_kernel.py").write_text("import torch\n\nsdpa = None\n")
+        self.subject.load({"folder": str(tmp_path), "entry": "fake_kernel:sdpa", "threads": 1}, [])
+        self.subject.tensors.private = lambda shared: shared.clone()
+        self.subject.function = function
+        self.subject.call = self.call
+        self.files = {name: os.memfd_create(name) for name in SIZES}
+        for name, elements in SIZES.items():
+            os.ftruncate(self.files[name], 4 * elements)
+        self.fill("q")
+
+    def driver(self, _name):
+        def reset():
+            self.persisting_resets += 1
+
+        return types.SimpleNamespace(cuCtxResetPersistingL2Cache=reset)
+
+    def call(self, problem, values):
+        """As Subject.call, and a graph that records keeps the call."""
+        call = type(self.subject).call(self.subject, problem, values)
+
+        def noted():
+            result = call()
+            if self.cuda.recording is not None:
+                self.cuda.recording.calls.append((call, result))
+            return result
+
+        return noted
+
+    def fill(self, name):
+        tensor = torch.randn(SIZES[name])
+        os.pwrite(self.files[name], tensor.numpy().tobytes(), 0)
+        return tensor
+
+    def shown(self):
+        raw = bytearray(os.pread(self.files["out"], 4 * SIZES["out"], 0))
+        return torch.frombuffer(raw, dtype=torch.float32)
+
+    def fds(self):
+        return [os.dup(self.files[name]) for name in SIZES]
+
+    def turn(self, kind):
+        message = {"problem": PROBLEM, "placement": 0, "settle_us": 100, "kind": kind}
+        return self.subject.turn(message, self.fds())
+
+    def block(self, samples, calls, flush=False, **prime):
+        """Prime, go and show, as the supervisor asks; what go told, and the samples."""
+        prime = {"calls": calls, "warm": False, "poison": 7, "flush": flush, **prime}
+        self.subject.prime(prime, [])
+        answer = self.subject.go({"n": 5, "samples": samples, "calls": calls}, [])
+        assert json.loads(self.here.recv(1024)) == {"n": 5, "ok": True}
+        self.subject.show()
+        return answer, self.subject.sample_ns
+
+
+def returns_double(q, k, v, *, causal, scale, mask, out, lse):
+    return 2 * q
+
+
+def writes_double(q, k, v, *, causal, scale, mask, out, lse):
+    out.copy_(2 * q)
+
+
+@pytest.fixture
+def driven(monkeypatch, tmp_path):
+    return lambda function: Driven(monkeypatch, tmp_path, function)
+
+
+@pytest.mark.parametrize("function", [returns_double, writes_double])
+@pytest.mark.parametrize("kind", ["hot", "cold", "eager"])
+def test_a_block_shows_the_output_of_its_own_inputs(driven, function, kind):
+    d = driven(function)
+    answer = d.turn(kind)
+    assert answer["call_us"] > 0
+    assert answer["flushes"]
+    for _ in range(2):  # fresh inputs come through the files; a seed says that they are there
+        fresh = d.fill("q")
+        samples, calls = (1, 1) if kind == "cold" else (3, 2)
+        told, sample_ns = d.block(samples, calls, flush=kind == "cold", seed=1)
+        assert torch.equal(d.shown(), 2 * fresh)
+        assert len(sample_ns) == samples
+        assert min(sample_ns) >= 1
+        if kind != "cold":  # the samples lie back to back: their sum is the block
+            assert abs(told["block_ns"] - sum(sample_ns)) <= samples + 1
+    assert d.persisting_resets == (2 if kind == "cold" else 0)
+
+
+def test_a_graph_is_ready_before_the_inputs_are_fresh(driven):
+    """Its first launch must not meet what the block is going to be judged on."""
+    seen = []
+
+    def looks(q, k, v, *, causal, scale, mask, out, lse):
+        seen.append(q.sum().item())
+        return 2 * q
+
+    d = driven(looks)
+    d.turn("hot")
+    fresh = d.fill("q").sum().item()
+    seen.clear()
+    message = {"calls": 3, "warm": False, "poison": 7, "flush": False, "seed": 1}
+    d.subject.prime(message, [])
+    assert seen  # the graph of three calls was made and launched
+    assert fresh not in seen
+
+
+@pytest.mark.parametrize("kind", ["hot", "eager"])
+def test_what_an_earlier_block_left_does_not_pass_for_this_ones(driven, kind):
+    works = [True]
+
+    def stops_working(q, k, v, *, causal, scale, mask, out, lse):
+        if works[0]:
+            out.copy_(2 * q)
+
+    d = driven(stops_working)
+    d.turn(kind)
+    fresh = d.fill("q")
+    d.block(2, 1, seed=1)
+    assert torch.equal(d.shown(), 2 * fresh)
+    works[0] = False
+    d.block(2, 1)  # the same inputs: a result that lay there would be right
+    assert not torch.equal(d.shown(), 2 * fresh)
+
+
+def test_what_a_graph_returned_before_is_poisoned_too(driven):
+    d = driven(returns_double)
+    d.turn("hot")
+    fresh = d.fill("q")
+    d.block(2, 1, seed=1)
+    graph, _result = d.subject.graph_of(1)
+    graph.calls.clear()  # a launch that does nothing
+    d.block(2, 1)
+    assert not torch.equal(d.shown(), 2 * fresh)
+
+
+def test_graphs_do_not_outlive_their_tensors(driven):
+    d = driven(writes_double)
+    d.turn("hot")
+    old, _result = d.subject.graph_of(1)
+    message = {"problem": PROBLEM, "placement": 1, "settle_us": 100, "kind": "hot"}
+    d.subject.turn(message, d.fds())
+    assert d.subject.graph_of(1)[0] is not old
+
+
+def test_a_result_that_is_not_on_the_gpu_is_refused(driven, monkeypatch):
+    d = driven(returns_double)
+    d.turn("hot")
+    monkeypatch.setattr(torch.Tensor, "is_cuda", False)
+    d.subject.prime({"calls": 1, "warm": False, "poison": 7, "flush": False}, [])
+    with pytest.raises(TypeError, match="not on the GPU"):
+        d.subject.go({"n": 5, "samples": 1, "calls": 1}, [])
