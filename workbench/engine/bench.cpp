@@ -82,6 +82,7 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   args.plan = request.plan;
   args.plan.kind = request.plans[place.plan];
   args.placement = place.placement;
+  args.fresh_calls = request.fresh_calls;
   auto answer = context.worker->turn(args);
   if (!answer) {
     // The process may be gone; later problems of this instance cannot use it either.

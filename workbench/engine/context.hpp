@@ -182,6 +182,7 @@ struct TimingRequest {
   std::string phase;  ///< "baseline", "selection", "confirmation", "tune"
   std::int64_t first_instance = 0, first_round = 0;  ///< where their numbers start
   RoundPart part = RoundPart::whole;                 ///< of every round
+  bool fresh_calls = true;                           ///< as protocol::TurnArgs has it
   /// Of one instance: the subjects that it has no process for yet are loaded, and all are left
   /// running for a later request with the same subjects.
   SubjectProcesses* kept = nullptr;

@@ -180,11 +180,13 @@ Result<void> Tuner::time(const Ask& ask, const Subject& candidate, SubjectProces
   const std::vector<Step> steps = steps_of(ask, m_plan.options.kind);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     request.part = steps[i].part;
+    const bool is_glance = request.part == RoundPart::first_half;
+    // Who is stopped here gains nothing; whoever goes on has them in the second half.
+    request.fresh_calls = !is_glance;
     WB_TRY(take_rounds(request, steps[i].first, steps[i].rounds, lanes, answer));
     if (i + 1 == steps.size() || failure_of(lanes, 0) || failure_of(lanes, 1)) break;
     const Comparison now = compare_pair(ask, lanes);
-    const bool has_half = steps[i].part == RoundPart::first_half;
-    if (!is_clearly_slow(now, m_plan.early_stop) && !(has_half && is_behind(now))) continue;
+    if (!is_clearly_slow(now, m_plan.early_stop) && !(is_glance && is_behind(now))) continue;
     ++m_totals.stopped_early;
     break;
   }

@@ -212,7 +212,8 @@ Result<void> from_json(const Json& json, VerdictArgs& message) {
 Json to_json(const TurnArgs& message) {
   return {{"handle", message.handle},          {"problem", wb::to_json(message.problem)},
           {"plan", wb::to_json(message.plan)}, {"placement", message.placement},
-          {"spot_check", message.spot_check},  {"deadline_ms", message.deadline_ms}};
+          {"spot_check", message.spot_check},  {"fresh_calls", message.fresh_calls},
+          {"deadline_ms", message.deadline_ms}};
 }
 
 Result<void> from_json(const Json& json, TurnArgs& message) {
@@ -228,6 +229,7 @@ Result<void> from_json(const Json& json, TurnArgs& message) {
   }
   message.placement = reader.integer_or("placement", 0, 0, k_max_number);
   message.spot_check = reader.boolean_or("spot_check", true);
+  message.fresh_calls = reader.boolean_or("fresh_calls", true);
   message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
   return reader.finish();
 }

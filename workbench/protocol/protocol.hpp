@@ -170,6 +170,9 @@ struct TurnArgs {
   Plan plan;
   std::int64_t placement = 0;
   bool spot_check = true;  ///< judge sampled blocks of the last output of the turn
+  /// Where due or drawn, calls on inputs never seen follow. Only a turn from which nothing good for
+  /// the subject can come goes without.
+  bool fresh_calls = true;
   std::int64_t deadline_ms = 60'000;
 };
 struct TurnResult {

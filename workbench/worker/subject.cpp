@@ -107,14 +107,14 @@ Outcome<double> CpuSubject::run(const RunOrder& order) {
 }
 
 Outcome<void> CpuSubject::set_stage(const TurnOrder& order) {
-  if (m_stage && m_stage->buffers.problem == order.problem &&
-      m_stage->placement == order.placement) {
-    return {};
+  const bool is_kept =
+      m_stage && m_stage->buffers.problem == order.problem && m_stage->placement == order.placement;
+  if (!is_kept) {
+    auto plan = VariantPlan::create(m_api, order.problem, false, k_no_gpu);
+    if (!plan.ok()) return std::move(plan).error();
+    // The old buffers live until the new ones are made, so that the addresses differ.
+    m_stage = std::make_unique<Stage>(*std::move(plan), order.problem, order.placement);
   }
-  auto plan = VariantPlan::create(m_api, order.problem, false, k_no_gpu);
-  if (!plan.ok()) return std::move(plan).error();
-  // The old buffers live until the new ones are made, so that the addresses differ.
-  m_stage = std::make_unique<Stage>(*std::move(plan), order.problem, order.placement);
   const auto begin = std::chrono::steady_clock::now();
   m_stage->buffers.refill(order.seed, Draw::normal, m_threads);
   m_stage->refill_us = us_since(begin);

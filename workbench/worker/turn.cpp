@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "measure/statistics.hpp"
 #include "worker/secret.hpp"
@@ -66,6 +67,8 @@ Outcome<void> TurnConductor::set_stage() {
   }
   if (!settled) m_flags.emplace_back(k_flag_not_settled);
   if (cold() && !flushes) m_flags.emplace_back(k_flag_swept_cache);
+  // On a GPU the call before the first block is also that of its whole graph.
+  m_is_settled_on_inputs = m_context.clock == Clock::host;
   m_blocks = plan_blocks(m_args.plan, call_us, refill_us, m_context.clock);
   return {};
 }
@@ -173,7 +176,8 @@ Outcome<void> TurnConductor::take_all_blocks() {
   m_samples_us.clear();
   m_times.clear();
   for (std::int64_t block = 0; block < m_blocks.blocks; ++block) {
-    const bool fresh_inputs = block % m_blocks.refill_every == 0;
+    const bool due = block % m_blocks.refill_every == 0;
+    const bool fresh_inputs = due && !std::exchange(m_is_settled_on_inputs, false);
     if (auto taken = take_block(fresh_inputs); !taken.ok()) return taken;
     const bool last = block + 1 == m_blocks.blocks;
     // Which blocks are judged is drawn after they ran.
@@ -222,7 +226,7 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
   }
   const auto waited_us =
       static_cast<double>(m_subject.all_threads_delay_ns() - delay_before_ns) * 1e-3;
-  if (m_args.spot_check && m_spot && m_spot->pass && draws_fresh_calls()) {
+  if (m_args.fresh_calls && m_args.spot_check && m_spot && m_spot->pass && draws_fresh_calls()) {
     if (auto tried = try_fresh_calls(); !tried.ok()) return std::move(tried).error();
     result.spot = m_spot;
     result.flags = m_flags;

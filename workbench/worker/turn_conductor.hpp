@@ -58,6 +58,7 @@ class TurnConductor {
   BlockPlan m_blocks;
   double m_round_trip_us = 0;
   std::uint32_t m_seed = 0;
+  bool m_is_settled_on_inputs = false;  // the settling calls had the inputs of m_seed
   Poison m_poison;
   std::vector<double> m_samples_us;
   std::vector<BlockTime> m_times;

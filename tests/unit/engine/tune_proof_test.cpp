@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which verdict the configurations of a tune get, and that a screening alone gains nothing.
+#include <algorithm>
+
 #include "tune_bench.hpp"
 
 using namespace wb;
@@ -67,6 +69,26 @@ TEST_CASE("a search screens, and judges wholly whom others are compared with or 
     REQUIRE_FALSE(judged.empty());
     CHECK(judged.front().seq < turn.seq);
   }
+}
+
+TEST_CASE("who is behind after a glance has no calls on fresh inputs", "[engine][tune]") {
+  TuneBench bench;
+  plant_four(bench);
+  bench.set_times([](const Configuration& c) { return c.at("M0") == 2 ? 50.0 : 300.0; });
+  bench.open();
+  const std::size_t before = bench.worker.requests.size();
+  bench.tune({{"strategy", "exhaustive"}, {"evaluations", 3}});
+  std::vector<bool> fresh;
+  for (std::size_t i = before; i < bench.worker.requests.size(); ++i) {
+    const auto& request = bench.worker.requests[i];
+    if (request.verb == protocol::Verb::turn) fresh.push_back(request.args["fresh_calls"]);
+  }
+  // The first configuration, which others are compared with; a glance at a slow one and the one
+  // beside it; a glance at a fast one, which goes on.
+  REQUIRE(fresh.size() > 8);
+  CHECK(std::count(fresh.begin(), fresh.end(), false) == 4);
+  CHECK(fresh.front());
+  CHECK(std::all_of(fresh.end() - 4, fresh.end(), [](bool is_asked) { return is_asked; }));
 }
 
 TEST_CASE("what passes its screening alone never leads and is never confirmed", "[engine][tune]") {

@@ -120,6 +120,7 @@ TEST_CASE("run, verdict and turn go both ways", "[protocol][messages]") {
   turn.plan.kind = PlanKind::cold;
   turn.placement = 4;
   turn.spot_check = false;
+  turn.fresh_calls = false;
   CHECK(round_trip(turn).plan == turn.plan);
   TurnResult turn_result;
   turn_result.samples_us = {1.5, 1.25};
