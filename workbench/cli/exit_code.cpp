@@ -29,6 +29,7 @@ ExitCode of_problem_rows(const Json& rows) {
   for (const Json& row : rows) {
     const std::string outcome = row.value("outcome", "");
     if (parse_invalidity(outcome)) return of_invalidity(outcome);
+    if (outcome == "not_available") return ExitCode::environment;
   }
   return ExitCode::variant_failed;
 }
@@ -72,6 +73,10 @@ ExitCode exit_code_of(ErrorCode code) {
 
 ExitCode exit_code_of(std::string_view verb, const Json& result) {
   if (verb == "check" && !result.value("pass", false)) return of_problem_rows(result["problems"]);
+  if (verb == "profile" && !result.value("taken", false)) {
+    return of_problem_rows(result["problems"]);
+  }
+  if (verb == "sanitize" && !result.value("pass", false)) return of_problem_rows(result["runs"]);
   if (verb == "doctor" && !result.value("healthy", false)) return ExitCode::variant_failed;
   if (verb == "diff") {
     if (result.value("outcome", "") == "not_comparable") return ExitCode::data;

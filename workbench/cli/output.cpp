@@ -162,6 +162,16 @@ std::string render_result(std::string_view verb, const Json& result) {
     return fmt::format("{}: {}\n", cell(result["variant"]), result["pass"] ? "pass" : "FAIL") +
            rows_of(result["problems"], {"problem", "outcome", "worst_share", "message"});
   }
+  if (verb == "sanitize") {
+    const bool found =
+        std::any_of(result["runs"].begin(), result["runs"].end(),
+                    [](const Json& run) { return run.value("outcome", "") == "found"; });
+    return fmt::format("{}: {}\n", cell(result["variant"]),
+                       result["pass"] ? "clean"
+                       : found        ? "NOT CLEAN"
+                                      : "not examined") +
+           rows_of(result["runs"], {"tool", "problem", "outcome", "errors", "warnings", "message"});
+  }
   if (verb == "measure") {
     return cell(result["variant"]) + "\n" +
            rows_of(result["problems"],

@@ -288,9 +288,15 @@ Result<Json> verb_build(Context& context, const Json& args);
 bool asks_for_code(const Json& args);
 /// `session` may be null: then the id is a kernel's name. Nothing is logged.
 Result<Json> verb_show_code(Context& context, const Session* session, const Json& args);
+/// The session's suite when inside one and none was named; else from the arguments.
+Result<Suite> problems_of(Context& context, const Json& args);
+/// Without held-out ones.
+std::vector<Problem> plain_problems(const Suite& suite);
 Result<Json> verb_check(Context& context, const Json& args);
 Result<Json> verb_measure(Context& context, const Json& args);
 Result<Json> verb_compare(Context& context, const Json& args);
+Result<Json> verb_profile(Context& context, const Json& args);
+Result<Json> verb_sanitize(Context& context, const Json& args);
 Result<Json> verb_status(const Session& session, const Clock& clock);
 Result<Json> verb_report(const Session& session);
 Result<Json> verb_show(const Session& session, const Json& args);

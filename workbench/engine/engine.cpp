@@ -165,6 +165,8 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "build") return verb_build(context, args);
   if (verb.name == "check") return verb_check(context, args);
   if (verb.name == "measure") return verb_measure(context, args);
+  if (verb.name == "profile") return verb_profile(context, args);
+  if (verb.name == "sanitize") return verb_sanitize(context, args);
   if (verb.name == "compare") return verb_compare(context, args);
   if (verb.session == SessionNeed::reads) return run_reading(verb, args, folder);
   if (verb.name == "iterate" || verb.name == "tune" || verb.name == "race") {

@@ -13,22 +13,6 @@ namespace {
 
 constexpr std::uint64_t k_summary_seed = 13;
 
-/// The session's suite when inside one and none was named; else from the arguments.
-Result<Suite> problems_of(Context& context, const Json& args) {
-  if (context.session && !args.contains("suite") && !args.contains("problem")) {
-    return context.settings.suite;
-  }
-  return suite_from_arguments(context, args);
-}
-
-std::vector<Problem> plain_problems(const Suite& suite) {
-  std::vector<Problem> problems;
-  for (const SuiteProblem& member : suite.problems) {
-    if (!member.held_out) problems.push_back(member.problem);
-  }
-  return problems;
-}
-
 /// Only what passed its verdict may be timed.
 Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& subject,
                                              const std::vector<Problem>& problems) {
@@ -57,6 +41,21 @@ TimingRequest request_for(const Json& args, std::vector<Problem> problems) {
 }
 
 }  // namespace
+
+Result<Suite> problems_of(Context& context, const Json& args) {
+  if (context.session && !args.contains("suite") && !args.contains("problem")) {
+    return context.settings.suite;
+  }
+  return suite_from_arguments(context, args);
+}
+
+std::vector<Problem> plain_problems(const Suite& suite) {
+  std::vector<Problem> problems;
+  for (const SuiteProblem& member : suite.problems) {
+    if (!member.held_out) problems.push_back(member.problem);
+  }
+  return problems;
+}
 
 Error error_of_build(const Variant& variant, const Failure& failure) {
   const ErrorCode code = failure.invalidity == Invalidity::compile       ? ErrorCode::compile

@@ -209,6 +209,26 @@ Result<void> from_json(const Json& json, VerdictArgs& message) {
   return reader.finish();
 }
 
+Json to_json(const ProfileArgs& message) {
+  return {{"handle", message.handle},
+          {"problem", wb::to_json(message.problem)},
+          {"tool", message.tool},
+          {"deadline_ms", message.deadline_ms}};
+}
+
+Result<void> from_json(const Json& json, ProfileArgs& message) {
+  ObjectReader reader(json, "profile");
+  message.handle = read_count(reader, "handle");
+  message.problem = read_problem(reader);
+  message.tool = reader.string_or("tool", "ncu");
+  if (std::find(k_inspection_tools.begin(), k_inspection_tools.end(), message.tool) ==
+      k_inspection_tools.end()) {
+    reader.fail("tool", "is none of ncu, memcheck, racecheck, initcheck and synccheck");
+  }
+  message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
+  return reader.finish();
+}
+
 Json to_json(const TurnArgs& message) {
   return {{"handle", message.handle},          {"problem", wb::to_json(message.problem)},
           {"plan", wb::to_json(message.plan)}, {"placement", message.placement},

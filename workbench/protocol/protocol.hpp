@@ -3,6 +3,7 @@
 // with type and unit stands in docs/worker_protocol.md; this header is its C++ form for both sides.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -184,6 +185,19 @@ struct TurnResult {
   std::optional<OutputVerdict> spot;
 };
 
+/// Tools that one call of a CUDA variant can be looked at with: ncu, and those of
+/// compute-sanitizer.
+inline constexpr std::array<std::string_view, 5> k_inspection_tools = {
+    "ncu", "memcheck", "racecheck", "initcheck", "synccheck"};
+
+struct ProfileArgs {
+  std::int64_t handle = 0;
+  Problem problem;
+  std::string tool = "ncu";
+  std::int64_t deadline_ms = 300'000;
+};
+/// records of ncu: {"launches": as read_ncu_report() has them, "csv"}; of compute-sanitizer:
+/// {"clean", "errors", "warnings", "messages"}. Both with {"tool", "program"}.
 struct ProfileResult {
   bool available = false;
   std::string reason;
@@ -218,6 +232,7 @@ WB_PROTOCOL_MESSAGE(BuildArgs);
 WB_PROTOCOL_MESSAGE(BuildResult);
 WB_PROTOCOL_MESSAGE(LoadArgs);
 WB_PROTOCOL_MESSAGE(LoadResult);
+WB_PROTOCOL_MESSAGE(ProfileArgs);
 WB_PROTOCOL_MESSAGE(RunArgs);
 WB_PROTOCOL_MESSAGE(RunResult);
 WB_PROTOCOL_MESSAGE(VerdictArgs);

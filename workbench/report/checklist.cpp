@@ -100,14 +100,18 @@ std::string unseen_section(const Page& page) {
   std::vector<std::string> items;
   if (facts.holder != nullptr) {
     items = unseen_lines(facts.holder->findings);
+    bool is_profiled = false;
     for (const Fact& profile : facts.holder->profiles) {
+      const std::string tool = text(profile.payload, "tool");
+      if (!tool.empty() && tool != "ncu") continue;  // older logs name none
+      is_profiled = true;
       if (!is_true(profile.payload, "available")) {
         items.push_back("no profile: " + inline_text(text(profile.payload, "reason"), 200) +
                         cite(profile.seq));
         break;
       }
     }
-    if (facts.holder->profiles.empty()) items.push_back("no profile was taken of the incumbent");
+    if (!is_profiled) items.push_back("no profile was taken of the incumbent");
   }
   if (view.not_understood > 0) {
     items.push_back(count(view.not_understood, "event") +

@@ -189,16 +189,28 @@ std::string evaluation_section(const IterationView& iteration) {
   return out + lines;
 }
 
+/// What a tool said of one call. Older logs name no tool: it was the profiler.
+std::string tool_line(const Fact& fact) {
+  const std::string named = text(fact.payload, "tool");
+  const bool is_profile = named.empty() || named == "ncu";
+  const std::string tool = inline_text(named, 20);
+  if (!is_true(fact.payload, "available")) {
+    return (is_profile ? "- no profile: " : "- no answer of " + tool + ": ") +
+           inline_text(text(fact.payload, "reason"), 200) + cite(fact.seq) + "\n";
+  }
+  if (is_profile) return "- profile taken" + cite(fact.seq) + "\n";
+  const Json& records = field(fact.payload, "records");
+  const std::string found =
+      is_true(records, "clean")
+          ? "clean"
+          : fmt::format("{} errors, {} warnings", integer(records, "errors").value_or(0),
+                        integer(records, "warnings").value_or(0));
+  return "- " + tool + ": " + found + cite(fact.seq) + "\n";
+}
+
 std::string findings_part(const Facts& facts, const IterationView& iteration) {
   std::string out = finding_tables(facts, iteration.findings, facts.plans), lines;
-  for (const Fact& profile : iteration.profiles) {
-    if (is_true(profile.payload, "available")) {
-      lines += "- profile taken" + cite(profile.seq) + "\n";
-    } else {
-      lines += "- no profile: " + inline_text(text(profile.payload, "reason"), 200) +
-               cite(profile.seq) + "\n";
-    }
-  }
+  for (const Fact& profile : iteration.profiles) lines += tool_line(profile);
   for (const Fact& note : iteration.notes) {
     lines += "- note: " + inline_text(text(note.payload, "text"), 400) + cite(note.seq) + "\n";
   }

@@ -16,7 +16,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds k_short_deadline{10'000};
 constexpr milliseconds k_hello_deadline{30'000};
-constexpr milliseconds k_profile_deadline{300'000};
 constexpr std::uint64_t k_max_artifact_bytes = 256u << 20;
 
 Failure environment(std::string message) {
@@ -209,10 +208,8 @@ Outcome<protocol::TurnResult> WorkerClient::turn(const protocol::TurnArgs& args)
   return ask<protocol::TurnResult>(Verb::turn, to_json(args), milliseconds(args.deadline_ms));
 }
 
-Outcome<protocol::ProfileResult> WorkerClient::profile(std::int64_t handle,
-                                                       const Problem& problem) {
-  return ask<protocol::ProfileResult>(
-      Verb::profile, {{"handle", handle}, {"problem", to_json(problem)}}, k_profile_deadline);
+Outcome<protocol::ProfileResult> WorkerClient::profile(const protocol::ProfileArgs& args) {
+  return ask<protocol::ProfileResult>(Verb::profile, to_json(args), milliseconds(args.deadline_ms));
 }
 
 Outcome<void> WorkerClient::unload(std::int64_t handle) {

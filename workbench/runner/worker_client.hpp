@@ -38,7 +38,7 @@ class WorkerClient {
   Outcome<protocol::RunResult> run(const protocol::RunArgs& args);
   Outcome<protocol::VerdictResult> verdict(const protocol::VerdictArgs& args);
   Outcome<protocol::TurnResult> turn(const protocol::TurnArgs& args);
-  Outcome<protocol::ProfileResult> profile(std::int64_t handle, const Problem& problem);
+  Outcome<protocol::ProfileResult> profile(const protocol::ProfileArgs& args);
   Outcome<void> unload(std::int64_t handle);
   Outcome<protocol::CanaryResult> canary();
   Outcome<protocol::StatusResult> status();

@@ -14,6 +14,7 @@
 #include "protocol/protocol.hpp"
 #include "worker/child.hpp"
 #include "worker/hello.hpp"
+#include "worker/inspection.hpp"
 #include "worker/roles.hpp"
 
 namespace {
@@ -28,6 +29,10 @@ int run(int argc, char** argv) {
     const std::optional<int> gpu = worker::parse_gpu_argument(argc > 2 ? argv[2] : "");
     return argument == worker::k_judge_role ? worker::run_judge(channel, gpu)
                                             : worker::run_subject(channel, gpu);
+  }
+  if (argument == worker::k_exercise_role && argc == 4) {
+    const std::optional<int> gpu = worker::parse_gpu_argument(argv[2]);
+    if (gpu) return worker::run_exercise(*gpu, argv[3]);
   }
   if (argument == "--version") {
     std::cout << "sdpa-wb-worker " << worker::worker_version() << ", protocol "

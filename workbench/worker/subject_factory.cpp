@@ -123,8 +123,13 @@ Outcome<LoadedSubject> SubjectFactory::load(const protocol::LoadArgs& args, cons
     if (!m_spare) return environment("cannot start a subject process");
     Started started = *std::move(m_spare);
     m_spare.reset();
-    return finish(std::move(started), args.subject,
-                  {{"path", path->string()}, {"build_id", args.build_id}}, wait);
+    auto subject = finish(std::move(started), args.subject,
+                          {{"path", path->string()}, {"build_id", args.build_id}}, wait);
+    if (subject.ok()) {
+      subject->library = path->string();
+      subject->build_id = args.build_id;
+    }
+    return subject;
   }
   if (args.backend != "python") {
     return Failure{Invalidity::constraints,

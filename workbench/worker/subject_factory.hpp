@@ -38,6 +38,7 @@ struct LoadedSubject {
   ScratchFolder scratch;
   SubjectProcess process;
   Json versions = Json::object();
+  std::string library = {}, build_id = {};  ///< of a compiled variant, else empty
 };
 
 /// What subjects are started with, settled in hello.

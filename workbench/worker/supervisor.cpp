@@ -10,6 +10,7 @@
 
 #include "worker/build_process.hpp"
 #include "worker/failure.hpp"
+#include "worker/inspection.hpp"
 
 namespace wb::worker {
 namespace {
@@ -178,13 +179,30 @@ Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
                                       wait_for(args.deadline_ms))));
 }
 
-Outcome<Json> Supervisor::profile(const Json& args) {
-  const auto handle = read_handle(args, "profile", true);
-  if (!handle.ok()) return handle.error();
-  if (const auto subject = find_subject(*handle); !subject.ok()) return subject.error();
+Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {
+  const auto subject = find_subject(args.handle);
+  if (!subject.ok()) return subject.error();
   protocol::ProfileResult result;
-  result.reason = "this worker has no profiler; timings and findings go without one";
-  return to_json(result);
+  if (!on_gpu() || (*subject)->library.empty()) {
+    result.reason = fmt::format("{} looks at compiled variants on a GPU; this one is {}", args.tool,
+                                on_gpu() ? "a Python subject" : "on the CPU");
+    return to_json(result);
+  }
+  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
+  const auto held = take_device();
+  if (!held.ok()) return held.error();
+  const auto scratch = as_outcome(ScratchFolder::create(m_store.folder(), "inspection"));
+  if (!scratch.ok()) return scratch.error();
+  InspectionTask task;
+  task.tool = args.tool;
+  task.own_program = m_own_program;
+  task.library = (*subject)->library;
+  task.build_id = (*subject)->build_id;
+  task.problem = args.problem;
+  task.gpu = *m_greeted->factory.setting().gpu;
+  task.scratch = scratch->path();
+  // The loaded process is not touched: the tool starts one of its own.
+  return as_json(inspect(*m_family, task, deadline_in(milliseconds(args.deadline_ms)), m_cancel));
 }
 
 Outcome<Json> Supervisor::unload(const Json& args) {
@@ -237,7 +255,7 @@ Outcome<Json> Supervisor::dispatch(const protocol::Request& request) {
     case Verb::turn:
       return with(protocol::TurnArgs{}, [this](const auto& args) { return turn(args); });
     case Verb::profile:
-      return profile(request.args);
+      return with(protocol::ProfileArgs{}, [this](const auto& args) { return profile(args); });
     case Verb::unload:
       return unload(request.args);
     case Verb::canary: {

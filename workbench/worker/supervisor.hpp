@@ -53,7 +53,7 @@ class Supervisor {
   Outcome<Json> run(const protocol::RunArgs& args);
   Outcome<Json> verdict(const protocol::VerdictArgs& args);
   Outcome<Json> turn(const protocol::TurnArgs& args);
-  Outcome<Json> profile(const Json& args);
+  Outcome<Json> profile(const protocol::ProfileArgs& args);
   Outcome<Json> unload(const Json& args);
   Outcome<Json> status() const;
 

@@ -166,6 +166,29 @@ TEST_CASE("a mended log and missing profiles are said", "[report][missing]") {
   CHECK(page.find("no profile was taken") != std::string::npos);
 }
 
+TEST_CASE("what tools said of a call stands on its iteration's page", "[report][missing]") {
+  LogBuilder log = whole_session();
+  const auto say = [&](const char* tool, bool available, const Json& records) {
+    Json payload{{"iteration", 1},
+                 {"subject", "a"},
+                 {"problem", "p"},
+                 {"available", available},
+                 {"reason", "it was closed"},
+                 {"records", records}};
+    if (*tool != 0) payload["tool"] = tool;
+    log.add("profile_taken", payload);
+  };
+  say("", true, Json::array());  // as older logs have it
+  say("racecheck", true, {{"clean", false}, {"errors", 2}, {"warnings", 1}});
+  say("memcheck", true, {{"clean", true}});
+  say("initcheck", false, Json::object());
+  const std::string page = render_iteration(log.view(), *log.view().find(1));
+  CHECK(page.find("- profile taken") != std::string::npos);
+  CHECK(page.find("- racecheck: 2 errors, 1 warnings") != std::string::npos);
+  CHECK(page.find("- memcheck: clean") != std::string::npos);
+  CHECK(page.find("- no answer of initcheck: it was closed") != std::string::npos);
+}
+
 TEST_CASE("payloads of any type give a page", "[report][missing]") {
   const LogBuilder whole = whole_session();
   const std::vector<Json> replacements = {

@@ -128,7 +128,7 @@ TEST_CASE("two subjects live side by side, and status shows them", "[worker][end
   status = client.status();
   REQUIRE(status->subjects.size() == 1);
   CHECK(status->subjects[0].handle == second->handle);
-  const auto profile = client.profile(second->handle, small_problem());
+  const auto profile = client.profile({.handle = second->handle, .problem = small_problem()});
   REQUIRE(profile.ok());
   CHECK_FALSE(profile->available);
   CHECK_FALSE(profile->reason.empty());

@@ -18,6 +18,7 @@ constexpr double k_graph_us = 200;       // one launch of a settling graph lasts
 constexpr double k_least_call_us = 0.2;  // an empty call: its graph must not grow without end
 constexpr std::int64_t k_settle_samples = 4'000;
 constexpr int k_first_calls = 3;
+constexpr std::uint32_t k_exercise_seed = 1;  // nothing is judged or timed under a tool
 constexpr std::size_t k_most_graphs = 8;
 
 template <typename T>
@@ -143,6 +144,32 @@ Outcome<double> CudaSubject::run(const RunOrder& order) {
   if (auto done = checked(work()); !done.ok()) return std::move(done).error();
   if (overrun != nullptr) return wrote_outside(overrun);
   return call_us;
+}
+
+Outcome<void> CudaSubject::exercise(const Problem& problem) {
+  m_status = WB_OK;
+  auto plan = VariantPlan::create(m_api, problem, false, m_ordinal);
+  if (!plan.ok()) return std::move(plan).error();
+  auto buffers =
+      DeviceBufferSet::create(m_stream, problem, {.workspace_bytes = plan->workspace_bytes()}, 0);
+  if (!buffers.ok()) return failure(buffers.error());
+  const Driver& driver = m_stream.context()->driver();
+  const wb_sdpa_args args = args_of(*buffers, m_stream);
+  const char* overrun = nullptr;
+  const auto work = [&]() -> CudaResult<void> {
+    WB_TRY(buffers->refill(m_stream, m_inputs, k_exercise_seed, Draw::normal));
+    for (int i = 0; i < k_first_calls - 1; ++i) WB_TRY(call(plan->get(), args));
+    WB_TRY(finish());
+    WB_TRY(driver.check(driver.functions().profiler_start(), "start", "the profiler"));
+    WB_TRY(call(plan->get(), args));
+    WB_TRY(finish());
+    WB_TRY(driver.check(driver.functions().profiler_stop(), "stop", "the profiler"));
+    WB_TRY_ASSIGN(overrun, buffers->overrun(m_stream));
+    return {};
+  };
+  if (auto done = checked(work()); !done.ok()) return std::move(done).error();
+  if (overrun != nullptr) return wrote_outside(overrun);
+  return {};
 }
 
 Outcome<void> CudaSubject::set_stage(const TurnOrder& order) {

@@ -115,6 +115,8 @@ CudaResult<void> Driver::find_functions(const char* library) {
   find("cuDevicePrimaryCtxRelease_v2", f.primary_release);
   find("cuCtxSetCurrent", f.ctx_set_current);
   find("cuCtxSynchronize", f.ctx_synchronize);
+  find("cuProfilerStart", f.profiler_start);
+  find("cuProfilerStop", f.profiler_stop);
   find("cuCtxResetPersistingL2Cache", f.reset_persisting_cache);
   find("cuMemGetInfo_v2", f.mem_get_info);
   find("cuMemAlloc_v2", f.mem_alloc);

@@ -80,6 +80,8 @@ struct DriverFunctions {
   Status (*primary_release)(DeviceOrdinal) = nullptr;                 ///< cuDevicePrimaryCtxRelease
   Status (*ctx_set_current)(ContextHandle) = nullptr;
   Status (*ctx_synchronize)() = nullptr;
+  Status (*profiler_start)() = nullptr;          ///< cuProfilerStart: for ncu, from here on
+  Status (*profiler_stop)() = nullptr;           ///< cuProfilerStop
   Status (*reset_persisting_cache)() = nullptr;  ///< cuCtxResetPersistingL2Cache
   Status (*mem_get_info)(std::size_t* free_bytes, std::size_t* total_bytes) = nullptr;
   Status (*mem_alloc)(DeviceAddress*, std::size_t bytes) = nullptr;

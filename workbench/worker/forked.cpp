@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "worker/forked.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <utility>
+
+#include "worker/failure.hpp"
+
+namespace wb::worker {
+namespace {
+
+Json answer_of(const std::function<Outcome<Json>()>& work) {
+  Outcome<Json> result = work();
+  if (result.ok()) return {{"result", *std::move(result)}};
+  const Failure& failure = result.error();
+  return {{"invalidity", to_string(failure.invalidity)},
+          {"message", failure.message},
+          {"untrusted_output", failure.untrusted_output}};
+}
+
+[[noreturn]] void run_child(const std::function<Outcome<Json>()>& work, const Channel& channel,
+                            pid_t parent) {
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  Json answer;
+  try {
+    answer = answer_of(work);
+  } catch (const std::exception& fault) {
+    answer = {{"invalidity", "environment"}, {"message", fault.what()}};
+  }
+  ::_exit(channel.send(answer).ok() ? 0 : 1);
+}
+
+Outcome<Json> read_answer(const Message& message, const std::string& who) {
+  if (const auto result = message.body.find("result"); result != message.body.end()) {
+    return Json(*result);
+  }
+  ObjectReader reader(message.body, who + "'s answer");
+  Failure failure;
+  failure.invalidity =
+      parse_invalidity(reader.string("invalidity")).value_or(Invalidity::environment);
+  failure.message = reader.string("message");
+  failure.untrusted_output = reader.string_or("untrusted_output", "");
+  return failure;
+}
+
+}  // namespace
+
+Outcome<Json> run_forked(Family& family, const std::function<Outcome<Json>()>& work,
+                         const std::string& who, Deadline deadline, CancelSource cancel) {
+  auto ends = Channel::make_pair();
+  if (!ends.ok()) return environment(ends.error().message());
+  const Channel ours(std::move(ends->first));
+  Channel theirs(std::move(ends->second));
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) run_child(work, theirs, parent);
+  if (pid < 0) {
+    return environment(fmt::format("cannot fork for {}: the process limit is reached", who));
+  }
+  theirs.close();
+  family.add(pid);
+  const auto message = ours.receive(deadline, cancel);
+  ::kill(pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  family.remove(pid);
+  family.sweep_strays();  // what outlived its deadline leads a group of its own
+  if (message.ok()) return read_answer(*message, who);
+  if (message.error() == ChannelFault::timeout) {
+    return Failure{
+        Invalidity::timeout, fmt::format("{} did not finish before the deadline", who), {}};
+  }
+  if (message.error() == ChannelFault::canceled) {
+    return environment("canceled: the wire was closed");
+  }
+  return environment(fmt::format("{} ended without an answer", who));
+}
+
+}  // namespace wb::worker
