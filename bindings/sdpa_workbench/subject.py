@@ -33,7 +33,9 @@ MAX_MESSAGE_BYTES = 64 << 10
 MAX_FDS = 8
 MAX_TRACEBACK_CHARS = 12_000
 SETTLED_FRAC = 0.005  # two successive blocks agree within this share
-SETTLE_MAX_FACTOR = 10  # settling is given up after this many times the wanted time
+# Settling is given up after so many times the wanted time, or so much more if that is less.
+SETTLE_MAX_FACTOR, SETTLE_MOST_EXTRA_US = 10, 500_000
+SETTLE_LONGEST_BLOCK_US = 100_000
 SWEEP_BYTES = 64 << 20
 ITEM_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "bool": 1}
 
@@ -408,17 +410,19 @@ def time_calls(call, block_us):
 
 def settle(block, settle_us):
     """block(us) calls for at least so long and gives the mean time of a call. Blocks of a quarter
-    of settle_us until settle_us has gone by and two agree; (us, settled)."""
+    of settle_us, at most 100 ms, until settle_us has gone by and two agree; (us, settled)."""
+    block_us = min(settle_us / 4, SETTLE_LONGEST_BLOCK_US)
+    most_us = min(SETTLE_MAX_FACTOR * settle_us, settle_us + SETTLE_MOST_EXTRA_US)
     begin = time.perf_counter_ns()
     before_us, blocks = 0.0, 0
     while True:
-        call_us = block(settle_us / 4)
+        call_us = block(block_us)
         blocks += 1
         spent_us = (time.perf_counter_ns() - begin) / 1e3
         settled = blocks >= 2 and abs(call_us - before_us) <= SETTLED_FRAC * call_us
         if settled and spent_us >= settle_us:
             return call_us, True
-        if blocks >= 2 and spent_us >= SETTLE_MAX_FACTOR * settle_us:
+        if blocks >= 2 and spent_us >= most_us:
             return call_us, settled
         before_us = call_us
 

@@ -167,6 +167,7 @@ Result<Json> run_baseline(Context& context, std::int64_t number) {
   request.effort = effort.confirmation;
   request.other_instances = effort.other_instances;
   request.plan = effort.plan;
+  request.regime = context.settings.objective.regime;
   request.phase = "baseline";
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
   WB_TRY(context.check_stop());

@@ -55,6 +55,9 @@ Json turn_event(const Context& context, const TimingRequest& request, const Plac
   event["iteration"] = context.iteration_or_null();
   event["problem"] = to_text(request.problems[place.problem]);
   event["plan"] = to_string(request.plans[place.plan]);
+  if (request.plans[place.plan] == PlanKind::hot && request.regime != Regime::burst) {
+    event["regime"] = to_string(request.regime);
+  }
   event["phase"] = request.phase;
   event["spot_pass"] = spot ? Json(spot->pass) : Json(nullptr);
   return event;
@@ -81,6 +84,7 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   args.problem = request.problems[place.problem];
   args.plan = request.plan;
   args.plan.kind = request.plans[place.plan];
+  if (args.plan.kind == PlanKind::hot) args.plan = in_regime(args.plan, request.regime);
   args.placement = place.placement;
   args.fresh_calls = request.fresh_calls;
   auto answer = context.worker->turn(args);

@@ -67,6 +67,25 @@ EffortPlan effort_plan(std::string_view word) {
   return {.selection = {2, 1, 2}, .confirmation = {5, 3, 1}, .plan = cpu_turn(3)};
 }
 
+Plan in_regime(Plan plan, Regime regime) {
+  constexpr double k_sustain_us = 2'000'000, k_sustained_timed_us = 200'000;
+  plan.regime = regime;
+  if (regime == Regime::burst) return plan;
+  plan.settle_us = std::max(plan.settle_us, k_sustain_us);
+  plan.timed_us = std::max(plan.timed_us, k_sustained_timed_us);
+  return plan;
+}
+
+Result<std::pair<PlanKind, Regime>> how_to_time(const Json& args) {
+  const PlanKind plan = *parse_plan_kind(args.value("plan", "hot"));
+  const Regime regime = *parse_regime(args.value("regime", "burst"));
+  if (regime != Regime::burst && plan != PlanKind::hot) {
+    return Error{ErrorCode::usage, "time in the regime", std::string(to_string(regime)),
+                 fmt::format("the plan {} has none", to_string(plan)), "use --plan hot"};
+  }
+  return std::pair{plan, regime};
+}
+
 Result<SessionSettings> settings_from_json(const Json& opened) {
   ObjectReader reader(opened, "session_opened");
   SessionSettings settings;

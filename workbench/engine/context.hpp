@@ -36,6 +36,11 @@ struct EffortPlan {
   std::int64_t other_instances = 0;  ///< of TimingRequest
 };
 EffortPlan effort_plan(std::string_view word);
+/// The turn of a hot plan in that regime. Sustained: the subject's own calls for two seconds first,
+/// so that power and temperature are those of lasting work, and a fifth of a second timed.
+Plan in_regime(Plan plan, Regime regime);
+/// The arguments `plan` and `regime`. Errors: usage (a regime of another plan than hot).
+Result<std::pair<PlanKind, Regime>> how_to_time(const Json& args);
 
 /// What session_opened says, typed.
 struct SessionSettings {
@@ -178,8 +183,9 @@ struct TimingRequest {
   std::vector<PlanKind> plans;
   Effort effort;
   std::int64_t other_instances = 0;  ///< of plans that decide nothing; 0: as many as the others
-  Plan plan;
-  std::string phase;  ///< "baseline", "selection", "confirmation", "tune"
+  Plan plan;                         ///< of a burst
+  Regime regime = Regime::burst;     ///< of hot turns; the other plans have none
+  std::string phase;                 ///< "baseline", "selection", "confirmation", "tune"
   std::int64_t first_instance = 0, first_round = 0;  ///< where their numbers start
   RoundPart part = RoundPart::whole;                 ///< of every round
   bool fresh_calls = true;                           ///< as protocol::TurnArgs has it

@@ -213,6 +213,7 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
   request.plans = {context.settings.objective.plan};
   request.effort = confirmation ? effort.confirmation : effort.selection;
   request.plan = effort.plan;
+  request.regime = context.settings.objective.regime;
   request.phase = phase;
   if (confirmation) {
     for (const Subject& rival : context.rivals) request.subjects.push_back(&rival);

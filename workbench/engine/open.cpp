@@ -102,7 +102,7 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
   const std::string start = before ? before->label : args["start"].get<std::string>();
   Objective objective;
   objective.rule = *parse_objective_rule(args.value("objective", "geomean_speedup"));
-  objective.plan = *parse_plan_kind(args.value("plan", "hot"));
+  WB_TRY_ASSIGN(std::tie(objective.plan, objective.regime), how_to_time(args));
   objective.min_speedup = args.value("min_speedup", 0.0);
   objective.problem = args.value("objective_problem", "");
   if (objective.rule == ObjectiveRule::one_problem) {

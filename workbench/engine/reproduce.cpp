@@ -148,6 +148,7 @@ Result<void> measure_again(Context& context, const Subject& candidate, const Sub
   request.plans = {context.settings.objective.plan};
   request.effort = effort.confirmation;
   request.plan = effort.plan;
+  request.regime = context.settings.objective.regime;
   request.phase = "confirmation";
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
   repeat.failure = timing_failure(request, result);

@@ -85,6 +85,7 @@ Json with_defaults_of(const Predecessor& before, Json args) {
     const Json& objective = opened["objective"];
     take_over(args, "objective", objective["rule"]);
     take_over(args, "plan", objective["plan"]);
+    take_over(args, "regime", member_of(objective, "regime"));
     take_over(args, "min_speedup", member_of(objective, "min_speedup"));
     take_over(args, "objective_problem", member_of(objective, "problem"));
   }

@@ -29,12 +29,14 @@ Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& su
   return judgements;
 }
 
-TimingRequest request_for(const Json& args, std::vector<Problem> problems) {
+Result<TimingRequest> request_for(const Json& args, std::vector<Problem> problems) {
   TimingRequest request;
+  WB_TRY_ASSIGN(const auto how, how_to_time(args));
   const EffortPlan effort = effort_plan(args.value("effort", "standard"));
   request.effort = effort.confirmation;
   request.plan = effort.plan;
-  request.plans = {*parse_plan_kind(args.value("plan", "hot"))};
+  request.plans = {how.first};
+  request.regime = how.second;
   request.problems = std::move(problems);
   request.phase = "standalone";
   return request;
@@ -116,7 +118,7 @@ Result<Json> verb_measure(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
   const std::vector<Problem> problems = plain_problems(suite);
   WB_TRY(judge_or_fail(context, subject, problems));
-  TimingRequest request = request_for(args, problems);
+  WB_TRY_ASSIGN(TimingRequest request, request_for(args, problems));
   request.subjects = {&subject};
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
   Json rows = Json::array();
@@ -150,7 +152,7 @@ Result<Json> verb_compare(Context& context, const Json& args) {
   const std::vector<Problem> problems = plain_problems(suite);
   WB_TRY(judge_or_fail(context, candidate, problems));
   WB_TRY(judge_or_fail(context, against, problems));
-  TimingRequest request = request_for(args, problems);
+  WB_TRY_ASSIGN(TimingRequest request, request_for(args, problems));
   // The second process of `against` gives the noise floor of this very run.
   request.subjects = {&candidate, &against, &against};
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));

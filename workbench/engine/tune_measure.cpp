@@ -171,6 +171,7 @@ Result<void> Tuner::time(const Ask& ask, const Subject& candidate, SubjectProces
   }
   request.plans = {m_context.settings.objective.plan};
   request.plan = effort_plan(m_context.settings.effort).plan;
+  request.regime = m_context.settings.objective.regime;
   request.plan.settle_us = k_settle_us;
   request.phase = "tune";
   request.first_instance = ask.stage;

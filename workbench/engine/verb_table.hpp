@@ -22,6 +22,11 @@ inline const ArgumentSpec k_plan{.name = "plan",
                                  .kind = K::enumeration,
                                  .doc = "how to time",
                                  .choices = {"hot", "cold", "eager"}};
+inline const ArgumentSpec k_regime{
+    .name = "regime",
+    .kind = K::enumeration,
+    .doc = "of hot turns: burst (default), or sustained, after two seconds of the subject's calls",
+    .choices = {"burst", "sustained"}};
 inline const ArgumentSpec k_effort{.name = "effort",
                                    .kind = K::enumeration,
                                    .doc =

@@ -70,6 +70,7 @@ std::vector<VerbSpec> make_session_verbs() {
                       .kind = K::string,
                       .doc = "the problem's name, for the rule one_problem"},
                      k_plan,
+                     k_regime,
                      {.name = "min_speedup",
                       .kind = K::real,
                       .unit = "ratio",

@@ -2,6 +2,7 @@
 // Settling: a subject's own calls, untimed, until their time no longer changes. On CPU and GPU.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -10,8 +11,11 @@ namespace wb::worker {
 
 /// Settling ends when two successive blocks differ by at most this share.
 inline constexpr double k_settled_frac = 0.005;
-/// It is given up after this many times the wanted time.
+/// It is given up after this many times the wanted time, or so much more if that is less: the
+/// sustained regime wants seconds.
 inline constexpr double k_settle_max_factor = 10;
+inline constexpr double k_settle_most_extra_us = 500'000;
+inline constexpr double k_settle_longest_block_us = 100'000;
 
 struct Settled {
   double call_us = 0;  ///< mean of the last block
@@ -24,23 +28,26 @@ inline double us_since(std::chrono::steady_clock::time_point begin) {
 }
 
 /// `block(us) -> std::optional<double>` makes calls for at least so long and gives the mean time of
-/// one, or nothing when a call failed, which ends the settling. Blocks of a quarter of settle_us
-/// until at least settle_us has gone by and two successive ones agree, or ten times as long. At
-/// least two blocks.
+/// one, or nothing when a call failed, which ends the settling. Blocks of a quarter of settle_us,
+/// at most 100 ms, until at least settle_us has gone by and two successive ones agree, or ten times
+/// as long, or half a second more. At least two blocks.
 template <typename Block>
 Settled settle(const Block& block, double settle_us) {
   Settled result;
   double before_us = 0;
+  const double block_us = std::min(settle_us / 4, k_settle_longest_block_us);
+  const double most_us =
+      std::min(k_settle_max_factor * settle_us, settle_us + k_settle_most_extra_us);
   const auto begin = std::chrono::steady_clock::now();
   for (int blocks = 1;; ++blocks) {
-    const std::optional<double> call_us = block(settle_us / 4);
+    const std::optional<double> call_us = block(block_us);
     if (!call_us) return result;
     result.call_us = *call_us;
     const double spent_us = us_since(begin);
     const double change_us = std::abs(result.call_us - before_us);
     result.settled = blocks >= 2 && change_us <= k_settled_frac * result.call_us;
     if (result.settled && spent_us >= settle_us) return result;
-    if (blocks >= 2 && spent_us >= k_settle_max_factor * settle_us) return result;
+    if (blocks >= 2 && spent_us >= most_us) return result;
     before_us = result.call_us;
   }
 }

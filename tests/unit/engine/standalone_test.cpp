@@ -34,3 +34,41 @@ TEST_CASE("check, measure and compare leave a log that can be read", "[engine][s
   CHECK(bench.call("report", Json::object(), bench.session)["text"].get<std::string>().size() >
         500);
 }
+
+TEST_CASE("a sustained session has long hot turns, and only those", "[engine][standalone]") {
+  Bench bench;
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(100);
+  bench.open({{"regime", "sustained"}});
+  bench.iterate();
+  std::int64_t sustained = 0, others = 0;
+  for (const auto& request : bench.worker.requests) {
+    if (request.verb != protocol::Verb::turn) continue;
+    const Json& plan = request.args["plan"];
+    const bool is_hot = plan["kind"] == "hot";
+    CHECK(plan["regime"] == (is_hot ? "sustained" : "burst"));
+    CHECK((plan["settle_us"].get<double>() >= 2e6) == is_hot);
+    CHECK((plan["timed_us"].get<double>() >= 2e5) == is_hot);
+    ++(is_hot ? sustained : others);
+  }
+  CHECK(sustained > 0);
+  CHECK(others > 0);
+  const SessionView view = *bench.engine->session()->view(FoldDepth::full);
+  CHECK(view.opened.payload["objective"]["regime"] == "sustained");
+  bench.call("close", {{"reason", "test"}}, bench.session);
+  const Json report = bench.call("report", Json::object(), bench.session);
+  CHECK(report["text"].get<std::string>().find("hot sustained") != std::string::npos);
+}
+
+TEST_CASE("only the plan hot has regimes", "[engine][standalone]") {
+  Bench bench;
+  const auto refused = bench.engine->call("measure",
+                                          {{"variant", "cpu_tiled"},
+                                           {"problem", "B=1 Hq=1 Sq=32 D=16 f32"},
+                                           {"plan", "cold"},
+                                           {"regime", "sustained"}},
+                                          {});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == ErrorCode::usage);
+  CHECK(refused.error().message().find("--plan hot") != std::string::npos);
+}

@@ -66,6 +66,24 @@ TEST_CASE("calls that never agree are given up as not settled", "[worker][timing
   CHECK(us_since(begin) >= 4'000);
 }
 
+TEST_CASE("long settling has short blocks and gives up soon after its time", "[worker][timing]") {
+  double longest_us = 0, spent_us = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  double us = 100;
+  const Settled settled = settle(
+      [&](double block_us) -> std::optional<double> {
+        longest_us = std::max(longest_us, block_us);
+        std::this_thread::sleep_for(std::chrono::microseconds(30'000));
+        return us *= 1.5;
+      },
+      600'000);
+  spent_us = us_since(begin);
+  CHECK_FALSE(settled.settled);
+  CHECK(longest_us == 100'000);
+  CHECK(spent_us >= 1'100'000);  // half a second more than wanted, not ten times as long
+  CHECK(spent_us < 4'000'000);
+}
+
 TEST_CASE("tensors lie aligned between guard pages and differ by placement", "[worker][buffers]") {
   const GuardedMemory flush(1'000, Placing::flush_end);
   const auto address = reinterpret_cast<std::uintptr_t>(flush.bytes().data());
