@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: all demo test bench torture soak venv deps deps-test clean
+.PHONY: all demo test bench torture soak wheel venv deps deps-test clean
 all: deps
 	@cmake --preset release -DWB_TESTS=$(if $(wildcard $(BUILD)/CMakeCache.txt),$(shell grep -s ^WB_TESTS: $(BUILD)/CMakeCache.txt | cut -d= -f2),OFF) >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS) --target sdpa-wb sdpa-wb-worker
@@ -43,6 +43,18 @@ torture: venv
 # A night in 20 minutes; WB_SOAK_SECONDS=60 to try it, 28800 for a real one.
 soak: all venv
 	@"$(VENV)/bin/python3" tests/torture/soak.py $(BUILD) build/soak_$(shell date +%F).json
+
+# One wheel for machines without a network (docs/wheel.md), tried in a fresh environment of PYTHON.
+WHEEL_VENV := build/wheel_$(notdir $(PYTHON))
+wheel: deps-test
+	@cmake --preset release -DWB_TESTS=ON >/dev/null
+	@cmake --build $(BUILD) -j$(JOBS) --target sdpa-wb sdpa-wb-worker gpu_worker
+	@WB_TORCH=no bash .ci/install_python.sh "$(PYTHON)" "$(WHEEL_VENV)"
+	@rm -f dist/sdpa_workbench-*.whl
+	@"$(WHEEL_VENV)/bin/python3" .ci/wheel.py $(BUILD) dist
+	@"$(WHEEL_VENV)/bin/python3" .ci/check_wheel.py dist/sdpa_workbench-*.whl
+	@WB_WHEEL=$$(echo dist/sdpa_workbench-*.whl) "$(WHEEL_VENV)/bin/python3" -m pytest \
+	  tests/scenario/test_wheel.py -q -rs
 
 clean:
 	rm -rf build

@@ -8,6 +8,7 @@
 #include "core/hash.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/random_problem.hpp"
+#include "variant/installed.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
 
 using namespace wb;
@@ -33,12 +34,13 @@ Inputs made_on(const ContextPtr& gpu, const Problem& p, std::uint32_t seed, Draw
   return inputs;
 }
 
-/// In the source tree, or in the working folder where the tests were carried elsewhere.
+/// Of the checkout or installation that this program is of; where it was carried alone, in the
+/// working folder.
 std::string golden_text() {
   const RealFileSystem files;
-  const std::string name = "tests/data/inputs_golden.json";
-  auto text = files.read(std::filesystem::path(WB_SOURCE_DIR) / name, 1 << 20);
-  if (!text.ok()) text = files.read(name, 1 << 20);
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  const fs::path root = find_installed_root(program.parent_path()).value_or("");
+  auto text = files.read(root / "tests" / "data" / "inputs_golden.json", 1 << 20);
   REQUIRE(text.ok());
   return *text;
 }

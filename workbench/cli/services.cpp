@@ -10,6 +10,7 @@
 
 #include "cli/output.hpp"
 #include "core/process.hpp"
+#include "variant/installed.hpp"
 
 namespace wb {
 namespace {
@@ -28,14 +29,20 @@ fs::path default_cache(const Environment& environment) {
 }
 
 /// The interpreter for Python subjects: --python, else the active virtual environment's, else a
-/// .venv beside the sessions (what `make` creates), else python3.
-std::string choose_python(const GlobalOptions& options, const Environment& environment) {
+/// .venv beside the sessions (what `make` creates), else that of the environment which this program
+/// was installed into, else python3.
+std::string choose_python(const GlobalOptions& options, const Environment& environment,
+                          const fs::path& executable) {
   if (!options.python.empty()) return options.python;
   std::error_code error;
   for (const fs::path& venv : {fs::path(environment.virtual_env), fs::path(".venv")}) {
     if (venv.empty()) continue;
     const fs::path python = fs::absolute(venv, error) / "bin" / "python3";
     if (fs::exists(python, error)) return python.string();
+  }
+  const fs::path beside = executable / "python3";
+  if (options.transport.empty() && !executable.empty() && fs::exists(beside, error)) {
+    return beside.string();
   }
   return "python3";
 }
@@ -87,16 +94,7 @@ SearchPath make_search_path(const GlobalOptions& options, const fs::path& execut
   SearchPath search_path;
   search_path.roots.emplace_back(".");
   for (const fs::path& path : options.paths) search_path.roots.push_back(path);
-  if (executable.empty()) return search_path;
-  std::error_code error;
-  // Installed: <prefix>/bin and <prefix>/share. In a checkout: build/<preset> below the root.
-  for (const fs::path& candidate : {executable.parent_path() / "share" / "sdpa-workbench",
-                                    executable / "share", executable.parent_path().parent_path()}) {
-    if (fs::exists(candidate / "kernels" / "suites.json", error)) {
-      search_path.roots.push_back(candidate);
-      break;
-    }
-  }
+  if (const auto root = find_installed_root(executable)) search_path.roots.push_back(*root);
   return search_path;
 }
 
@@ -118,7 +116,7 @@ Services make_services(const GlobalOptions& options, const Environment& environm
   const CudaPlaces cuda{options.nvcc, environment.cudacxx, environment.cuda_home,
                         environment.cuda_path, options.host_compiler};
   protocol::HelloArgs hello;
-  hello.python = choose_python(options, environment);
+  hello.python = choose_python(options, environment, executable);
   hello.cpu_set = options.cpu_set;
   hello.threads = options.threads;
   hello.gpu = options.gpu;

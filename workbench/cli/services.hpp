@@ -35,7 +35,7 @@ struct Environment {
 /// The folder of the running executable; empty when it cannot be known.
 fs::path executable_folder();
 
-/// ./, then each --path, then the installed set (or the checkout that holds the build folder).
+/// ./, then each --path, then what was installed with the program (find_installed_root).
 SearchPath make_search_path(const GlobalOptions& options, const fs::path& executable);
 
 /// --worker, else beside the executable, else the name in PATH.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // `doctor`: what works on this machine, what is missing, and the one thing to do about each.
 #include <fmt/format.h>
+#include <gnu/libc-version.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/building.hpp"
 #include "variant/compile_sandbox.hpp"
@@ -58,6 +60,15 @@ Json suites_row(const Context& context) {
                 : check_row("suites", "missing", suites.error().message(), "");
 }
 
+/// pip refuses a wheel below its floor; this is for programs that were copied there, or built.
+Json system_row() {
+  const char* const here = gnu_get_libc_version();
+  const bool enough = ::strverscmp(here, WB_GLIBC_FLOOR) >= 0;
+  return check_row("system", enough ? "ok" : "warning",
+                   fmt::format("glibc {}; wheels need {} or newer", here, WB_GLIBC_FLOOR),
+                   enough ? "" : "build from the sources on this system");
+}
+
 Json sessions_row(const Context& context) {
   const fs::path& root = context.services.sessions_root;
   std::error_code error;
@@ -108,17 +119,21 @@ Json gpu_row(const Context& context) {
     return check_row("gpu", "warning", canary ? canary->detail : canary.error().message,
                      "the machine, not a variant, is at fault");
   }
+  // The driver tells the facts that no datasheet does, and they name it.
+  const auto& told = hello->device.memory_bytes;
   return check_row("gpu", "ok",
-                   fmt::format("{}, {}, {}; a built-in attention ran and was right",
-                               hello->device.name, hello->device.architecture, hello->device.id),
+                   fmt::format("{}, {}, {}, {}; a built-in attention ran and was right",
+                               hello->device.name, hello->device.architecture, hello->device.id,
+                               told ? told->source : "driver unknown"),
                    "");
 }
 
 }  // namespace
 
 Result<Json> verb_doctor(Context& context) {
-  Json checks = Json::array({compiler_row(context), nvcc_row(context), kernels_row(context),
-                             suites_row(context), sessions_row(context), locks_row(context)});
+  Json checks =
+      Json::array({compiler_row(context), nvcc_row(context), kernels_row(context),
+                   suites_row(context), system_row(), sessions_row(context), locks_row(context)});
   auto worker = context.need_worker();
   if (!worker) {
     checks.push_back(check_row("worker", "missing", worker.error().message,

@@ -7,6 +7,7 @@
 
 #include "core/process.hpp"
 #include "device/device.hpp"
+#include "variant/installed.hpp"
 
 namespace wb::worker {
 std::string_view worker_version() {
@@ -42,18 +43,16 @@ Result<std::string> find_python(const std::string& wanted) {
 
 Result<std::string> find_subject_script(const std::string& own_program) {
   const fs::path folder = fs::path(own_program).parent_path();
-  std::string_view places = WB_SUBJECT_SCRIPTS;
-  std::string looked_at;
-  while (!places.empty()) {
-    const std::size_t colon = std::min(places.find(':'), places.size());
-    const fs::path place = (folder / places.substr(0, colon)).lexically_normal();
-    std::error_code ignored;
-    if (fs::is_regular_file(place, ignored)) return place.string();
-    looked_at += (looked_at.empty() ? "" : ", ") + place.string();
-    places.remove_prefix(std::min(colon + 1, places.size()));
+  const auto root = find_installed_root(folder);
+  if (!root) {
+    return Error{ErrorCode::not_found, "find the Python subject loop of", own_program,
+                 "no folder above it has share/sdpa-workbench", "install the package again"};
   }
-  return Error{ErrorCode::not_found, "find the Python subject loop", "subject.py",
-               "it is in none of " + looked_at, "install the package again"};
+  const fs::path script = *root / "bindings" / "sdpa_workbench" / "subject.py";
+  std::error_code ignored;
+  if (fs::is_regular_file(script, ignored)) return script.string();
+  return Error{ErrorCode::not_found, "find the Python subject loop", script.string(),
+               "there is no such file", "install the package again"};
 }
 
 }  // namespace wb::worker

@@ -22,7 +22,8 @@ Result<std::vector<int>> choose_cpus(std::string_view text, const std::vector<in
 /// not_found, invalid.
 Result<std::string> find_python(const std::string& wanted);
 
-/// The Python subject loop, from the list of places set at build time. Errors: not_found.
+/// The Python subject loop that was installed with this program (find_installed_root). Errors:
+/// not_found.
 Result<std::string> find_subject_script(const std::string& own_program);
 
 }  // namespace wb::worker

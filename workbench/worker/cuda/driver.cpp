@@ -73,7 +73,8 @@ CudaResult<DriverPtr> Driver::load(const char* library) {
     const char* const words = ::dlerror();
     return Fault{{ErrorCode::not_found, "load the CUDA driver", library,
                   words == nullptr ? "it is not there" : words,
-                  "install NVIDIA's driver, or use the CPU backend"}};
+                  fmt::format("install NVIDIA's driver for CUDA {} or newer, or use the CPU backend",
+                              driver_version_text(k_oldest_driver))}};
   }
   // Never unloaded: the driver has threads of its own, which would not survive that.
   std::shared_ptr<Driver> driver(new Driver(handle));
