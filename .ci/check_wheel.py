@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Would this wheel run elsewhere? `check_wheel.py WHEEL`: exit status 1 and one line for each fault.
+"""Would this wheel run elsewhere? `check_wheel.py WHEEL`: exit status 1 and a line for each fault.
 
 The wheel is laid out as pip does it, and the dynamic loader is asked what each program and library
-finds there. Nothing may come from this machine but what SYSTEM names; nothing may need a glibc newer
-than the wheel's own tag promises, or a libstdc++ newer than GCC 12's; nothing names the folder it was
-built in; and the whole is at most 40 MB.
+finds there. Nothing may come from this machine but what SYSTEM names; nothing may need a glibc
+newer than the wheel's own tag promises, or a libstdc++ newer than GCC 12's; nothing names the
+folder it was built in; and the whole is at most 40 MB.
 """
 
 import re
@@ -15,8 +15,8 @@ import zipfile
 from pathlib import Path
 
 MOST_BYTES = 40_000_000
-# glibc is never bundled. libstdc++ and libgcc_s come from the node, too: a kernel that its newer g++
-# compiled is loaded into the worker and may need newer ones than those of Debian 12.
+# glibc is never bundled. libstdc++ and libgcc_s come from the node, too: the worker loads kernels
+# that the node's g++ compiled, and a newer g++ may need newer ones than those of Debian 12.
 SYSTEM = {
     "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2",
     "libpthread.so.0", "libdl.so.2", "librt.so.1", "libstdc++.so.6", "libgcc_s.so.1",
@@ -72,9 +72,7 @@ def check_loading(path, prefix):
 
 def check_versions(path, newest):
     """No symbol version above what the wheel promises to run on."""
-    words = subprocess.run(
-        ["readelf", "-VW", path], capture_output=True, text=True, check=True
-    ).stdout
+    words = subprocess.run(["readelf", "-VW", path], capture_output=True, text=True).stdout
     for library, version in sorted(set(NEEDED_VERSION.findall(words))):
         if not re.fullmatch(r"[\d.]+", version):
             yield f"needs {library}_{version}, which no release promises"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Packs a built tree into one wheel: `wheel.py BUILD_DIR OUT_DIR`. The last line printed is its path.
+"""Packs a built tree into one wheel: `wheel.py BUILD_DIR OUT_DIR`. The last line printed is where.
 
 `cmake --install` lays the files down; libraries that not every Linux has are put beside them under
 names of their own, and `python -m wheel pack` does the rest. Programs go where pip puts scripts, as

@@ -109,7 +109,9 @@ def events(session: Path):
 
 @pytest.fixture(scope="session")
 def build():
-    folder = Path(os.environ.get("WB_BUILD_DIR", ROOT / "build" / "release"))
+    # The files of test_gpu.py are installed, too: <prefix>/share/sdpa-workbench is their ROOT.
+    installed = ROOT.parents[1] / "bin" if ROOT.name == "sdpa-workbench" else None
+    folder = Path(os.environ.get("WB_BUILD_DIR", installed or ROOT / "build" / "release"))
     folder = folder if folder.is_absolute() else ROOT / folder
     if not (folder / "sdpa-wb").exists():
         pytest.skip(f"no sdpa-wb in {folder}: build first, or set WB_BUILD_DIR")

@@ -71,10 +71,11 @@ CudaResult<DriverPtr> Driver::load(const char* library) {
   void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const words = ::dlerror();
-    return Fault{{ErrorCode::not_found, "load the CUDA driver", library,
-                  words == nullptr ? "it is not there" : words,
-                  fmt::format("install NVIDIA's driver for CUDA {} or newer, or use the CPU backend",
-                              driver_version_text(k_oldest_driver))}};
+    return Fault{
+        {ErrorCode::not_found, "load the CUDA driver", library,
+         words == nullptr ? "it is not there" : words,
+         fmt::format("install NVIDIA's driver for CUDA {} or newer, or use the CPU backend",
+                     driver_version_text(k_oldest_driver))}};
   }
   // Never unloaded: the driver has threads of its own, which would not survive that.
   std::shared_ptr<Driver> driver(new Driver(handle));
