@@ -4,6 +4,7 @@ used from an empty folder. `make wheel` runs this for the wheel that it made (WB
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -210,3 +211,25 @@ def test_pip_refuses_it_below_its_glibc(wheel, tmp_path):
     done = run(*pip, "--target", tmp_path / "t", path)
     assert done.returncode == 1
     assert "not a supported wheel on this platform" in done.stderr
+
+
+def test_the_gpu_tests_build_alone(tmp_path):
+    """WB_HOST=OFF asks for neither Lua, libgit2, CLI11 nor pybind11, and builds two programs."""
+    if shutil.which("ninja") is None:
+        pytest.skip("no ninja")
+    absent = ("-DPKG_CONFIG_EXECUTABLE=/bin/false", "-DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON")
+    words = ("cmake", "-G", "Ninja", "-S", ROOT, "-DWB_CUDA=OFF", *absent)
+    assert run(*words, "-B", tmp_path / "all").returncode != 0
+    done = run(*words, "-B", tmp_path / "gpu", "-DWB_HOST=OFF")
+    assert done.returncode == 0, done.stderr
+    plan = run("ninja", "-C", tmp_path / "gpu", "-n", "-v").stdout
+    programs = re.findall(r" -o (\S+) .*\.a ", plan)
+    assert {Path(name).name for name in programs} == {"gpu_worker", "sdpa-wb-worker"}, programs
+
+
+def test_the_page_says_the_floors(wheel):
+    page = (ROOT / "docs" / "wheel.md").read_text()
+    assert "-".join(wheel.name.split("-")[2:]) in page
+    oldest = (ROOT / "workbench" / "worker" / "cuda" / "driver.hpp").read_text()
+    version = int(re.search(r"k_oldest_driver = (\d+)", oldest)[1])
+    assert f"| driver | for CUDA {version // 1000}.{version % 1000 // 10};" in page
