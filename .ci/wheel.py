@@ -16,9 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from check_wheel import LOADED, SYSTEM, elf_files
+from check_wheel import LOADED, ROOT, SYSTEM, elf_files
 
-ROOT = Path(__file__).resolve().parents[1]
 NAME = "sdpa_workbench"
 LIBRARIES = "lib/sdpa-workbench"
 # Linked in, or headers only: their licenses count as well.

@@ -260,7 +260,9 @@ TEST_CASE("doctor says whether kernels can be measured on a GPU", "[engine][cuda
   CHECK(holds(gpu()["next"], "not measured"));
   bench.worker.hello_result.device.backend = "cuda";
   bench.worker.hello_result.device.name = "NVIDIA H200";
+  bench.worker.hello_result.device.memory_bytes = DeviceFact{1e11, "driver for CUDA 13.0"};
   bench.restart();
   CHECK(gpu()["state"] == "ok");
   CHECK(holds(gpu()["detail"], "NVIDIA H200"));
+  CHECK(holds(gpu()["detail"], "driver for CUDA 13.0"));
 }
