@@ -19,7 +19,7 @@ from pathlib import Path
 from check_wheel import LOADED, ROOT, SYSTEM, elf_files
 
 NAME = "sdpa_workbench"
-LIBRARIES = "lib/sdpa-workbench"
+LIBRARIES = "share/sdpa-workbench/lib"  # not lib/: of that, `pip install --target` leaves out ours
 # Linked in, or headers only: their licenses count as well.
 LINKED_IN = ("libssl-dev", "nlohmann-json3-dev", "libcli11-dev", "catch2")
 
@@ -113,7 +113,6 @@ def pack(build, out, scratch):
     data, info = tree / f"{NAME}-{version}.data", tree / f"{NAME}-{version}.dist-info"
     shutil.copytree(prefix / "bin", data / "scripts")
     shutil.copytree(prefix / "share", data / "data" / "share")
-    shutil.copytree(prefix / "lib", data / "data" / "lib")
     (tree / NAME).mkdir()
     shutil.copyfile(ROOT / "bindings" / NAME / "__init__.py", tree / NAME / "__init__.py")
     copy_licenses(libraries, info / "licenses")

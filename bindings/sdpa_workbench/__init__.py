@@ -19,9 +19,11 @@ def __getattr__(name):
 
 def command():
     """The path of `sdpa-wb` as installed with this package, else the first one in PATH."""
-    for file in metadata.files(__name__) or []:
-        path = os.path.realpath(file.locate())
-        if file.name == "sdpa-wb" and os.access(path, os.X_OK):
+    recorded = [file.locate() for file in metadata.files(__name__) or [] if file.name == "sdpa-wb"]
+    # `pip install --target` records another place than it uses.
+    beside = os.path.join(os.path.dirname(__file__), os.pardir, "bin", "sdpa-wb")
+    for path in map(os.path.realpath, [*recorded, beside]):
+        if os.access(path, os.X_OK):
             return path
     found = shutil.which("sdpa-wb")
     if found is None:

@@ -115,6 +115,19 @@ def test_the_package_knows_its_command(prefix, build, tmp_path):
     assert run(build / "sdpa-wb", "--version").stdout.split() == ["sdpa-wb", version]
 
 
+def test_a_folder_of_its_own_will_do(wheel, tmp_path):
+    """`pip install --target`, which lays a wheel out in another way."""
+    folder = tmp_path / "there"
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--target", folder)
+    assert run(*pip, wheel).returncode == 0
+    code = "import sdpa_workbench as s; print(s.command())"
+    env = {**BARE, "PYTHONPATH": str(folder), "HOME": str(tmp_path)}
+    command = run(sys.executable, "-c", code, cwd=tmp_path, env=env).stdout.strip()
+    assert command == os.path.realpath(folder / "bin" / "sdpa-wb")
+    kernels = json.loads(run(command, "kernels", "--json", cwd=tmp_path, env=env).stdout)["kernels"]
+    assert "cpu_unfused" in {kernel["name"] for kernel in kernels}
+
+
 def test_the_gpu_tests_run_from_the_wheel(node, prefix, tmp_path):
     """Without a GPU each says that it was skipped; what needs no GPU is that they start at all."""
     said = node("sdpa-wb-gpu-test", "[golden]")
@@ -147,7 +160,7 @@ def changed(wheel, folder, change):
 
 
 def library(tree, name):
-    return next(tree.glob(f"*.data/data/lib/sdpa-workbench/{name}-*"))
+    return next(tree.glob(f"*.data/data/share/sdpa-workbench/lib/{name}-*"))
 
 
 def patchelf(tree, program, *words):
