@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "core/invalidity.hpp"
 #include "core/json.hpp"
 #include "worker/child.hpp"
 

@@ -2,6 +2,7 @@
 #include "worker/inspection.hpp"
 
 #include <fmt/format.h>
+#include <linux/filter.h>
 
 #include <algorithm>
 #include <cstdio>
