@@ -26,22 +26,22 @@ bool has_floor(const CompareOptions& options) {
 }
 
 struct Pairs {
-  hierarchy::CellLogs logs;          ///< ln(rival / candidate), pass by pass
-  std::size_t all = 0, foreign = 0;  ///< rounds that both measured; those left out of them
+  hierarchy::CellLogs logs;            ///< ln(rival / candidate), pass by pass
+  std::size_t all = 0, disturbed = 0;  ///< rounds that both measured; those left out of them
 };
 
 /// Wherever both were timed in the same ABBA round: first passes with first passes, second with
-/// second. A round with foreign load on either side is left out whole.
+/// second. A round that was disturbed on either side is left out whole.
 Pairs pair_up(std::span<const Turn> candidate, std::span<const Turn> rival) {
   const auto candidate_logs = hierarchy::cell_logs(candidate);
   const auto rival_logs = hierarchy::cell_logs(rival);
-  auto foreign = hierarchy::foreign_cells(candidate);
-  foreign.merge(hierarchy::foreign_cells(rival));
+  auto disturbed = hierarchy::disturbed_cells(candidate);
+  disturbed.merge(hierarchy::disturbed_cells(rival));
   Pairs pairs;
-  pairs.all = pairs.foreign = foreign.size();
+  pairs.all = pairs.disturbed = disturbed.size();
   for (const auto& [cell, passes] : rival_logs) {
     const auto found = candidate_logs.find(cell);
-    if (found == candidate_logs.end() || foreign.contains(cell)) continue;
+    if (found == candidate_logs.end() || disturbed.contains(cell)) continue;
     ++pairs.all;
     const std::size_t count = std::min(passes.size(), found->second.size());
     for (std::size_t p = 0; p < count; ++p) {
@@ -188,9 +188,10 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
     }
   }
   const Pairs pairs = pair_up(candidate, rival);
-  if (hierarchy::too_much_foreign(pairs.foreign, pairs.all)) {
+  if (hierarchy::too_much_disturbed(pairs.disturbed, pairs.all)) {
     result.reason =
-        fmt::format("foreign load in {} of {} rounds (environment)", pairs.foreign, pairs.all);
+        fmt::format("{} in {} of {} rounds (environment)",
+                    hierarchy::disturbance_words({candidate, rival}), pairs.disturbed, pairs.all);
     return result;
   }
   const auto clusters = hierarchy::clusters(pairs.logs);
@@ -215,9 +216,9 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
   }
   result.outcome = classify(result.interval, options.noise_floor_frac, same_margin(options));
   result.reason = explain(result, options);
-  if (pairs.foreign > 0) {
-    result.reason +=
-        fmt::format("; {} of {} rounds left out for foreign load", pairs.foreign, pairs.all);
+  if (pairs.disturbed > 0) {
+    result.reason += fmt::format("; {} of {} rounds left out for {}", pairs.disturbed, pairs.all,
+                                 hierarchy::disturbance_words({candidate, rival}));
   }
   return result;
 }

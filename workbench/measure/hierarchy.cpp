@@ -46,12 +46,12 @@ double resampled_center(const Cluster& cluster, Random& random, std::vector<doub
 
 std::optional<std::string> unusable(std::span<const Turn> turns) {
   if (turns.empty()) return "no turns";
-  std::size_t foreign = 0;
+  std::size_t disturbed = 0;
   for (const Turn& turn : turns) {
     if (turn.subject != turns.front().subject) {
       return fmt::format("turns of {} and {} are mixed", turns.front().subject, turn.subject);
     }
-    foreign += has_flag(turn, k_flag_foreign_load) ? 1 : 0;
+    disturbed += is_disturbed(turn.flags) ? 1 : 0;
     if (turn.samples_us.empty()) return fmt::format("a turn of {} has no samples", turn.subject);
     for (const double sample_us : turn.samples_us) {
       if (!(sample_us > 0 && std::isfinite(sample_us))) {
@@ -59,31 +59,43 @@ std::optional<std::string> unusable(std::span<const Turn> turns) {
       }
     }
   }
-  if (too_much_foreign(foreign, turns.size())) {
-    return fmt::format("foreign load in {} of {} turns of {} (environment)", foreign, turns.size(),
-                       turns.front().subject);
+  if (too_much_disturbed(disturbed, turns.size())) {
+    return fmt::format("{} in {} of {} turns of {} (environment)", disturbance_words({turns}),
+                       disturbed, turns.size(), turns.front().subject);
   }
   return std::nullopt;
 }
 
-std::set<Cell> foreign_cells(std::span<const Turn> turns) {
+std::set<Cell> disturbed_cells(std::span<const Turn> turns) {
   std::set<Cell> cells;
   for (const Turn& turn : turns) {
-    if (!has_flag(turn, k_flag_foreign_load)) continue;
+    if (!is_disturbed(turn.flags)) continue;
     cells.insert({turn.instance, turn.placement, turn.round});
   }
   return cells;
 }
 
-bool too_much_foreign(std::size_t foreign, std::size_t all) {
-  return 4 * foreign > all;
+std::string disturbance_words(std::initializer_list<std::span<const Turn>> sides) {
+  bool foreign = false, throttled = false;
+  for (const std::span<const Turn> side : sides) {
+    for (const Turn& turn : side) {
+      foreign = foreign || has_flag(turn, k_flag_foreign_load);
+      throttled = throttled || has_flag(turn, k_flag_throttled);
+    }
+  }
+  return std::string(foreign ? "foreign load" : "") + (foreign && throttled ? " or " : "") +
+         (throttled ? "a throttled GPU" : "");
+}
+
+bool too_much_disturbed(std::size_t disturbed, std::size_t all) {
+  return 4 * disturbed > all;
 }
 
 CellLogs cell_logs(std::span<const Turn> turns) {
   std::map<Cell, std::vector<std::pair<std::int64_t, double>>> by_position;
   std::vector<double> scratch;
   for (const Turn& turn : turns) {
-    if (has_flag(turn, k_flag_foreign_load)) continue;
+    if (is_disturbed(turn.flags)) continue;
     scratch.assign(turn.samples_us.begin(), turn.samples_us.end());
     by_position[{turn.instance, turn.placement, turn.round}].emplace_back(
         turn.position, std::log(median_of(scratch)));

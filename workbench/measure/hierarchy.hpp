@@ -24,18 +24,20 @@ struct Cell {
 /// ln of the turn medians in one cell, in order of position: the passes of one ABBA round.
 using CellLogs = std::map<Cell, std::vector<double>>;
 
-/// Why these turns cannot be used, in one clause; nothing when they can. Foreign load is no fault
-/// here, unless it is everywhere.
+/// Why these turns cannot be used, in one clause; nothing when they can. Disturbed turns
+/// (is_disturbed) are no fault here, unless they are everywhere.
 std::optional<std::string> unusable(std::span<const Turn> turns);
 
-/// Turns must be usable. Those under foreign load are left out.
+/// Turns must be usable. Disturbed ones are left out.
 CellLogs cell_logs(std::span<const Turn> turns);
 
-/// Cells in which a turn saw foreign load.
-std::set<Cell> foreign_cells(std::span<const Turn> turns);
+/// Cells in which a turn was disturbed.
+std::set<Cell> disturbed_cells(std::span<const Turn> turns);
+/// By what: "foreign load", "a throttled GPU" or both; "" for none.
+std::string disturbance_words(std::initializer_list<std::span<const Turn>> sides);
 
-/// Foreign load may take at most a quarter of what was measured; more is an environment fault.
-[[nodiscard]] bool too_much_foreign(std::size_t foreign, std::size_t all);
+/// Disturbances may take at most a quarter of what was measured; more is an environment fault.
+[[nodiscard]] bool too_much_disturbed(std::size_t disturbed, std::size_t all);
 
 /// One process: placements, rounds in each, values (one per pass) in each of those.
 struct Cluster {

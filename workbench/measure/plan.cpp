@@ -120,15 +120,17 @@ Result<Effort> effort_from_json(const Json& json) {
 }
 
 Json to_json(const Turn& turn) {
-  return Json{{"subject", turn.subject},
-              {"instance", turn.instance},
-              {"placement", turn.placement},
-              {"round", turn.round},
-              {"position", turn.position},
-              {"samples_us", turn.samples_us},
-              {"calls_per_sample", turn.calls_per_sample},
-              {"wall_us", turn.wall_us},
-              {"flags", turn.flags}};
+  Json json{{"subject", turn.subject},
+            {"instance", turn.instance},
+            {"placement", turn.placement},
+            {"round", turn.round},
+            {"position", turn.position},
+            {"samples_us", turn.samples_us},
+            {"calls_per_sample", turn.calls_per_sample},
+            {"wall_us", turn.wall_us},
+            {"flags", turn.flags}};
+  if (turn.conditions) json["conditions"] = to_json(*turn.conditions);
+  return json;
 }
 
 Result<Turn> turn_from_json(const Json& json) {
@@ -144,12 +146,21 @@ Result<Turn> turn_from_json(const Json& json) {
   turn.wall_us = reader.real("wall_us");
   if (!(turn.wall_us >= 0)) reader.fail("wall_us", "must not be negative");
   turn.flags = reader.strings_or("flags", {});
+  if (const Json* conditions = reader.member("conditions")) {
+    WB_TRY_ASSIGN(turn.conditions, gpu_conditions_from_json(*conditions));
+  }
   WB_TRY(reader.finish());
   return turn;
 }
 
 bool has_flag(const Turn& turn, std::string_view flag) {
   return std::find(turn.flags.begin(), turn.flags.end(), flag) != turn.flags.end();
+}
+
+bool is_disturbed(const std::vector<std::string>& flags) {
+  return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
+    return flag == k_flag_foreign_load || flag == k_flag_throttled;
+  });
 }
 
 std::vector<std::size_t> abba_order(std::size_t subjects, std::int64_t round) {

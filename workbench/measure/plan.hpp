@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "measure/conditions.hpp"
 
 namespace wb {
 
@@ -53,8 +54,9 @@ struct Turn {
   std::int64_t instance = 0, placement = 0, round = 0, position = 0;
   std::vector<double> samples_us;  ///< per call
   std::int64_t calls_per_sample = 1;
-  double wall_us = 0;              ///< the supervisor's clock around the timed part
-  std::vector<std::string> flags;  ///< k_flag_* below; unknown words are kept
+  double wall_us = 0;                       ///< the supervisor's clock around the timed part
+  std::vector<std::string> flags;           ///< k_flag_* below; unknown words are kept
+  std::optional<GpuConditions> conditions;  ///< on a GPU
 
   friend bool operator==(const Turn&, const Turn&) = default;
 };
@@ -62,11 +64,17 @@ Json to_json(const Turn& turn);
 /// Samples must be finite numbers; whether they are usable times is judged where they are used.
 Result<Turn> turn_from_json(const Json& json);
 
-/// The words a turn may carry. Only foreign_load keeps a turn out of the figures.
+/// The words a turn may carry. foreign_load and throttled keep a turn out of the figures.
 inline constexpr std::string_view k_flag_resolution_limited = "resolution_limited";
 inline constexpr std::string_view k_flag_not_settled = "not_settled";
 inline constexpr std::string_view k_flag_foreign_load = "foreign_load";
+/// On a GPU: heat or its hardware slowed it down (has_slowdown), whatever ran on it.
+inline constexpr std::string_view k_flag_throttled = "throttled";
+/// On a GPU: others hold a compute context there, and whether they use it cannot be told.
+inline constexpr std::string_view k_flag_foreign_process = "foreign_process";
 [[nodiscard]] bool has_flag(const Turn& turn, std::string_view flag);
+/// Whether the flags say that the samples are about the machine's state, not the subject.
+[[nodiscard]] bool is_disturbed(const std::vector<std::string>& flags);
 
 /// ABBA order for one round: subjects 0..n-1 forward then backward; odd rounds start reversed.
 /// Returns indices into the subjects, length 2 n.

@@ -94,7 +94,7 @@ Interval interval_within(const std::vector<const Turn*>& turns, std::uint64_t se
 Interval hull_of_instances(std::span<const Turn> turns, std::uint64_t seed) {
   std::map<std::int64_t, std::vector<const Turn*>> by_instance;
   for (const Turn& turn : turns) {
-    if (!has_flag(turn, k_flag_foreign_load)) by_instance[turn.instance].push_back(&turn);
+    if (!is_disturbed(turn.flags)) by_instance[turn.instance].push_back(&turn);
   }
   std::optional<Interval> hull;
   for (const auto& [instance, members] : by_instance) {
@@ -216,7 +216,7 @@ Measurement summarize(std::span<const Turn> turns_of_one_subject, std::uint64_t 
   result.turns = static_cast<std::int64_t>(turns_of_one_subject.size());
   std::vector<double> samples;
   for (const Turn& turn : turns_of_one_subject) {
-    if (has_flag(turn, k_flag_foreign_load)) continue;
+    if (is_disturbed(turn.flags)) continue;
     samples.insert(samples.end(), turn.samples_us.begin(), turn.samples_us.end());
   }
   result.samples = static_cast<std::int64_t>(samples.size());

@@ -105,8 +105,8 @@ struct CompareOptions {
 /// already carries the noise of its rounds.
 ///
 /// faster: low > 1 + floor; slower: high < 1 - floor; same: the interval contains 1 and lies within
-/// 1 ± max(floor, between-instance floor); else ambiguous. Rounds in which a turn was flagged
-/// foreign_load are left out. More than a quarter of them, a sample that is not a positive finite
+/// 1 ± max(floor, between-instance floor); else ambiguous. Rounds with a disturbed turn
+/// (is_disturbed) are left out. More than a quarter of them, a sample that is not a positive finite
 /// time, or no pair makes it ambiguous with unknown figures.
 /// Throws std::invalid_argument for a confidence outside (0, 1) or fewer than 2 resamples.
 Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
@@ -140,8 +140,8 @@ struct NoiseFloor {
   std::int64_t instances = 0, turns = 0, degrees_of_freedom = 0;
   std::string reason;  ///< why figures are unknown; else empty
 };
-/// Fewer than 2 instances, foreign load in more than a quarter of the turns (up to that, those are
-/// left out) or an unusable sample: figures stay k_unknown.
+/// Fewer than 2 instances, more than a quarter of the turns disturbed (up to that, those are left
+/// out) or an unusable sample: figures stay k_unknown.
 NoiseFloor noise_floor(std::span<const Turn> turns_of_same_code);
 /// One floor for a problem class from several problems of it: pooled s, summed degrees of freedom
 /// (a smaller t). Floors without figures are passed over.

@@ -13,6 +13,7 @@
 #include "core/invalidity.hpp"
 #include "core/json.hpp"
 #include "device/device.hpp"
+#include "measure/conditions.hpp"
 #include "measure/plan.hpp"
 #include "problem/inputs.hpp"
 #include "problem/problem.hpp"
@@ -78,6 +79,7 @@ struct HelloResult {
   std::string python;        ///< interpreter found, empty when none
   double empty_call_us = 0;  ///< an empty native call through the timing loop
   double empty_python_call_us = 0;  ///< the same through a Python subject; 0 when none
+  std::optional<GpuSettings> gpu;   ///< on a GPU
   std::vector<std::string> backends;
 };
 
@@ -182,6 +184,7 @@ struct TurnResult {
   double wall_us = 0;      ///< supervisor's clock around the timed part
   double reported_us = 0;  ///< sum of samples x calls, for the second witness
   std::vector<std::string> flags;
+  std::optional<GpuConditions> conditions;  ///< on a GPU, read by the supervisor
   std::optional<OutputVerdict> spot;
 };
 

@@ -47,15 +47,17 @@ std::vector<double> read_samples_us(ObjectReader& reader) {
 }  // namespace
 
 Json to_json(const HelloResult& message) {
-  return {{"version", message.version},
-          {"worker_version", message.worker_version},
-          {"device", wb::to_json(message.device)},
-          {"threads", message.threads},
-          {"isolation", message.isolation},
-          {"python", message.python},
-          {"empty_call_us", message.empty_call_us},
-          {"empty_python_call_us", message.empty_python_call_us},
-          {"backends", message.backends}};
+  Json json = {{"version", message.version},
+               {"worker_version", message.worker_version},
+               {"device", wb::to_json(message.device)},
+               {"threads", message.threads},
+               {"isolation", message.isolation},
+               {"python", message.python},
+               {"empty_call_us", message.empty_call_us},
+               {"empty_python_call_us", message.empty_python_call_us},
+               {"backends", message.backends}};
+  if (message.gpu) json["gpu"] = wb::to_json(*message.gpu);
+  return json;
 }
 
 Result<void> from_json(const Json& json, HelloResult& message) {
@@ -75,6 +77,10 @@ Result<void> from_json(const Json& json, HelloResult& message) {
   message.empty_call_us = reader.real("empty_call_us");
   message.empty_python_call_us = reader.real_or("empty_python_call_us", 0);
   message.backends = reader.strings_or("backends", {});
+  message.gpu.reset();
+  if (const Json* gpu = reader.member("gpu")) {
+    WB_TRY_ASSIGN(message.gpu, gpu_settings_from_json(*gpu));
+  }
   return reader.finish();
 }
 
@@ -181,6 +187,7 @@ Json to_json(const TurnResult& message) {
                {"wall_us", message.wall_us},
                {"reported_us", message.reported_us},
                {"flags", message.flags}};
+  if (message.conditions) json["conditions"] = wb::to_json(*message.conditions);
   if (message.spot) json["spot"] = wb::to_json(*message.spot);
   return json;
 }
@@ -192,6 +199,10 @@ Result<void> from_json(const Json& json, TurnResult& message) {
   message.wall_us = reader.real("wall_us");
   message.reported_us = reader.real("reported_us");
   message.flags = reader.strings_or("flags", {});
+  message.conditions.reset();
+  if (const Json* conditions = reader.member("conditions")) {
+    WB_TRY_ASSIGN(message.conditions, gpu_conditions_from_json(*conditions));
+  }
   message.spot.reset();
   if (const Json* spot = reader.member("spot"); spot != nullptr) {
     message.spot = read_verdict(reader, "spot", *spot);

@@ -85,6 +85,19 @@ Result<UniqueFd> make_capture() {
   return fd;
 }
 
+/// The parent that the stat file of a process names; 0 where that cannot be read.
+pid_t parent_in(const UniqueFd& stat) {
+  char text[512];
+  const ssize_t got = stat.valid() ? ::read(stat.get(), text, sizeof text) : 0;
+  // "pid (name) state ppid …": the name may hold anything, so the last ')' ends it.
+  const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t after_name = line.rfind(')');
+  if (after_name == std::string_view::npos || after_name + 4 >= line.size()) return 0;
+  pid_t ppid = 0;
+  std::from_chars(line.data() + after_name + 4, line.data() + line.size(), ppid);
+  return ppid;
+}
+
 /// The pids of all processes whose parent is `parent`, zombies included.
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> pids;
@@ -96,15 +109,7 @@ std::vector<pid_t> children_of(pid_t parent) {
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc()) continue;
     const UniqueFd stat(
         ::openat(::dirfd(proc), fmt::format("{}/stat", name).c_str(), O_RDONLY | O_CLOEXEC));
-    char text[512];
-    const ssize_t got = stat.valid() ? ::read(stat.get(), text, sizeof text) : 0;
-    // "pid (name) state ppid …": the name may hold anything, so the last ')' ends it.
-    const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
-    const std::size_t after_name = line.rfind(')');
-    if (after_name == std::string_view::npos || after_name + 4 >= line.size()) continue;
-    pid_t ppid = 0;
-    std::from_chars(line.data() + after_name + 4, line.data() + line.size(), ppid);
-    if (ppid == parent) pids.push_back(pid);
+    if (parent_in(stat) == parent) pids.push_back(pid);
   }
   ::closedir(proc);
   return pids;
@@ -138,6 +143,16 @@ std::string_view signal_words(int number) {
 }
 
 }  // namespace
+
+bool is_own_process(pid_t pid) {
+  constexpr int k_generations = 64;  // a chain that is longer, or changes meanwhile, is not ours
+  for (int i = 0; i < k_generations && pid > 1; ++i) {
+    if (pid == ::getpid()) return true;
+    pid = parent_in(
+        UniqueFd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC)));
+  }
+  return false;
+}
 
 Family::Family() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

@@ -24,6 +24,7 @@ class Family {
   Family();
   void add(pid_t pid) { m_pids.insert(pid); }
   void remove(pid_t pid) { m_pids.erase(pid); }
+  [[nodiscard]] std::size_t size() const { return m_pids.size(); }
   /// SIGKILL to every child of this process that is not of the family, until none is left or
   /// `patience` ended. Returns how many were killed.
   int sweep_strays(std::chrono::milliseconds patience = std::chrono::milliseconds(2'000)) const;
@@ -31,6 +32,9 @@ class Family {
  private:
   std::set<pid_t> m_pids;
 };
+
+/// Whether `pid` is this process or descends from it, as /proc says; false for what is not there.
+bool is_own_process(pid_t pid);
 
 struct ChildSpec {
   std::vector<std::string> argv;           ///< argv[0] is an absolute path

@@ -118,7 +118,7 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   if (record.passed) return {};
   if (!foreign_cpus || *foreign_cpus > k_foreign_cpus) {
     ++record.open;
-    m_flags.emplace_back(k_flag_foreign_load);
+    add_flag(k_flag_foreign_load);
     return {};
   }
   return m_subject.fail(

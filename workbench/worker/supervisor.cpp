@@ -67,7 +67,8 @@ TurnContext Supervisor::context(std::string subject) {
           .empty_native = m_greeted->empty_native,
           .empty_python = m_greeted->empty_python,
           .fresh = m_fresh,
-          .subject = std::move(subject)};
+          .subject = std::move(subject),
+          .gpu = m_greeted->gpu ? &*m_greeted->gpu : nullptr};
 }
 
 Outcome<DeviceLock::Held> Supervisor::take_device() {

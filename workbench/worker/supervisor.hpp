@@ -34,6 +34,7 @@ class Supervisor {
     JudgeProcess judge;
     SubjectFactory factory;
     EmptyCall empty_native = {}, empty_python = {};
+    std::optional<cuda::GpuMonitor> gpu = {};  ///< where a GPU is measured on
   };
   Supervisor(std::string own_program, CancelSource cancel, Store store)
       : m_own_program(std::move(own_program)), m_cancel(cancel), m_store(std::move(store)) {}

@@ -36,6 +36,12 @@ Plan empty_call_plan() {
   return plan;
 }
 
+/// The family must outlive it.
+cuda::OwnProcesses own_processes(const Family& family) {
+  return {[](std::int64_t pid) { return is_own_process(static_cast<pid_t>(pid)); },
+          [&family] { return static_cast<std::int64_t>(family.size()); }};
+}
+
 }  // namespace
 
 Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::vector<int>& cpus) {
@@ -73,6 +79,8 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   if (!lock.ok()) return std::move(lock).error();
   m_greeted.emplace(Greeted{*std::move(lock), std::move(judge),
                             SubjectFactory(*m_family, m_store, std::move(setting)), empty_native});
+  // NVML makes no context and holds no device memory: it may be asked from here.
+  if (on_gpu()) m_greeted->gpu.emplace(cuda::k_nvml_library, device.id, own_processes(*m_family));
   return device;
 }
 
@@ -127,6 +135,7 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
   result.isolation = isolation_level();
   result.backends = {on_gpu() ? "cuda" : "cpu"};
   result.device = std::move(device);
+  if (m_greeted->gpu) result.gpu = m_greeted->gpu->settings();
   if (!on_gpu()) calibrate(result.device, cpus);
   const auto empty = measure_empty_call(SubjectKind::native);
   if (!empty.ok()) {

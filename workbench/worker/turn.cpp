@@ -180,6 +180,7 @@ Outcome<void> TurnConductor::take_all_blocks() {
     const bool fresh_inputs = due && !std::exchange(m_is_settled_on_inputs, false);
     if (auto taken = take_block(fresh_inputs); !taken.ok()) return taken;
     const bool last = block + 1 == m_blocks.blocks;
+    m_watch.after_work(last);  // before the judge computes on the same device
     // Which blocks are judged is drawn after they ran.
     const bool picked = last || draw_secret<std::uint32_t>() % k_spot_one_in == 0;
     if (!m_args.spot_check || !picked) continue;
@@ -202,13 +203,20 @@ protocol::TurnResult TurnConductor::summary() const {
     result.reported_us += time.samples_us;
     result.wall_us += time.around_us;
   }
-  result.flags = m_flags;
+  result.conditions = m_watch.conditions();
   result.spot = m_spot;
   return result;
 }
 
+/// Each once: several parts of a turn may have seen the same.
+void TurnConductor::add_flag(std::string_view flag) {
+  if (std::find(m_flags.begin(), m_flags.end(), flag) == m_flags.end()) m_flags.emplace_back(flag);
+}
+
 Outcome<protocol::TurnResult> TurnConductor::conduct() {
+  m_watch.look_for_others();
   if (auto staged = set_stage(); !staged.ok()) return std::move(staged).error();
+  m_watch.after_work(true);
   if (auto measured = measure_round_trip(); !measured.ok()) return std::move(measured).error();
   Witness witness = Witness::mismatch;
   const std::int64_t delay_before_ns = m_subject.all_threads_delay_ns();
@@ -216,6 +224,8 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
     if (auto taken = take_all_blocks(); !taken.ok()) return std::move(taken).error();
     witness = judge_block_times(m_times, m_round_trip_us);
   }
+  m_watch.look_for_others();
+  for (const std::string& flag : m_watch.flags()) add_flag(flag);
   protocol::TurnResult result = summary();
   if (witness == Witness::mismatch) {
     return m_subject.fail(
@@ -229,22 +239,19 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
   if (m_args.fresh_calls && m_args.spot_check && m_spot && m_spot->pass && draws_fresh_calls()) {
     if (auto tried = try_fresh_calls(); !tried.ok()) return std::move(tried).error();
     result.spot = m_spot;
-    result.flags = m_flags;
   }
-  if (witness == Witness::too_short) result.flags.emplace_back(k_flag_not_witnessed);
+  if (witness == Witness::too_short) add_flag(k_flag_not_witnessed);
   // On a GPU what the clock itself takes is in each sample once, on the CPU in each call.
   const double sampled_calls =
       m_context.clock == Clock::device ? static_cast<double>(result.calls_per_sample) : 1.0;
   if (!(sampled_calls * median(result.samples_us) >= k_resolution_calls * empty_call().timed_us)) {
-    result.flags.emplace_back(k_flag_resolution_limited);
+    add_flag(k_flag_resolution_limited);
   }
   const bool waited = witness == Witness::excused || left_open_too_often(fresh_record()) ||
                       too_much_waiting(m_times) ||
                       waited_us > k_foreign_load_frac * result.wall_us * m_context.threads;
-  // Calls on fresh inputs may have said so already.
-  if (waited && std::find(m_flags.begin(), m_flags.end(), k_flag_foreign_load) == m_flags.end()) {
-    result.flags.emplace_back(k_flag_foreign_load);
-  }
+  if (waited) add_flag(k_flag_foreign_load);
+  result.flags = m_flags;
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "protocol/protocol.hpp"
+#include "worker/cuda/gpu_monitor.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/subject_process.hpp"
 #include "worker/turn_plan.hpp"
@@ -28,7 +29,8 @@ struct TurnContext {
   EmptyCall empty_native = {}, empty_python = {};
   /// By code, problem and plan; it outlives the code's processes.
   std::map<std::string, FreshRecord>& fresh;
-  std::string subject = {};  ///< label of the loaded code
+  std::string subject = {};               ///< label of the loaded code
+  const cuda::GpuMonitor* gpu = nullptr;  ///< of the GPU that is measured on
 };
 
 /// flags beside those of measure/plan.hpp

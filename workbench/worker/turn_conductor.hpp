@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/conditions_watch.hpp"
 #include "worker/hand_over.hpp"
 #include "worker/turn.hpp"
 #include "worker/turn_plan.hpp"
@@ -18,7 +19,7 @@ class TurnConductor {
  public:
   TurnConductor(SubjectProcess& subject, const protocol::TurnArgs& args, const TurnContext& context,
                 const Wait& wait)
-      : m_subject(subject), m_args(args), m_context(context), m_wait(wait) {}
+      : m_subject(subject), m_args(args), m_context(context), m_wait(wait), m_watch(context.gpu) {}
 
   Outcome<protocol::TurnResult> conduct();
   /// In the place of conduct(); see time_lone_call_us.
@@ -34,7 +35,9 @@ class TurnConductor {
   Outcome<void> take_all_blocks();
   Outcome<bool> spot_fails(std::int64_t block);
   [[nodiscard]] const EmptyCall& empty_call() const;
+  /// All but the flags.
   protocol::TurnResult summary() const;
+  void add_flag(std::string_view flag);
 
   // fresh_calls.cpp
   [[nodiscard]] bool draws_fresh_calls() const;
@@ -53,6 +56,7 @@ class TurnConductor {
   const protocol::TurnArgs& m_args;
   const TurnContext& m_context;
   const Wait& m_wait;
+  ConditionsWatch m_watch;
   std::optional<HandedInputs> m_inputs;  // Python only
   std::optional<SharedMemory> m_shown;   // the output after the last block
   BlockPlan m_blocks;

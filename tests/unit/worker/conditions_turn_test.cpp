@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// Turns of a real subject process (the built-in attention, on the CPU) beside a GPU that a fake
+// NVML plays: what the supervisor reads, when, and which flags the turn gets.
+#include <algorithm>
+#include <set>
+
+#include "support/catch.hpp"
+#include "support/fake_nvml.hpp"
+#include "worker/conditions_watch.hpp"
+#include "worker/subject_factory.hpp"
+#include "worker/turn.hpp"
+
+using namespace std::chrono_literals;
+using namespace wb;
+using namespace wb::worker;
+using wb::testing::fake_nvml;
+using wb::testing::FakeNvml;
+using wb::worker::cuda::GpuMonitor;
+
+namespace {
+
+constexpr const char* k_turn_uuid = "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f";
+constexpr unsigned k_stranger = 5'000'000;  // above the highest pid that Linux gives
+
+/// Judge and subject of one worker, without the wire.
+class TurnBench {
+ public:
+  explicit TurnBench(const GpuMonitor* gpu)
+      : m_store(*Store::create()), m_factory(m_family, m_store, setting()), m_gpu(gpu) {
+    auto loaded = m_factory.load_builtin(SubjectKind::native, "canary", wait());
+    REQUIRE(loaded.ok());
+    m_subject.emplace(*std::move(loaded));
+  }
+
+  protocol::TurnResult turn(PlanKind kind = PlanKind::hot) {
+    protocol::TurnArgs args;
+    args.problem.Hq = 2;
+    args.problem.Sq = args.problem.Skv = 33;
+    args.problem.D = args.problem.Dv = 16;
+    args.plan.kind = kind;
+    args.plan.settle_us = 1'000;
+    args.plan.timed_us = 30'000;
+    const TurnContext context{.judge = m_judge, .fresh = m_fresh, .subject = "c", .gpu = m_gpu};
+    auto result = conduct_turn(m_subject->process, args, context, wait());
+    if (!result.ok()) FAIL(result.error().message);
+    return *std::move(result);
+  }
+  [[nodiscard]] pid_t subject_pid() const { return m_subject->process.pid(); }
+
+ private:
+  static SubjectSetting setting() {
+    SubjectSetting setting;
+    setting.own_program = WB_BINARY_DIR "/sdpa-wb-worker";
+    for (const int cpu : allowed_cpus()) CPU_SET(static_cast<std::size_t>(cpu), &setting.cpus);
+    return setting;
+  }
+  static Confinement confinement() {
+    Confinement confinement;
+    confinement.cpus = setting().cpus;
+    return confinement;
+  }
+  static Wait wait() { return {deadline_in(30s), {}}; }
+
+  Family m_family;
+  Store m_store;
+  SubjectFactory m_factory;
+  const GpuMonitor* m_gpu;
+  JudgeProcess m_judge{m_family, setting().own_program, confinement(), std::nullopt};
+  std::optional<LoadedSubject> m_subject;
+  std::map<std::string, FreshRecord> m_fresh;
+};
+
+/// Whose processes are those below this one; the list of the fake NVML must hold one of them.
+GpuMonitor own_monitor() {
+  return {
+      WB_FAKE_NVML,
+      k_turn_uuid,
+      {[](std::int64_t pid) { return is_own_process(static_cast<pid_t>(pid)); }, [] { return 2; }}};
+}
+
+bool carries(const protocol::TurnResult& turn, std::string_view flag) {
+  return std::find(turn.flags.begin(), turn.flags.end(), flag) != turn.flags.end();
+}
+
+}  // namespace
+
+TEST_CASE("a turn on the CPU has no conditions", "[worker][conditions]") {
+  TurnBench bench(nullptr);
+  CHECK_FALSE(bench.turn().conditions);
+}
+
+TEST_CASE("a turn on a GPU that is well", "[worker][conditions]") {
+  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  const GpuMonitor monitor = own_monitor();
+  TurnBench bench(&monitor);
+  script.processes = {{static_cast<unsigned>(bench.subject_pid()), 1, 0, 0}};
+  script.event_reasons = 0x1 | 0x4;  // idle between blocks, and capped in power
+  const protocol::TurnResult turn = bench.turn();
+  REQUIRE(turn.conditions);
+  CHECK(turn.conditions->readings == script.readings);
+  CHECK(turn.conditions->sm_clock_mhz == ReadingRange{1'980, 1'980, 1'980});
+  CHECK(turn.conditions->clocks_event_reasons == std::vector<std::string>{"sw_power_cap"});
+  CHECK(turn.conditions->other_processes == OtherProcesses{0, 0, 0.0});
+  // A power cap is no fault of the machine.
+  CHECK_FALSE(carries(turn, k_flag_throttled));
+  CHECK_FALSE(carries(turn, k_flag_foreign_process));
+}
+
+TEST_CASE("heat and hardware slowdowns keep a turn out", "[worker][conditions]") {
+  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  const GpuMonitor monitor = own_monitor();
+  TurnBench bench(&monitor);
+  for (const unsigned long long bit : {0x8ull, 0x20ull, 0x40ull, 0x80ull}) {
+    script.event_reasons = bit;
+    const protocol::TurnResult turn = bench.turn();
+    INFO(bit);
+    CHECK(carries(turn, k_flag_throttled));
+    CHECK(is_disturbed(turn.flags));
+    script.event_reasons = 0;
+    CHECK_FALSE(carries(bench.turn(), k_flag_throttled));
+  }
+}
+
+TEST_CASE("others on the GPU: busy, idle, or nobody knows", "[worker][conditions]") {
+  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  const GpuMonitor monitor = own_monitor();
+  TurnBench bench(&monitor);
+  const auto own = static_cast<unsigned>(bench.subject_pid());
+  script.processes = {{own, 1, 0, 0}, {k_stranger, 5, 0, 0}};
+  protocol::TurnResult turn = bench.turn();
+  CHECK(turn.conditions->other_processes == OtherProcesses{1, 0, 5.0});
+  CHECK_FALSE(carries(turn, k_flag_foreign_process));
+  script.utilization = {{own, 1'000'000, 80, 0, 0, 0}, {k_stranger, 1'000'000, 20, 0, 0, 0}};
+  turn = bench.turn();
+  CHECK(carries(turn, k_flag_foreign_load));
+  CHECK(std::count(turn.flags.begin(), turn.flags.end(), k_flag_foreign_load) == 1);
+  script.statuses["nvmlDeviceGetProcessUtilization"] = cuda::NvmlStatus::no_permission;
+  turn = bench.turn();
+  CHECK(carries(turn, k_flag_foreign_process));
+  CHECK(turn.conditions->unknown.at("other_processes.busy") == "Insufficient Permissions (4)");
+}
+
+TEST_CASE("without NVML turns go on and say why nothing is known", "[worker][conditions]") {
+  const GpuMonitor monitor("libwb_no_such_nvml.so.1", k_turn_uuid,
+                           {[](std::int64_t) { return false; }, [] { return 0; }});
+  TurnBench bench(&monitor);
+  const protocol::TurnResult turn = bench.turn();
+  REQUIRE(turn.conditions);
+  CHECK(turn.conditions->unknown.contains("nvml"));
+  CHECK_FALSE(carries(turn, k_flag_throttled));
+  CHECK_FALSE(carries(turn, k_flag_foreign_process));
+}
+
+TEST_CASE("readings are rare, and rarer where they are dear", "[worker][conditions]") {
+  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  const GpuMonitor monitor = own_monitor();
+  const auto readings_of = [&](unsigned takes_us, std::chrono::milliseconds block) {
+    script.readings = 0;
+    script.reading_takes_us = takes_us;
+    ConditionsWatch watch(&monitor);
+    watch.after_work(true);
+    for (int i = 0; i < 6; ++i) {
+      std::this_thread::sleep_for(block);
+      watch.after_work(i == 5);
+    }
+    CHECK(watch.conditions()->readings == script.readings);
+    return script.readings;
+  };
+  CHECK(readings_of(0, k_between_readings) >= 6);  // a cheap one may be dear once, by chance
+  CHECK(readings_of(0, 0ms) == 2);
+  CHECK(readings_of(2'000, k_between_readings) == 2);
+}
+
+TEST_CASE("clocks of several readings are one range", "[worker][conditions]") {
+  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  const GpuMonitor monitor = own_monitor();
+  ConditionsWatch watch(&monitor);
+  for (const unsigned mhz : {1'980u, 1'500u, 1'980u}) {
+    script.sm_clock_mhz = mhz;
+    script.event_reasons = mhz == 1'500 ? 0x20 : 0x4;
+    watch.after_work(true);
+  }
+  CHECK(watch.conditions()->sm_clock_mhz == ReadingRange{1'500, 1'820, 1'980});
+  CHECK(watch.conditions()->clocks_event_reasons ==
+        std::vector<std::string>{"sw_power_cap", "sw_thermal_slowdown"});
+  CHECK(watch.flags() == std::vector<std::string>{"throttled"});
+}
+
+TEST_CASE("descendants are own processes, others are not", "[worker][conditions]") {
+  CHECK(is_own_process(::getpid()));
+  CHECK_FALSE(is_own_process(::getppid()));
+  CHECK_FALSE(is_own_process(1));
+  CHECK_FALSE(is_own_process(0));
+  CHECK_FALSE(is_own_process(static_cast<pid_t>(k_stranger)));
+  TurnBench bench(nullptr);
+  CHECK(is_own_process(bench.subject_pid()));
+}
