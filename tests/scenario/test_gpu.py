@@ -62,12 +62,20 @@ def test_a_session_with_an_iteration(wb):
                             "--confirm", "never")  # fmt: skip
     assert answer["outcome"] in ("no_gain", "ambiguous")
     log = events(session)
-    device = next(e for e in log if e["type"] == "environment_recorded")["payload"]["device"]
+    environment = next(e for e in log if e["type"] == "environment_recorded")["payload"]
+    device = environment["device"]
     assert device["backend"] == "cuda"
     assert device["id"].startswith("GPU-")
     turns = [e["payload"] for e in log if e["type"] == "turn_measured"]
     assert {turn["plan"] for turn in turns} == {"hot", "cold", "eager"}
     assert all(turn["spot_pass"] for turn in turns)
+    # What NVML does not give on this host is named, figure by figure.
+    assert environment["gpu"].get("driver_version") or environment["gpu"]["unknown"]
+    for turn in turns:
+        conditions = turn["conditions"]
+        for figure in ("sm_clock_mhz", "power_w", "clocks_event_reasons", "other_processes"):
+            unknown = conditions.get("unknown", {})
+            assert figure in conditions or figure in unknown or "nvml" in unknown
 
 
 def test_pytorch_is_a_rival(wb):

@@ -63,6 +63,7 @@ struct FakeSubject {
   bool spot_passes = true;
   std::optional<Failure> load_failure, verdict_failure, turn_failure;
   std::vector<std::string> turn_flags;
+  std::optional<GpuConditions> conditions;  ///< of each turn
 };
 
 class FakeWorker {
@@ -263,6 +264,7 @@ class FakeWorker {
     }
     result.wall_us = result.reported_us;
     result.flags = subject.turn_flags;
+    result.conditions = subject.conditions;
     if (args.spot_check) result.spot = output_verdict(subject.spot_passes);
     return to_json(result);
   }

@@ -8,13 +8,15 @@
 namespace wb {
 
 // One analysis, one file of that name. A new one is declared and listed here.
+std::vector<Finding> analyze_clocks(const Evidence& evidence);
 std::vector<Finding> analyze_regime(const Evidence& evidence);
 std::vector<Finding> analyze_roofline_share(const Evidence& evidence);
 std::vector<Finding> analyze_scaling(const Evidence& evidence);
 
 namespace {
 
-constexpr std::array<Analysis, 3> k_analyses{{
+constexpr std::array<Analysis, 4> k_analyses{{
+    {"clocks", "whether a GPU's clock was another for one side of a comparison", analyze_clocks},
     {"regime", "what bounds each problem on this device: launch, latency, memory or compute",
      analyze_regime},
     {"roofline_share", "how much of the device's peak each subject reaches, and the headroom",

@@ -63,10 +63,6 @@ Json turn_event(const Context& context, const TimingRequest& request, const Plac
   return event;
 }
 
-bool is_loaded(const std::vector<std::string>& flags) {
-  return std::find(flags.begin(), flags.end(), k_flag_foreign_load) != flags.end();
-}
-
 /// The places of a round that are asked for, as positions in its order: [first, second).
 std::pair<std::size_t, std::size_t> positions_of(RoundPart part, std::size_t round_size) {
   return {part == RoundPart::second_half ? round_size / 2 : 0,
@@ -105,6 +101,7 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   turn.calls_per_sample = answer->calls_per_sample;
   turn.wall_us = answer->wall_us;
   turn.flags = answer->flags;
+  turn.conditions = answer->conditions;
   WB_TRY_ASSIGN(
       const std::int64_t seq,
       context.log("turn_measured", turn_event(context, request, place, turn, answer->spot)));
@@ -120,34 +117,37 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   return std::optional<Turn>(std::move(turn));
 }
 
-/// One place in the order. A turn beside foreign load is logged and taken again, a few times; what
-/// stays loaded counts for nothing. Where the load does not end, only lanes that have no clean turn
-/// yet go on trying: a session on a busy machine gets wider intervals, not many times the time.
+/// One place in the order. A turn that was disturbed (foreign load, a throttled GPU) is logged and
+/// taken again, a few times; what stays disturbed counts for nothing. Where that does not end, only
+/// lanes that have no clean turn yet go on trying: a session on a busy machine gets wider
+/// intervals, not many times the time.
 Result<void> take_turn(Context& context, const TimingRequest& request, const Place& place,
                        SubjectProcesses& instance, std::int64_t& retries_left,
                        TimingResult& result) {
   Lane& lane = result.lanes[place.problem][place.plan][place.subject];
   // Only the objective's plan decides anything: the others get one try.
   const bool decides = request.plans[place.plan] == context.settings.objective.plan;
+  std::set<std::string, std::less<>> disturbed_by;
   for (int attempt = 0; attempt < (decides ? k_turn_attempts : 1); ++attempt) {
     if (lane.failure || !instance.handles[place.subject] || !context.worker) return {};
     WB_TRY_ASSIGN(auto turn, request_turn(context, request, place, instance, result));
     if (!turn) return {};
-    if (!is_loaded(turn->flags)) {
+    if (!is_disturbed(turn->flags)) {
       lane.turns.push_back(*std::move(turn));
       return {};
     }
+    disturbed_by.insert(turn->flags.begin(), turn->flags.end());
     if (!decides || (retries_left-- <= 0 && !lane.turns.empty())) break;
     std::this_thread::sleep_for(k_first_pause * (1 << attempt));
   }
-  lane.was_loaded = true;
+  lane.disturbed_by.merge(disturbed_by);
   return {};
 }
 
-void fail_loaded(TimingResult& result) {
+void fail_disturbed(TimingResult& result) {
   for (auto& problem : result.lanes) {
     for (auto& plan : problem) {
-      for (Lane& lane : plan) fail_if_loaded(lane);
+      for (Lane& lane : plan) fail_if_disturbed(lane);
     }
   }
 }
@@ -178,11 +178,18 @@ SubjectProcesses::~SubjectProcesses() {
   }
 }
 
-void fail_if_loaded(Lane& lane) {
-  if (lane.failure || !lane.was_loaded || !lane.turns.empty()) return;
-  lane.failure = Failure{
-      Invalidity::environment,
-      "other processes used the CPUs in every turn; let the machine be quiet and try again", ""};
+void fail_if_disturbed(Lane& lane) {
+  if (lane.failure || lane.disturbed_by.empty() || !lane.turns.empty()) return;
+  const bool throttled = lane.disturbed_by.contains(k_flag_throttled);
+  const bool foreign = lane.disturbed_by.contains(k_flag_foreign_load);
+  lane.failure =
+      Failure{Invalidity::environment,
+              fmt::format("{}{}{} in every turn; {} and try again",
+                          foreign ? "other processes used the CPUs or the GPU" : "",
+                          foreign && throttled ? ", or " : "",
+                          throttled ? "heat or its hardware slowed the GPU down" : "",
+                          throttled ? "see to its cooling and power" : "let the machine be quiet"),
+              ""};
 }
 
 Result<TimingResult> time_subjects(Context& context, const TimingRequest& request) {
@@ -231,7 +238,7 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
       }
     }
   }
-  if (request.part == RoundPart::whole) fail_loaded(result);
+  if (request.part == RoundPart::whole) fail_disturbed(result);
   refuse_impossible(context, request, result);
   return result;
 }

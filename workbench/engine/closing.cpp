@@ -83,14 +83,23 @@ Result<std::vector<Finding>> record_findings(Context& context, const TimingReque
   }
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
     for (std::size_t k = 0; k < request.plans.size(); ++k) {
-      const Lane& lane = result.lanes[p][k][subject];
-      if (lane.failure || lane.turns.empty()) continue;
-      evidence.observations.push_back(
-          {.problem = request.problems[p],
-           .subject = request.subjects[subject]->label,
-           .plan = request.plans[k],
-           .measurement = summarize(lane.turns, k_seed),
-           .events = {result.events[p].first, result.events[p].second}});
+      const auto& lanes = result.lanes[p][k];
+      const auto observe = [&](std::size_t s) {
+        return Observation{.problem = request.problems[p],
+                           .subject = request.subjects[s]->label,
+                           .plan = request.plans[k],
+                           .measurement = {},
+                           .events = {result.events[p].first, result.events[p].second},
+                           .conditions = conditions_of(lanes[s])};
+      };
+      if (lanes[subject].failure || lanes[subject].turns.empty()) continue;
+      evidence.observations.push_back(observe(subject));
+      evidence.observations.back().measurement = summarize(lanes[subject].turns, k_seed);
+      for (std::size_t s = 0; s < lanes.size(); ++s) {
+        if (s != subject && !lanes[s].failure && !lanes[s].turns.empty()) {
+          evidence.beside.push_back(observe(s));
+        }
+      }
     }
   }
   std::vector<Finding> findings = analyze(evidence);

@@ -33,7 +33,8 @@ Result<void> log_total(Context& context, const TimingRequest& request, const Tim
                                 .role = suite.subject == 1 ? "incumbent" : "rival",
                                 .plan = suite.plan,
                                 .turns = {result.events.front().first, result.events.back().second},
-                                .flags = {}};
+                                .flags = {},
+                                .conditions = {}};
   WB_TRY(log_comparison(context, suite.total, std::nullopt, where, 0, 0));
   return {};
 }
@@ -46,6 +47,23 @@ std::vector<std::string> flags_of(const Lane& one, const Lane& other) {
     for (const Turn& turn : lane->turns) flags.insert(turn.flags.begin(), turn.flags.end());
   }
   return {flags.begin(), flags.end()};
+}
+
+std::optional<GpuConditions> conditions_of(const Lane& lane) {
+  std::optional<GpuConditions> all;
+  for (const Turn& turn : lane.turns) {
+    if (!turn.conditions) continue;
+    if (all) merge(*all, *turn.conditions);
+    if (!all) all = turn.conditions;
+  }
+  return all;
+}
+
+Json conditions_of(const Lane& candidate, const Lane& against) {
+  Json both;
+  if (const auto conditions = conditions_of(candidate)) both["candidate"] = to_json(*conditions);
+  if (const auto conditions = conditions_of(against)) both["against"] = to_json(*conditions);
+  return both;
 }
 
 double same_margin(const Context& context, const Problem& problem, PlanKind plan) {
@@ -113,6 +131,7 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
              {"candidate_us", number_or_null(candidate_us)},
              {"against_us", number_or_null(against_us)},
              {"turns", {where.turns.first, where.turns.second}}};
+  if (!where.conditions.is_null()) event["conditions"] = where.conditions;
   return context.log("comparison_made", std::move(event));
 }
 
@@ -148,7 +167,8 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
                                .role = s == 1 ? "incumbent" : "rival",
                                .plan = request.plans[k],
                                .turns = result.events[p],
-                               .flags = flags_of(lanes[0], lanes[s])},
+                               .flags = flags_of(lanes[0], lanes[s]),
+                               .conditions = conditions_of(lanes[0], lanes[s])},
                               part.candidate_us, part.incumbent_us));
       }
       total.scores = that_take_part(std::move(total.scores), s == 1);

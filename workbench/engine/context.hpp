@@ -158,7 +158,8 @@ std::optional<Failure> failure_of(const std::vector<Judgement>& judgements);
 /// One subject's turns on one problem under one plan.
 struct Lane {
   std::vector<Turn> turns;
-  bool was_loaded = false;         ///< at least one place had no turn without foreign load
+  /// The flags of turns that were left out (is_disturbed) where a place had no clean one.
+  std::set<std::string, std::less<>> disturbed_by;
   std::optional<Failure> failure;  ///< the subject failed here; it has no figure
 };
 /// The subjects' processes of one instance: unloaded when this goes out of scope.
@@ -200,7 +201,7 @@ struct TimingResult {
   std::vector<std::pair<std::int64_t, std::int64_t>> events;
 };
 /// A lane with no clean turn has no figure, and the machine is at fault.
-void fail_if_loaded(Lane& lane);
+void fail_if_disturbed(Lane& lane);
 /// Fresh processes for each instance, ABBA turns, every turn an event. A subject that does not take
 /// a problem has an empty lane; of half a round the caller says whether it had a clean turn, once
 /// it has joined the halves. Errors: only those of the log and canceled.
@@ -220,7 +221,12 @@ struct ComparisonContext {
   PlanKind plan = PlanKind::hot;
   std::pair<std::int64_t, std::int64_t> turns;
   std::vector<std::string> flags;  ///< of any turn of either side
+  Json conditions = {};            ///< of the two sides' turns (conditions_of); null: no GPU
 };
+/// {candidate, against}: GpuConditions of all turns of each that count.
+Json conditions_of(const Lane& candidate, const Lane& against);
+/// Of all the lane's turns that count; nothing where there are none on a GPU.
+std::optional<GpuConditions> conditions_of(const Lane& lane);
 std::vector<std::string> flags_of(const Lane& one, const Lane& other);  ///< sorted, each once
 /// Logs comparison_made. problem empty: the objective over the suite.
 Result<std::int64_t> log_comparison(Context& context, const Comparison& comparison,

@@ -101,6 +101,27 @@ Json locks_row(const Context& context) {
                    "two writers can hold the lock of one file in the sessions' folder", next);
 }
 
+/// What NVML said of the settings, each with a comma before it; what it did not say, last.
+std::string gpu_settings_text(const GpuSettings& settings) {
+  std::string text;
+  if (!settings.driver_version.empty()) text += ", driver " + settings.driver_version;
+  if (settings.max_sm_clock_mhz) {
+    text += fmt::format(", SM clock up to {:.0f} MHz", *settings.max_sm_clock_mhz);
+  }
+  if (settings.max_memory_clock_mhz) {
+    text += fmt::format(", memory clock up to {:.0f} MHz", *settings.max_memory_clock_mhz);
+  }
+  if (settings.power_limit_w)
+    text += fmt::format(", power limit {:.0f} W", *settings.power_limit_w);
+  if (settings.persistence_mode) {
+    text += fmt::format(", persistence mode {}", *settings.persistence_mode ? "on" : "off");
+  }
+  for (const auto& [what, why] : settings.unknown) {
+    text += fmt::format(", {} unknown ({})", what, printable(why, 120));
+  }
+  return text;
+}
+
 /// A GPU is no must either. A worker of its own is asked: one measures on one device.
 Json gpu_row(const Context& context) {
   const std::string next = "CUDA variants can be built and inspected here, not measured";
@@ -119,13 +140,18 @@ Json gpu_row(const Context& context) {
     return check_row("gpu", "warning", canary ? canary->detail : canary.error().message,
                      "the machine, not a variant, is at fault");
   }
+  const bool wakes_up = hello->gpu && hello->gpu->persistence_mode == false;
   // The driver tells the facts that no datasheet does, and they name it.
   const auto& told = hello->device.memory_bytes;
   return check_row("gpu", "ok",
-                   fmt::format("{}, {}, {}, {}; a built-in attention ran and was right",
+                   fmt::format("{}, {}, {}, {}{}; a built-in attention ran and was right",
                                hello->device.name, hello->device.architecture, hello->device.id,
-                               told ? told->source : "driver unknown"),
-                   "");
+                               told ? told->source : "driver unknown",
+                               hello->gpu ? gpu_settings_text(*hello->gpu) : ""),
+                   wakes_up
+                       ? "turn persistence mode on (`nvidia-smi -pm 1`): without it the driver "
+                         "starts anew for each first process"
+                       : "");
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ Circumstances circumstances_of_environment(const Json& environment) {
   const Json& toolchain = member_of(environment, "toolchain");
   const Json& worker = member_of(environment, "worker");
   const Json& host = member_of(environment, "host");
+  const Json& gpu = member_of(environment, "gpu");
   Circumstances all;
   all["device"] = text_of(device, "name");
   all["architecture"] = text_of(device, "architecture");
@@ -66,6 +67,10 @@ Circumstances circumstances_of_environment(const Json& environment) {
   all["worker"] = text_of(worker, "version");
   all["isolation"] = text_of(worker, "isolation");
   all["python"] = text_of(worker, "python");
+  all["driver"] = text_of(gpu, "driver_version");
+  all["persistence mode"] = plain(member_of(gpu, "persistence_mode"));
+  all["power limit (W)"] = plain(member_of(gpu, "power_limit_w"));
+  all["highest SM clock (MHz)"] = plain(member_of(gpu, "max_sm_clock_mhz"));
   all["system"] = text_of(host, "os") + " " + text_of(host, "kernel");
   if (all["system"] == " ") all["system"].clear();
   return all;

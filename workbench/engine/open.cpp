@@ -168,20 +168,23 @@ Result<Json> environment_json(Context& context) {
   const protocol::HelloResult& hello = *context.hello;
   utsname host{};
   uname(&host);
-  return Json{{"device", to_json(hello.device)},
-              {"toolchain",
-               {{"compiler", compiler.version},
-                {"path", fs::path(compiler.path).filename().string()},
-                {"target", services.build_options.target},
-                {"sandbox", compile_sandbox_word()}}},
-              {"worker",
-               {{"version", hello.worker_version},
-                {"transport", (*worker)->description()},
-                {"isolation", hello.isolation},
-                {"python", hello.python.empty() ? "none" : "present"},
-                {"threads", hello.threads}}},
-              {"call_overhead_us", hello.empty_call_us},
-              {"host", {{"os", std::string(host.sysname)}, {"kernel", std::string(host.release)}}}};
+  Json environment{
+      {"device", to_json(hello.device)},
+      {"toolchain",
+       {{"compiler", compiler.version},
+        {"path", fs::path(compiler.path).filename().string()},
+        {"target", services.build_options.target},
+        {"sandbox", compile_sandbox_word()}}},
+      {"worker",
+       {{"version", hello.worker_version},
+        {"transport", (*worker)->description()},
+        {"isolation", hello.isolation},
+        {"python", hello.python.empty() ? "none" : "present"},
+        {"threads", hello.threads}}},
+      {"call_overhead_us", hello.empty_call_us},
+      {"host", {{"os", std::string(host.sysname)}, {"kernel", std::string(host.release)}}}};
+  if (hello.gpu) environment["gpu"] = to_json(*hello.gpu);
+  return environment;
 }
 
 Result<std::vector<std::string>> environment_since_open(Context& context) {

@@ -142,7 +142,7 @@ Result<Recording> make_recording(const Manifest& manifest, const Problem& proble
     recording.median_us[i] = summarize(point.turns, k_median_seed).median_us;
     floors.push_back(noise_floor(point.turns));
     if (!(recording.median_us[i] > 0)) {
-      return unusable(recording.variant, to_text(point.configuration) + ": only foreign load",
+      return unusable(recording.variant, to_text(point.configuration) + ": its turns are disturbed",
                       "record it again on a quieter machine");
     }
     if (!optimum || recording.median_us[i] < recording.median_us[*optimum]) optimum = i;

@@ -21,7 +21,7 @@ struct RecordedPoint {
   std::string artifact;                  ///< hash of the code; empty: not known, equal to no other
   double build_s = 0, turn_s = 0;        ///< wall time of the build, and of one turn
   /// Two configurations are compared where instance and round agree; at most one turn in four may
-  /// carry foreign_load.
+  /// be disturbed (is_disturbed).
   std::vector<Turn> turns;
 };
 

@@ -186,7 +186,8 @@ Result<Json> verb_compare(Context& context, const Json& args) {
                            .role = "rival",
                            .plan = request.plans[0],
                            .turns = result.events[p],
-                           .flags = flags_of(lanes[0], lanes[1])},
+                           .flags = flags_of(lanes[0], lanes[1]),
+                           .conditions = conditions_of(lanes[0], lanes[1])},
                           candidate_us, against_us));
     Json row = to_json(comparison);
     row["problem"] = label(problems[p]);

@@ -40,7 +40,7 @@ std::vector<Step> steps_of(const Ask& ask, StrategyKind kind) {
 
 void append(Lane& lane, const Lane& more) {
   lane.turns.insert(lane.turns.end(), more.turns.begin(), more.turns.end());
-  lane.was_loaded = lane.was_loaded || more.was_loaded;
+  lane.disturbed_by.insert(more.disturbed_by.begin(), more.disturbed_by.end());
   if (more.failure) lane.failure = more.failure;
 }
 
@@ -192,7 +192,7 @@ Result<void> Tuner::time(const Ask& ask, const Subject& candidate, SubjectProces
     break;
   }
   for (auto& pair : lanes) {
-    for (Lane& lane : pair) fail_if_loaded(lane);
+    for (Lane& lane : pair) fail_if_disturbed(lane);
   }
   set_score(ask, lanes, answer);
   if (!answer.evaluation.score.invalidity) *known = std::move(lanes);
@@ -266,7 +266,7 @@ Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) co
       payload.erase(key);
     }
     WB_TRY_ASSIGN(Turn turn, turn_from_json(payload));
-    if (has_flag(turn, k_flag_foreign_load)) continue;
+    if (is_disturbed(turn.flags)) continue;
     const std::size_t place = place_in_suite(problem);
     if (place >= lanes.size()) continue;
     // Labels end in the first digits of the artifact's id.

@@ -21,12 +21,14 @@ struct Observation {
   PlanKind plan = PlanKind::hot;
   Measurement measurement;
   std::vector<std::int64_t> events;
+  std::optional<GpuConditions> conditions = {};  ///< of its turns, on a GPU
 };
 
 /// All that an analysis may look at. Pure input: no session, no clock.
 struct Evidence {
   Device device;
   std::vector<Observation> observations;
+  std::vector<Observation> beside = {};  ///< of others in the same turns; without times
   double call_overhead_us = 0;  ///< an empty call through the same path, when measured
 };
 

@@ -54,9 +54,9 @@ struct Turn {
   std::int64_t instance = 0, placement = 0, round = 0, position = 0;
   std::vector<double> samples_us;  ///< per call
   std::int64_t calls_per_sample = 1;
-  double wall_us = 0;                       ///< the supervisor's clock around the timed part
-  std::vector<std::string> flags;           ///< k_flag_* below; unknown words are kept
-  std::optional<GpuConditions> conditions;  ///< on a GPU
+  double wall_us = 0;                            ///< the supervisor's clock around the timed part
+  std::vector<std::string> flags;                ///< k_flag_* below; unknown words are kept
+  std::optional<GpuConditions> conditions = {};  ///< on a GPU
 
   friend bool operator==(const Turn&, const Turn&) = default;
 };

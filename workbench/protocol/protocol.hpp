@@ -78,8 +78,8 @@ struct HelloResult {
   std::string isolation;     ///< what confines subjects: "rlimits", "rlimits+no_new_privs" …
   std::string python;        ///< interpreter found, empty when none
   double empty_call_us = 0;  ///< an empty native call through the timing loop
-  double empty_python_call_us = 0;  ///< the same through a Python subject; 0 when none
-  std::optional<GpuSettings> gpu;   ///< on a GPU
+  double empty_python_call_us = 0;      ///< the same through a Python subject; 0 when none
+  std::optional<GpuSettings> gpu = {};  ///< on a GPU
   std::vector<std::string> backends;
 };
 
@@ -184,8 +184,8 @@ struct TurnResult {
   double wall_us = 0;      ///< supervisor's clock around the timed part
   double reported_us = 0;  ///< sum of samples x calls, for the second witness
   std::vector<std::string> flags;
-  std::optional<GpuConditions> conditions;  ///< on a GPU, read by the supervisor
   std::optional<OutputVerdict> spot;
+  std::optional<GpuConditions> conditions = {};  ///< on a GPU, read by the supervisor
 };
 
 /// Tools that one call of a CUDA variant can be looked at with: ncu, and those of

@@ -221,7 +221,7 @@ std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
   const bool has_flags =
       std::any_of(rows.begin(), rows.end(), [](const auto* row) { return row->has_flags; });
   std::string below = explain ? legend(facts, index, candidate, has_flags) : "";
-  below += manner_words(manner);
+  below += manner_words(manner) + conditions_words(rows, candidate);
   while (below.ends_with(' ')) below.pop_back();
   return out + missing_figures(facts, rows) + (below.empty() ? below : below + "\n\n");
 }

@@ -106,6 +106,9 @@ std::string environment_section(const Page& page) {
       memory, device,
       {{"l2_bytes", "L2 per unit", "B"}, {"l3_bytes", "L3", "B"}, {"memory_bytes", "memory", "B"}});
   row("caches and memory", memory);
+  if (const std::string words = gpu_settings_words(field(payload, "gpu")); !words.empty()) {
+    table.row({"GPU settings", words});
+  }
   tools.add(labeled("", text(toolchain, "compiler")));
   tools.add(labeled("target ", text(toolchain, "target")));
   row("compiler", tools);

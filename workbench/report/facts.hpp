@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "measure/conditions.hpp"
 #include "report/fields.hpp"
 #include "session/view.hpp"
 
@@ -27,6 +28,8 @@ struct Compared {
   std::optional<std::int64_t> instances, rounds;
   std::vector<std::string> flags;  ///< of its turns, where the log says so
   bool has_flags = false;
+  /// What the GPU was doing in the turns of each side; absent on a CPU and in older logs.
+  std::optional<GpuConditions> candidate_conditions, against_conditions;
 };
 
 /// The comparisons of one iteration by what they compare; where one was made twice, the later phase

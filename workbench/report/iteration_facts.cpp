@@ -11,6 +11,12 @@ int phase_rank(const std::string& phase) {
   return phase == "confirmation" ? 2 : phase == "baseline" ? 1 : 0;
 }
 
+std::optional<GpuConditions> read_conditions(const Json& json) {
+  auto conditions = gpu_conditions_from_json(json);
+  if (!conditions.ok()) return std::nullopt;  // absent, or of a form that came later
+  return *std::move(conditions);
+}
+
 Compared read_comparison(const Fact& fact) {
   const Json& payload = fact.payload;
   Compared compared;
@@ -32,6 +38,9 @@ Compared read_comparison(const Fact& fact) {
   compared.rounds = integer(payload, "rounds");
   compared.has_flags = field(payload, "flags").is_array();
   compared.flags = strings(payload, "flags");
+  const Json& conditions = field(payload, "conditions");
+  compared.candidate_conditions = read_conditions(field(conditions, "candidate"));
+  compared.against_conditions = read_conditions(field(conditions, "against"));
   return compared;
 }
 

@@ -100,6 +100,11 @@ std::string notes_section(const Page& page);
 /// is: "incumbent"; `explain` adds what the words mean. Empty without comparisons.
 std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
                               std::string_view candidate, bool explain = true);
+/// What the GPU was doing meanwhile, for the foot of those tables: clocks, power, temperature, what
+/// held the clocks down, processes of others. Empty where the log says nothing of it.
+std::string conditions_words(const std::vector<const Compared*>& rows, std::string_view candidate);
+/// "driver 580.65.06, SM clock up to 1980 MHz, …" of an environment's `gpu`.
+std::string gpu_settings_words(const Json& gpu);
 std::string verdict_table(const Facts& facts, const IterationView& iteration);
 /// What ptxas said of the kernels of the iteration's own variant; empty where it said nothing.
 std::string ptxas_table(const IterationView& iteration);

@@ -16,7 +16,7 @@ TEST_CASE("Every analysis has a name of its own and says what it is about", "[an
     CHECK_FALSE(analysis.about.empty());
     CHECK(analysis.run != nullptr);
   }
-  CHECK(names == std::set<std::string_view>{"regime", "roofline_share", "scaling"});
+  CHECK(names == std::set<std::string_view>{"clocks", "regime", "roofline_share", "scaling"});
 }
 
 TEST_CASE("analyze runs them all, in order, and repeats itself", "[analyze][unit]") {

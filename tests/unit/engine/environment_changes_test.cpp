@@ -25,6 +25,26 @@ TEST_CASE("a step is measured on the CPUs and with the threads of its session",
   CHECK(as_recorded(asked, recorded, allowed).threads == 0);
 }
 
+TEST_CASE("a GPU that is set otherwise is another environment, an older log is not",
+          "[engine][environment]") {
+  const Json before{{"gpu",
+                     {{"driver_version", "580.65.06"},
+                      {"power_limit_w", 700.0},
+                      {"persistence_mode", true},
+                      {"max_sm_clock_mhz", 1980.0}}}};
+  Json after = before;
+  after["gpu"]["power_limit_w"] = 500.0;
+  after["gpu"]["persistence_mode"] = false;
+  const auto changes =
+      changes_between(circumstances_of_environment(before), circumstances_of_environment(after));
+  REQUIRE(changes.size() == 2);
+  CHECK(to_lines(changes) ==
+        "- persistence mode: true -> false\n- power limit (W): 700.0 -> 500.0\n");
+  CHECK(changes_between(circumstances_of_environment(Json::object()),
+                        circumstances_of_environment(before))
+            .empty());
+}
+
 TEST_CASE("CPUs that are gone, and devices that have none, leave the worker's choice",
           "[engine][environment]") {
   const Json recorded{{"device", {{"id", "cpu:Some CPU:2-3"}}}, {"worker", {{"threads", 2}}}};

@@ -265,4 +265,15 @@ TEST_CASE("doctor says whether kernels can be measured on a GPU", "[engine][cuda
   CHECK(gpu()["state"] == "ok");
   CHECK(holds(gpu()["detail"], "NVIDIA H200"));
   CHECK(holds(gpu()["detail"], "driver for CUDA 13.0"));
+  CHECK(gpu()["next"] == "");
+  bench.worker.hello_result.gpu = GpuSettings{
+      "580.65.06", false, 1'980, std::nullopt, 700, {{"a_figure", "Not Supported (3)"}}};
+  bench.restart();
+  CHECK(holds(gpu()["detail"],
+              ", driver 580.65.06, SM clock up to 1980 MHz, power limit 700 W, "
+              "persistence mode off, a_figure unknown (Not Supported (3));"));
+  CHECK(holds(gpu()["next"], "persistence mode"));
+  bench.worker.hello_result.gpu->persistence_mode = true;
+  bench.restart();
+  CHECK(gpu()["next"] == "");
 }

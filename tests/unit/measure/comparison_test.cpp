@@ -163,6 +163,12 @@ TEST_CASE("Rounds with foreign load are left out, up to a quarter", "[measure][u
 
   for (Turn& turn : turns[1]) turn.flags = {"foreign_load"};
   CHECK(compare(turns[0], turns[1], with_floor(0.01, 0.05)).reason.find("foreign load in 20") == 0);
+  for (Turn& turn : turns[1]) turn.flags = {"throttled"};
+  CHECK(compare(turns[0], turns[1], with_floor(0.01, 0.05)).reason.find("a throttled GPU in 20") ==
+        0);
+  for (Turn& turn : turns[1]) turn.flags = {"foreign_process"};
+  CHECK(compare(turns[0], turns[1], with_floor(0.01, 0.05)).outcome !=
+        ComparisonOutcome::ambiguous);
 }
 
 TEST_CASE("Harmless flags do not stop a comparison", "[measure][unit]") {

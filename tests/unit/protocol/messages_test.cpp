@@ -175,6 +175,31 @@ TEST_CASE("ill-typed arguments are refused by name", "[protocol][messages][hosti
   CHECK(refusal<BuildArgs>(build).find("TILE_M") != std::string::npos);
 }
 
+TEST_CASE("what NVML said travels with a turn and with hello, where there is a GPU",
+          "[protocol][messages]") {
+  TurnResult turn{{1.0}, 1, 1, 1, {"throttled"}, {}};
+  CHECK_FALSE(to_json(turn).contains("conditions"));
+  turn.conditions.emplace();
+  turn.conditions->readings = 2;
+  turn.conditions->power_w = ReadingRange{300, 310, 320};
+  TurnResult back;
+  REQUIRE(from_json(to_json(turn), back).ok());
+  CHECK(back.conditions == turn.conditions);
+  REQUIRE(from_json(to_json(TurnResult{{1.0}, 1, 1, 1, {}, {}}), back).ok());
+  CHECK_FALSE(back.conditions);
+  Json json = to_json(turn);
+  json["conditions"]["power_w"] = 310;
+  CHECK(refusal<TurnResult>(json).find("power_w") != std::string::npos);
+  HelloResult hello;
+  CHECK_FALSE(to_json(hello).contains("gpu"));
+  hello.gpu = GpuSettings{"580.65.06", true, 1'980, 3'201, 700, {}};
+  hello.device.backend = "cuda";
+  HelloResult greeted;
+  const auto read = from_json(to_json(hello), greeted);
+  REQUIRE(read.ok());
+  CHECK(greeted.gpu == hello.gpu);
+}
+
 TEST_CASE("samples that are no numbers are refused", "[protocol][messages][hostile]") {
   Json turn = to_json(TurnResult{{1.0}, 1, 1, 1, {}, {}});
   turn["samples_us"] = {1.0, nullptr};
