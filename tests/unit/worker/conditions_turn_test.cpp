@@ -98,6 +98,7 @@ TEST_CASE("a turn on a GPU that is well", "[worker][conditions]") {
   const protocol::TurnResult turn = bench.turn();
   REQUIRE(turn.conditions);
   CHECK(turn.conditions->readings == script.readings);
+  CHECK(turn.conditions->readings >= 2);  // after settling and after the last block
   CHECK(turn.conditions->sm_clock_mhz == ReadingRange{1'980, 1'980, 1'980});
   CHECK(turn.conditions->clocks_event_reasons == std::vector<std::string>{"sw_power_cap"});
   CHECK(turn.conditions->other_processes == OtherProcesses{0, 0, 0.0});
