@@ -6,8 +6,8 @@
 
 #include "gpu/gpu.hpp"
 #include "measure/statistics.hpp"
-#include "worker/child.hpp"
 #include "worker/cuda/gpu_monitor.hpp"
+#include "worker/process_table.hpp"
 
 using namespace wb;
 using namespace wb::worker::cuda;
@@ -19,7 +19,7 @@ GpuMonitor monitor_of(const ContextPtr& gpu) {
   REQUIRE(uuid.ok());
   return {k_nvml_library,
           *uuid,
-          {[](std::int64_t pid) { return worker::is_own_process(static_cast<pid_t>(pid)); },
+          {[](std::int64_t pid) { return worker::is_of_a_worker(static_cast<pid_t>(pid)); },
            [] { return 1; }}};
 }
 

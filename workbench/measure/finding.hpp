@@ -29,7 +29,7 @@ struct Evidence {
   Device device;
   std::vector<Observation> observations;
   std::vector<Observation> beside = {};  ///< of others in the same turns; without times
-  double call_overhead_us = 0;  ///< an empty call through the same path, when measured
+  double call_overhead_us = 0;           ///< an empty call through the same path, when measured
 };
 
 struct Finding {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "worker/child.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/filter.h>
@@ -13,12 +12,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <csignal>
 #include <cstring>
 #include <thread>
 #include <utility>
+
+#include "worker/process_table.hpp"
 
 namespace wb::worker {
 namespace {
@@ -85,36 +85,6 @@ Result<UniqueFd> make_capture() {
   return fd;
 }
 
-/// The parent that the stat file of a process names; 0 where that cannot be read.
-pid_t parent_in(const UniqueFd& stat) {
-  char text[512];
-  const ssize_t got = stat.valid() ? ::read(stat.get(), text, sizeof text) : 0;
-  // "pid (name) state ppid …": the name may hold anything, so the last ')' ends it.
-  const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
-  const std::size_t after_name = line.rfind(')');
-  if (after_name == std::string_view::npos || after_name + 4 >= line.size()) return 0;
-  pid_t ppid = 0;
-  std::from_chars(line.data() + after_name + 4, line.data() + line.size(), ppid);
-  return ppid;
-}
-
-/// The pids of all processes whose parent is `parent`, zombies included.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> pids;
-  DIR* proc = ::opendir("/proc");
-  if (proc == nullptr) return pids;
-  while (const dirent* entry = ::readdir(proc)) {
-    pid_t pid = 0;
-    const std::string_view name = entry->d_name;
-    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc()) continue;
-    const UniqueFd stat(
-        ::openat(::dirfd(proc), fmt::format("{}/stat", name).c_str(), O_RDONLY | O_CLOEXEC));
-    if (parent_in(stat) == parent) pids.push_back(pid);
-  }
-  ::closedir(proc);
-  return pids;
-}
-
 std::string_view signal_words(int number) {
   switch (number) {
     case SIGSEGV:
@@ -143,16 +113,6 @@ std::string_view signal_words(int number) {
 }
 
 }  // namespace
-
-bool is_own_process(pid_t pid) {
-  constexpr int k_generations = 64;  // a chain that is longer, or changes meanwhile, is not ours
-  for (int i = 0; i < k_generations && pid > 1; ++i) {
-    if (pid == ::getpid()) return true;
-    pid = parent_in(
-        UniqueFd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC)));
-  }
-  return false;
-}
 
 Family::Family() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

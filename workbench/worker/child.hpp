@@ -33,9 +33,6 @@ class Family {
   std::set<pid_t> m_pids;
 };
 
-/// Whether `pid` is this process or descends from it, as /proc says; false for what is not there.
-bool is_own_process(pid_t pid);
-
 struct ChildSpec {
   std::vector<std::string> argv;           ///< argv[0] is an absolute path
   std::map<std::string, std::string> env;  ///< the whole environment

@@ -7,6 +7,7 @@
 #include "worker/calibrate.hpp"
 #include "worker/failure.hpp"
 #include "worker/hello.hpp"
+#include "worker/process_table.hpp"
 #include "worker/supervisor.hpp"
 
 namespace wb::worker {
@@ -38,7 +39,7 @@ Plan empty_call_plan() {
 
 /// The family must outlive it.
 cuda::OwnProcesses own_processes(const Family& family) {
-  return {[](std::int64_t pid) { return is_own_process(static_cast<pid_t>(pid)); },
+  return {[](std::int64_t pid) { return is_of_a_worker(static_cast<pid_t>(pid)); },
           [&family] { return static_cast<std::int64_t>(family.size()); }};
 }
 

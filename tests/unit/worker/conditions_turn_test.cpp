@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Turns of a real subject process (the built-in attention, on the CPU) beside a GPU that a fake
 // NVML plays: what the supervisor reads, when, and which flags the turn gets.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <set>
 
 #include "support/catch.hpp"
 #include "support/fake_nvml.hpp"
 #include "worker/conditions_watch.hpp"
+#include "worker/process_table.hpp"
 #include "worker/subject_factory.hpp"
 #include "worker/turn.hpp"
 
@@ -75,7 +79,7 @@ GpuMonitor own_monitor() {
   return {
       WB_FAKE_NVML,
       k_turn_uuid,
-      {[](std::int64_t pid) { return is_own_process(static_cast<pid_t>(pid)); }, [] { return 2; }}};
+      {[](std::int64_t pid) { return is_of_a_worker(static_cast<pid_t>(pid)); }, [] { return 2; }}};
 }
 
 bool carries(const protocol::TurnResult& turn, std::string_view flag) {
@@ -187,12 +191,26 @@ TEST_CASE("clocks of several readings are one range", "[worker][conditions]") {
   CHECK(watch.flags() == std::vector<std::string>{"throttled"});
 }
 
-TEST_CASE("descendants are own processes, others are not", "[worker][conditions]") {
-  CHECK(is_own_process(::getpid()));
-  CHECK_FALSE(is_own_process(::getppid()));
-  CHECK_FALSE(is_own_process(1));
-  CHECK_FALSE(is_own_process(0));
-  CHECK_FALSE(is_own_process(static_cast<pid_t>(k_stranger)));
+TEST_CASE("descendants are of this worker, others are not", "[worker][conditions]") {
+  CHECK(is_of_a_worker(::getpid()));
+  CHECK_FALSE(is_of_a_worker(::getppid()));
+  CHECK_FALSE(is_of_a_worker(1));
+  CHECK_FALSE(is_of_a_worker(0));
+  CHECK_FALSE(is_of_a_worker(static_cast<pid_t>(k_stranger)));
   TurnBench bench(nullptr);
-  CHECK(is_own_process(bench.subject_pid()));
+  CHECK(is_of_a_worker(bench.subject_pid()));
+}
+
+TEST_CASE("another worker's processes are no load: they wait for the device lock",
+          "[worker][conditions]") {
+  // Seen from a child of this process, neither it nor the subject descends from who asks.
+  TurnBench bench(nullptr);
+  const pid_t worker_process = bench.subject_pid(), other = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit((is_of_a_worker(worker_process) ? 1 : 0) + (is_of_a_worker(other) ? 2 : 0));
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 1);
 }

@@ -16,6 +16,7 @@ namespace wb::worker::cuda {
 
 /// Which processes are the worker's own.
 struct OwnProcesses {
+  /// Those of other workers too, which wait for the device lock meanwhile.
   std::function<bool(std::int64_t pid)> contains;
   std::function<std::int64_t()> count;  ///< those that may have a context on the device
 };
