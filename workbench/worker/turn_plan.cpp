@@ -17,7 +17,9 @@ constexpr double k_round_trip_share = 0.1;
 constexpr double k_waiting_share = 0.3;
 constexpr double k_fresh_factor = 1.5;
 constexpr double k_fresh_allowance_us = 200;
-constexpr int k_most_open = 3, k_open_one_in = 4;
+/// A look without an answer warns the subject, who is honest for a while and passes the next looks:
+/// these must not outweigh it.
+constexpr int k_most_open = 3, k_open_one_in = 8;
 
 double at_least(double value, double floor) {
   return value > floor ? value : floor;

@@ -86,7 +86,7 @@ struct FreshRecord {
   int open = 0;  ///< slow, while others had CPU time: no answer
 };
 
-/// Three looks without an answer, and every fourth one at least. Other work on a machine seldom
+/// Three looks without an answer, and every eighth one at least. Other work on a machine seldom
 /// makes six calls in a row slow; a subject that makes all of them slow but hides behind that work
 /// is not accused, but its turns count no more.
 bool left_open_too_often(const FreshRecord& record);

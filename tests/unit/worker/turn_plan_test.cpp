@@ -161,8 +161,8 @@ TEST_CASE("samples are thinned evenly", "[worker][turn]") {
 TEST_CASE("looks without an answer are borne twice, or seldom", "[worker][turn_plan]") {
   CHECK_FALSE(left_open_too_often({false, 2, 2}));
   CHECK(left_open_too_often({false, 3, 3}));
-  CHECK(left_open_too_often({true, 12, 3}));
-  CHECK_FALSE(left_open_too_often({true, 13, 3}));
+  CHECK(left_open_too_often({true, 24, 3}));
+  CHECK_FALSE(left_open_too_often({true, 25, 3}));
   CHECK_FALSE(left_open_too_often({}));
 }
 
