@@ -3,7 +3,9 @@ is set, a missing GPU is a failure. On a machine with a GPU:
 WB_REQUIRE_GPU=1 WB_BUILD_DIR=build/release pytest tests/scenario/test_gpu.py"""
 
 import ctypes
+import importlib.util
 import os
+import random
 import shutil
 
 import pytest
@@ -11,6 +13,16 @@ from conftest import EXIT_ENVIRONMENT, events
 
 KERNEL = "sm80_mma_flash"
 PROBLEM = "B=1 Hq=4 Sq=130 D=64 f16"
+PLAIN = {  # kernels whose configurations are judged on random problems: name, masks, head dims
+    "sm80_query_per_block": (True, (1, 16, 17, 64, 128, 300)),
+    "sm80_sequential_kv": (True, (1, 16, 17, 64, 80, 128)),
+    "triton_flash": (False, (1, 16, 17, 64, 80, 128)),
+}
+CONFIGURATIONS = {
+    "sm80_query_per_block": [[], ["THREADS=64"]],
+    "sm80_sequential_kv": [[], ["TILE_ROWS=32", "TILE_KEYS=32", "THREADS_PER_ROW=4"]],
+    "triton_flash": [[]],
+}
 
 
 def why_no_gpu():
@@ -45,6 +57,40 @@ def test_a_cuda_kernel_is_judged_and_timed(wb):
         words = ("measure", KERNEL, "--plan", plan, "--problem", PROBLEM, "--effort", "quick")
         rows = wb.json(*words)["problems"]
         assert all(0.5 < row["median_us"] < 1e5 for row in rows), rows
+
+
+def random_problems(seed, masks, dims, count=24):
+    """Every dtype, causal rule and layout; grouped heads, Dv beside D, sizes that fill no tile."""
+    draw = random.Random(seed)
+    problems = []
+    for n in range(count):
+        heads, dim = draw.randint(1, 2), draw.choice(dims)
+        words = [
+            f"B={draw.randint(1, 2)} Hq={heads * draw.randint(1, 3)} Hkv={heads}",
+            f"Sq={draw.choice([1, 7, 64, 130])} Skv={draw.choice([1, 40, 65, 257])}",
+            f"D={dim} Dv={draw.choice([dim, dim, 16, 72])}",
+            ("f32", "f16", "bf16")[n % 3],
+            "causal=" + ("none", "top_left", "bottom_right")[n // 3 % 3],
+            "layout=" + draw.choice(["BHSD", "BSHD"]),
+        ]
+        if masks and n % 2:
+            words.append(draw.choice(["mask=bool:0.5", "mask=bool:0.05", "mask=additive"]))
+        problems.append(" ".join(words))
+    return problems
+
+
+@pytest.mark.parametrize(
+    ("kernel", "configuration"),
+    [(name, words) for name, all_words in CONFIGURATIONS.items() for words in all_words],
+    ids=str,
+)
+def test_random_problems_are_right(wb, kernel, configuration):
+    if kernel == "triton_flash" and not importlib.util.find_spec("triton"):
+        pytest.skip("Triton is not installed")
+    problems = random_problems(kernel, *PLAIN[kernel])
+    words = ["--configuration", *configuration] if configuration else []
+    answer = wb.json("check", kernel, "--problem", ";".join(problems), *words)
+    assert [row["outcome"] for row in answer["problems"]] == ["pass"] * len(problems)
 
 
 def test_a_gpu_that_is_not_there_is_the_machines_fault(wb):
