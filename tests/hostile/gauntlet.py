@@ -28,6 +28,9 @@ WORD_OF_CODE = {"invalid": "constraints", "compile": "compile", "limit": "timeou
 class Arena:
     """A folder with the kernels, a cache, and a TMPDIR that must be empty at the end."""
 
+    cases = CASES
+    turn_problem = TURN_PROBLEM
+
     def __init__(self, build: Path, folder: Path, cache: Path | None = None):
         self.build, self.folder = build, folder
         self.temporary, self.home = folder / "tmp", folder / "home"
@@ -37,7 +40,7 @@ class Arena:
         self.secret = folder / "secret.txt"
         self.secret.write_text("do not embed 1f6f0c2b\n")
         shutil.copytree(HERE / "playbooks", folder / "playbooks")
-        for case in CASES.values():
+        for case in self.cases.values():
             self.write_kernel(case)
         shutil.copytree(ROOT / "kernels" / "common", folder / "kernels" / "common")
         self.before = self.files()
@@ -102,9 +105,11 @@ class Arena:
         """The results by case, and the session's events."""
         items = []
         for name in names:
-            turn = CASES[name]["stage"] == "turn"
-            problem = CASES[name].get("problem", TURN_PROBLEM if turn else "")
-            items.append(f"{'measure' if turn else 'check'}:{name}:{problem}".removesuffix(":"))
+            case = self.cases[name]
+            turn = case["stage"] == "turn"
+            verb = case.get("plan", "measure") if turn else "check"
+            problem = case.get("problem", self.turn_problem if turn else "")
+            items.append(f"{verb}:{name}:{problem}".removesuffix(":"))
         found, events = self.play(items, session, timeout_s, deadline_ms)
         return {result["name"]: result for result in found}, events
 

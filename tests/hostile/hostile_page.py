@@ -15,6 +15,11 @@ TITLES = {
     "agent": "What agents were seen to do",
     "more": "More",
 }
+GPU_TITLES = {
+    "gpu_fault": "Faults of a candidate on a GPU",
+    "gpu_cheat": "Cheats on a GPU",
+    "gpu_more": "More on a GPU",
+}
 OUTCOME = {"pass": "harmless: passes", "none": "nothing is left"}
 
 
@@ -28,7 +33,40 @@ def outcome_of(row, case):
         words += f", “{case['message']}”"
     if "known_gap" in row:
         words += ". **Known gap:** " + row["known_gap"]
+    if "expected_missed" in case:
+        today = OUTCOME.get(case["today"], f"`{case['today']}`")
+        words += f". **Not found today** ({today}): {case['expected_missed']}"
     return words
+
+
+def needs_of(case):
+    needs = case.get("needs", []) if case else []
+    if case and case.get("selection") == "long":
+        needs = [*needs, "long set"]
+    return ", ".join(needs)
+
+
+def render_gpu(table):
+    lines = []
+    for group, title in GPU_TITLES.items():
+        cases = [case for case in table["gpu_cases"] if case["group"] == group]
+        missed = sum("expected_missed" in case for case in cases)
+        lines += [
+            f"### {title}",
+            "",
+            f"{len(cases)} rows, {missed} not found today.",
+            "",
+            "| fault | candidate | shows at | outcome | needs |",
+            "|---|---|---|---|---|",
+        ]
+        for case in cases:
+            stage = f"{case['stage']}, {case['plan']}" if "plan" in case else case["stage"]
+            lines.append(
+                f"| {case['fault']} | `gpu/{case['name']}` | {stage} | {outcome_of({}, case)} | "
+                f"{needs_of(case)} |"
+            )
+        lines.append("")
+    return "\n".join(lines)
 
 
 def render(table):
@@ -50,14 +88,10 @@ def render(table):
             case = cases.get(row.get("case"))
             name = f"`{case['name']}`" if case else ""
             stage = case["stage"] if case else ""
-            needs = ", ".join(case.get("needs", [])) if case else ""
-            if case and case.get("selection") == "long":
-                needs = ", ".join(filter(None, [needs, "long set"]))
-            lines.append(
-                f"| {row['fault']} | {name} | {stage} | {outcome_of(row, case)} | {needs} |"
-            )
+            words = outcome_of(row, case)
+            lines.append(f"| {row['fault']} | {name} | {stage} | {words} | {needs_of(case)} |")
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n" + render_gpu(table)
 
 
 def main():

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Every hostile candidate of `cases` in one session, with the honest one after each of them.
--- cases: "verb:name" or "verb:name:problem", joined by "|"; verb: check or measure.
+-- cases: "verb:name" or "verb:name:problem", joined by "|"; verb: check or measure, or eager or
+-- cold, which are measure with that plan.
 return {
   name = "gauntlet",
   about = "hostile candidates, each followed by an honest one",
@@ -15,6 +16,9 @@ return {
     for item in string.gmatch(args.cases, "[^|]+") do
       local verb, name, problem = string.match(item, "^(%a+):([%w_]+):?(.*)$")
       local call = { variant = name, problem = problem ~= "" and problem or args.problem }
+      if verb == "eager" or verb == "cold" then
+        verb, call.plan = "measure", verb
+      end
       if verb == "measure" then call.effort = "quick" end
       local fine, answer = pcall(wb[verb], call)
       local result = { name = name }
