@@ -28,6 +28,7 @@ from gauntlet_gpu import (
 
 LONG = os.environ.get("WB_HOSTILE_LONG") == "1"
 CYCLES = 20
+BUSY_ATTEMPTS = 2
 SHARD_SECONDS = 900
 # Each is built first, and measured in fresh processes.
 HONEST = [
@@ -82,8 +83,19 @@ def outcome(arena):
             shards["hanging" if case["word"] == "timeout" else case["stage"]].append(name)
     hanging = shards.pop("hanging")
     for shard, names in shards.items():
-        found |= arena.run(names, shard, SHARD_SECONDS)[0]
+        found |= play(arena, names, shard)
     found |= arena.run(hanging, "hanging", SHARD_SECONDS, HANG_DEADLINE_MS)[0]
+    return found
+
+
+def play(arena, names, session):
+    """A machine too busy to measure is the machine's matter: such candidates have another go."""
+    found = {}
+    for attempt in range(1 + BUSY_ATTEMPTS):
+        found |= arena.run(names, f"{session}-{attempt}", SHARD_SECONDS)[0]
+        names = [name for name in names if word_of(found[name]) == "environment"]
+        if not names:
+            break
     return found
 
 
@@ -125,7 +137,9 @@ def test_honest_kernels_are_never_accused(arena):
     items = HONEST * (20 if LONG else 1)
     found = arena.run_honest(items, "honest", timeout_s=SHARD_SECONDS * (4 if LONG else 1))
     assert len(found) == len(items)
-    assert [one for one in found if one["word"] not in ("pass", "environment")] == []
+    # constraints: a kernel for another architecture than this GPU's
+    fine = ("pass", "environment", "constraints")
+    assert [one for one in found if one["word"] not in fine] == []
     assert any(one["word"] == "pass" for one in found)
 
 
