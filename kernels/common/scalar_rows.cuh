@@ -93,6 +93,9 @@ inline constexpr int k_shared_without_asking = 48 * 1024;
 struct ScalarLaunch {
   ScalarKernel kernel;
   int rows, threads, smem_bytes;  // rows: of a block
+  // Of this kernel's largest problem. The attribute is the kernel's, not the plan's: a smaller plan
+  // must not take from one made before.
+  int most_smem_bytes;
 };
 
 // What int arithmetic, the grid and a head dim of up to most_dim can hold.
@@ -159,8 +162,9 @@ int create_scalar_plan(const char* name, const wb_sdpa_problem* problem, wb_sdpa
     plan.params = scalar_params(plan.problem);
     plan.launch = choose(plan.problem);
     if (plan.launch.smem_bytes <= k_shared_without_asking) return WB_OK;
-    const cudaError_t error = cudaFuncSetAttribute(
-        plan.launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.launch.smem_bytes);
+    const cudaError_t error =
+        cudaFuncSetAttribute(plan.launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             plan.launch.most_smem_bytes);
     return error == cudaSuccess ? WB_OK : fail_cuda("setting the kernel's attributes", error);
   });
 }

@@ -22,6 +22,7 @@ namespace {
 using namespace wb::gpu;
 
 constexpr int k_warps = THREADS / 32;
+constexpr int64_t k_most_dim = 8192;
 static_assert(THREADS % 32 == 0);
 
 // Shared memory: q[dim], out[dim_v], a weight a thread, and a value a warp for each reduction.
@@ -39,8 +40,8 @@ __device__ SharedRow shared_row(const ScalarParams& p) {
   return s;
 }
 
-int smem_bytes(const wb_sdpa_problem& p) {
-  return int(p.dim + p.dim_v + THREADS + 2 * k_warps) * int(sizeof(float));
+int smem_bytes(int64_t dim, int64_t dim_v) {
+  return int(dim + dim_v + THREADS + 2 * k_warps) * int(sizeof(float));
 }
 
 struct Larger {
@@ -120,8 +121,9 @@ ScalarKernel kernel_of(int dtype) {
 }  // namespace
 
 extern "C" int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
-  return create_scalar_plan("sm80_query_per_block", problem, out, 8192,
-                            [](const wb_sdpa_problem& p) {
-                              return ScalarLaunch{kernel_of(p.dtype), 1, THREADS, smem_bytes(p)};
-                            });
+  return create_scalar_plan(
+      "sm80_query_per_block", problem, out, k_most_dim, [](const wb_sdpa_problem& p) {
+        return ScalarLaunch{kernel_of(p.dtype), 1, THREADS, smem_bytes(p.dim, p.dim_v),
+                            smem_bytes(k_most_dim, k_most_dim)};
+      });
 }

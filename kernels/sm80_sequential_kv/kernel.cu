@@ -197,8 +197,12 @@ __global__ void __launch_bounds__(k_threads, 1) sequential_kv(ScalarParams p) {
 
 template <typename T>
 ScalarLaunch launch_of(int64_t dim) {
-  if (dim <= 64) return {&sequential_kv<T, 64>, TILE_ROWS, k_threads, Tiles<64>::k_bytes};
-  return {&sequential_kv<T, 128>, TILE_ROWS, k_threads, Tiles<128>::k_bytes};
+  if (dim <= 64) {
+    constexpr int bytes = Tiles<64>::k_bytes;
+    return {&sequential_kv<T, 64>, TILE_ROWS, k_threads, bytes, bytes};
+  }
+  constexpr int bytes = Tiles<128>::k_bytes;
+  return {&sequential_kv<T, 128>, TILE_ROWS, k_threads, bytes, bytes};
 }
 
 ScalarLaunch choose_launch(const wb_sdpa_problem& p) {

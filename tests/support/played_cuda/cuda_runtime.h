@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -65,7 +66,7 @@ constexpr std::size_t k_stack = 64 * 1024;
 constexpr int k_warp = 32;
 
 inline const char* fault = "";
-inline std::size_t asked_for = k_shared_without_asking;
+inline std::map<void*, std::size_t> asked_for;  // by kernel: what was asked for last
 
 }  // namespace played
 
@@ -219,10 +220,10 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   return cudaSuccess;
 }
 template <class Kernel>
-cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int bytes) {
+cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute, int bytes) {
   played::fault = "more shared memory than a block may have";
   if (static_cast<std::size_t>(bytes) > played::k_most_shared) return cudaErrorInvalidValue;
-  played::asked_for = std::max(played::asked_for, static_cast<std::size_t>(bytes));
+  played::asked_for[reinterpret_cast<void*>(kernel)] = static_cast<std::size_t>(bytes);
   return cudaSuccess;
 }
 
@@ -230,9 +231,12 @@ template <class... Params>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Params...),
                                Params... params) {
   const unsigned threads = config->blockDim.x;
+  const auto asked = played::asked_for.find(reinterpret_cast<void*>(kernel));
+  const std::size_t allowed =
+      asked == played::asked_for.end() ? played::k_shared_without_asking : asked->second;
   played::fault = "a launch beyond the limits of a grid or block";
   if (config->gridDim.x < 1 || config->gridDim.x > 0x7fffffffu || threads < 1 || threads > 1024 ||
-      threads % played::k_warp != 0 || config->dynamicSmemBytes > played::asked_for) {
+      threads % played::k_warp != 0 || config->dynamicSmemBytes > allowed) {
     return cudaErrorInvalidValue;
   }
   for (unsigned i = 0; i < config->gridDim.x; ++i) {

@@ -209,6 +209,22 @@ TEST_CASE("the plain CUDA kernels follow any strides and any broadcast mask",
   }
 }
 
+TEST_CASE("a plan of the plain CUDA kernels takes nothing from one made before",
+          "[variant][played_cuda]") {
+  const KernelFolder folder;
+  const Variant variant = played(folder, "sm80_query_per_block");
+  const LoadedKernel kernel(build(variant, variant.manifest.defaults, "g++").path.string());
+  Problem large;
+  large.Sq = large.Skv = 2;
+  large.D = large.Dv = variant.manifest.support.head_dim_max;
+  Problem smaller = large;
+  smaller.D = smaller.Dv = 7000;  // more than a kernel has without asking
+  PlannedCall first(kernel, large, make_inputs(large, 1, Draw::normal), false);
+  PlannedCall second(kernel, smaller, make_inputs(smaller, 1, Draw::normal), false);
+  first.run(1);
+  second.run(1);
+}
+
 TEST_CASE("the plain CUDA kernels refuse what they were not made for", "[variant][played_cuda]") {
   Problem problem;
   problem.Sq = problem.Skv = problem.D = problem.Dv = 4;
