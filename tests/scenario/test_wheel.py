@@ -137,7 +137,7 @@ def test_the_gpu_tests_run_from_the_wheel(node, prefix, tmp_path):
     env = {name: value for name, value in os.environ.items() if name != "WB_BUILD_DIR"}
     done = run(sys.executable, *words, cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stdout
-    assert re.search(r"[45] (passed|skipped)", done.stdout), done.stdout
+    assert re.search(r"^[1-9]\d* (passed|skipped)", done.stdout, re.M), done.stdout
     assert "no sdpa-wb in" not in done.stdout
 
 

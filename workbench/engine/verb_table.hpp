@@ -18,6 +18,11 @@ inline const ArgumentSpec k_problem{
     .doc =
         "one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; "
         "several joined by ';'"};
+inline const ArgumentSpec k_variant{.name = "variant",
+                                    .kind = K::id,
+                                    .doc = "a kernel's name or a label",
+                                    .required = true,
+                                    .positional = true};
 inline const ArgumentSpec k_plan{.name = "plan",
                                  .kind = K::enumeration,
                                  .doc = "how to time",
