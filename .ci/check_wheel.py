@@ -73,7 +73,8 @@ def check_loading(path, prefix):
 
 def check_versions(path, newest):
     """No symbol version above what the wheel promises to run on."""
-    words = subprocess.run(["readelf", "-VW", path], capture_output=True, text=True).stdout
+    command = ["readelf", "-VW", path]
+    words = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     for library, version in sorted(set(NEEDED_VERSION.findall(words))):
         if not re.fullmatch(r"[\d.]+", version):
             yield f"needs {library}_{version}, which no release promises"

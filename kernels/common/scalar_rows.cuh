@@ -72,17 +72,17 @@ __device__ __forceinline__ float softmax_shift(float maximum) {
   return maximum == -INFINITY ? 0.0f : maximum;
 }
 
-// sum is 0 where no key is left, and at least 1 elsewhere.
+// sum is 0 where no key is left, and at least 1 elsewhere; NaN stays NaN.
 template <typename T>
 __device__ __forceinline__ T normalized(float weighted, float sum) {
-  return T(sum > 0.0f ? weighted / sum : 0.0f);
+  return T(sum == 0.0f ? 0.0f : weighted / sum);
 }
 
 __device__ __forceinline__ void store_lse(const ScalarParams& p, int batch, int head, int row,
                                           float maximum, float sum) {
   if (p.lse == nullptr) return;
   p.lse[(int64_t(batch) * p.heads_q + head) * p.seq_q + row] =
-      sum > 0.0f ? maximum + logf(sum) : -INFINITY;
+      sum == 0.0f ? -INFINITY : maximum + logf(sum);
 }
 
 // Host side

@@ -288,33 +288,8 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
 Result<Json> conclude_iteration(Context& context, Run& run, const Variant& variant,
                                 const Json& more = Json::object());
 
-// the bodies of verbs
+// environment, baseline and what an iteration leaves behind
 // -----------------------------------------------------------------------------------
-
-Result<Json> verb_open(Context& context, const Json& args, const fs::path& folder);
-Result<Json> verb_iterate(Context& context, const Json& args);
-Result<Json> verb_tune(Context& context, const Json& args);
-Result<Json> verb_race(Context& context, const Json& args);
-Result<Json> verb_build(Context& context, const Json& args);
-/// Whether the arguments of `show` ask for code: one of source, ptx and sass.
-bool asks_for_code(const Json& args);
-/// `session` may be null: then the id is a kernel's name. Nothing is logged.
-Result<Json> verb_show_code(Context& context, const Session* session, const Json& args);
-/// The session's suite when inside one and none was named; else from the arguments.
-Result<Suite> problems_of(Context& context, const Json& args);
-/// Without held-out ones.
-std::vector<Problem> plain_problems(const Suite& suite);
-Result<Json> verb_check(Context& context, const Json& args);
-Result<Json> verb_measure(Context& context, const Json& args);
-Result<Json> verb_compare(Context& context, const Json& args);
-Result<Json> verb_profile(Context& context, const Json& args);
-Result<Json> verb_sanitize(Context& context, const Json& args);
-Result<Json> verb_status(const Session& session, const Clock& clock);
-Result<Json> verb_report(const Session& session);
-Result<Json> verb_show(const Session& session, const Json& args);
-Result<Json> verb_doctor(Context& context);
-Result<Json> verb_suites(Context& context, const Json& args);
-Result<Json> verb_kernels(Context& context, const Json& args);
 
 /// The payload of environment_recorded, as things are now; starts the worker.
 /// Errors: environment.
@@ -348,10 +323,5 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end);
 Result<void> abandon_in_flight(Context& context, const SessionView& view, std::string_view reason);
 /// Rewrites reports/session.md from the log.
 Result<void> write_session_report(Context& context);
-
-/// The problems of `suite`/`problem` arguments. Errors: not_found (with a did-you-mean), parse.
-Result<Suite> suite_from_arguments(Context& context, const Json& args);
-/// All suites on the search path; the first file that defines a name wins.
-Result<std::map<std::string, Suite>> load_all_suites(const Services& services);
 
 }  // namespace wb

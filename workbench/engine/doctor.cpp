@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/building.hpp"
+#include "engine/verb_bodies.hpp"
 #include "variant/compile_sandbox.hpp"
 
 namespace wb {

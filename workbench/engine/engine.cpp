@@ -10,6 +10,7 @@
 #include "engine/milestones.hpp"
 #include "engine/recorded.hpp"
 #include "engine/replay.hpp"
+#include "engine/verb_bodies.hpp"
 
 namespace wb {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "engine/building.hpp"
 #include "engine/context.hpp"
+#include "engine/verb_bodies.hpp"
 
 namespace wb {
 namespace {
@@ -161,8 +162,9 @@ Result<Json> verb_sanitize(Context& context, const Json& args) {
       row["messages"] = Json::array();
       if (result && result->available) {
         const Json& records = result->records;
-        for (const char* key : {"errors", "warnings", "messages"})
+        for (const char* key : {"errors", "warnings", "messages"}) {
           row[key] = records.value(key, Json());
+        }
         row["outcome"] = records.value("clean", false) ? "clean" : "found";
         const Json& messages = row["messages"];
         if (!messages.empty()) row["message"] = messages.front();

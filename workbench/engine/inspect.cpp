@@ -6,6 +6,7 @@
 
 #include "engine/building.hpp"
 #include "engine/recorded.hpp"
+#include "engine/verb_bodies.hpp"
 
 namespace wb {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/building.hpp"
+#include "engine/verb_bodies.hpp"
 
 namespace wb {
 namespace {

@@ -9,6 +9,7 @@
 #include "engine/context.hpp"
 #include "engine/environment_changes.hpp"
 #include "engine/series.hpp"
+#include "engine/verb_bodies.hpp"
 #include "variant/compile_sandbox.hpp"
 
 namespace wb {

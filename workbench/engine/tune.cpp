@@ -2,6 +2,7 @@
 // The verbs tune and race: one iteration that searches a variant's space, or a list of variants,
 // and confirms what looks best.
 #include "engine/tune.hpp"
+#include "engine/verb_bodies.hpp"
 
 #include <fmt/format.h>
 

@@ -6,6 +6,7 @@
 
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
+#include "engine/verb_bodies.hpp"
 #include "report/report.hpp"
 
 namespace wb {

@@ -18,12 +18,6 @@ namespace {
 constexpr std::uint32_t k_one_in = 8;  ///< of the turns after the first passed one
 constexpr int k_least_tries = 6;       ///< before anyone is accused
 constexpr int k_most_tries = 200;
-/// Of a Python subject: the library that it calls, and its threads, are colder than the loop that
-/// calls it, and no empty call knows by how much. PyTorch's SDPA on two CPUs: the fastest of 25
-/// calls on new inputs took 400 to 850 us more than timed ones of 420 to 2000 us, whether an empty
-/// call had taken 71 or 193 us. So the larger of the two is allowed.
-constexpr double k_python_lone_calls = 4.0;
-constexpr double k_python_library_us = 1500;
 constexpr int k_lone_calls = 9;  ///< of an empty subject, at hello
 /// New inputs push code and data of subject and loop out of the caches, so the empty call is timed
 /// after that much was read.
@@ -86,15 +80,6 @@ Outcome<double> TurnConductor::time_fresh_calls(double limit_us) {
   return fastest_us;
 }
 
-/// What a lone call may take besides its work. On a GPU a Python subject starts no threads of its
-/// own for a call.
-double TurnConductor::lone_allowance_us() const {
-  const double lone_us = empty_call().lone_us;
-  if (m_subject.kind() != SubjectKind::python) return lone_us;
-  const double python_us = k_python_lone_calls * lone_us;
-  return m_context.clock == Clock::device ? python_us : std::max(python_us, k_python_library_us);
-}
-
 /// Timed calls see the same inputs again and again, so a subject may remember its result, or see
 /// that it is still there. A single call on inputs that it never saw, into a poisoned output, has
 /// all the work to do: by the supervisor's clock it must not take much longer. What excuses it is
@@ -103,7 +88,8 @@ double TurnConductor::lone_allowance_us() const {
 /// arrange.
 Outcome<void> TurnConductor::try_fresh_calls() {
   const double timed_us = median(m_samples_us);
-  const double lone_us = lone_allowance_us();
+  const double lone_us = lone_allowance_us(
+      empty_call().lone_us, m_subject.kind() == SubjectKind::python, m_context.clock);
   const double limit_us = fresh_call_limit_us(timed_us, lone_us);
   const ForeignCpus foreign(m_subject.pid());
   const auto fastest_us = time_fresh_calls(limit_us);

@@ -13,8 +13,8 @@
 
 #include "protocol/protocol.hpp"
 #include "worker/child.hpp"
+#include "worker/exercise.hpp"
 #include "worker/hello.hpp"
-#include "worker/inspection.hpp"
 #include "worker/roles.hpp"
 
 namespace {
@@ -30,10 +30,7 @@ int run(int argc, char** argv) {
     return argument == worker::k_judge_role ? worker::run_judge(channel, gpu)
                                             : worker::run_subject(channel, gpu);
   }
-  if (argument == worker::k_exercise_role && argc == 4) {
-    const std::optional<int> gpu = worker::parse_gpu_argument(argv[2]);
-    if (gpu) return worker::run_exercise(*gpu, argv[3]);
-  }
+  if (argument == worker::k_exercise_role && argc == 3) return worker::run_exercise(argv[2]);
   if (argument == "--version") {
     std::cout << "sdpa-wb-worker " << worker::worker_version() << ", protocol "
               << wb::protocol::k_version << "\n";

@@ -16,7 +16,7 @@ namespace wb::worker {
 
 inline constexpr const char* k_judge_role = "--role=judge";
 inline constexpr const char* k_subject_role = "--role=subject";
-inline constexpr const char* k_exercise_role = "--role=exercise";  ///< inspection.hpp
+inline constexpr const char* k_exercise_role = "--role=exercise";  ///< exercise.hpp
 
 /// Between the supervisor and its children, who are one program: the bound of a seed or an address.
 inline constexpr std::int64_t k_max_number = std::numeric_limits<std::int64_t>::max();

@@ -71,8 +71,8 @@ class SubjectBody {
   virtual Outcome<void> load(const LoadOrder& order) = 0;
   /// Microseconds of the call, by the clock of this process.
   virtual Outcome<double> run(const RunOrder& order) = 0;
-  /// Sets the stage for a problem and placement, and settles. Buffers that stand already keep their
-  /// contents: the timed part begins with fresh inputs in any case.
+  /// Sets the stage for a problem and placement, in buffers that may stand already, fills it with
+  /// the order's inputs, and settles on them.
   virtual Outcome<TurnAnswer> turn(TurnOrder order) = 0;
   virtual Outcome<void> prime(const PrimeOrder& order) = 0;
   /// Calls `started` right before the block: the supervisor's clock then runs too. Gives the

@@ -197,11 +197,9 @@ Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {
   InspectionTask task;
   task.tool = args.tool;
   task.own_program = m_own_program;
-  task.library = (*subject)->library;
-  task.build_id = (*subject)->build_id;
-  task.problem = args.problem;
-  task.gpu = *m_greeted->factory.setting().gpu;
-  task.scratch = scratch->path();
+  task.folder = scratch->path();
+  task.order = {(*subject)->library, (*subject)->build_id, args.problem,
+                *m_greeted->factory.setting().gpu, scratch->path() / "variant"};
   // The loaded process is not touched: the tool starts one of its own.
   return as_json(inspect(*m_family, task, deadline_in(milliseconds(args.deadline_ms)), m_cancel));
 }

@@ -48,16 +48,29 @@ std::size_t table_begin(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// The first whole number behind `before` in the line, 0 when there is none.
-std::int64_t number_behind(std::string_view line, std::string_view before) {
+/// The first whole number behind `before` in the line.
+std::optional<std::int64_t> number_behind(std::string_view line, std::string_view before) {
   const auto found = line.find(before);
-  if (found == std::string_view::npos) return 0;
+  if (found == std::string_view::npos) return std::nullopt;
   const std::string_view rest = line.substr(found + before.size());
   const auto digit = rest.find_first_of("0123456789");
-  if (digit == std::string_view::npos) return 0;
+  if (digit == std::string_view::npos) return std::nullopt;
   std::int64_t number = 0;
-  std::from_chars(rest.data() + digit, rest.data() + rest.size(), number);
-  return number;
+  const auto read = std::from_chars(rest.data() + digit, rest.data() + rest.size(), number);
+  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+/// One summary line. What it found counts where it can be read as a whole only; of several
+/// summaries (of processes, say) the largest figures.
+void read_summary(std::string_view words, SanitizerReport& report) {
+  const bool is_race = words.find("hazard") != std::string_view::npos;
+  // racecheck: "2 hazards displayed (1 error, 1 warning)"
+  const auto errors = number_behind(words, is_race ? "(" : "SUMMARY:");
+  const auto warnings = is_race ? number_behind(words, "error") : std::optional<std::int64_t>(0);
+  if (!errors || !warnings) return;
+  report.finished = true;
+  report.errors = std::max(report.errors, *errors);
+  report.warnings = std::max(report.warnings, *warnings);
 }
 
 }  // namespace
@@ -124,8 +137,8 @@ Result<Json> read_ncu_report(std::string_view text, std::size_t most) {
   std::map<std::string, std::size_t> place;  // of a launch, by its id
   for (std::size_t r = 1; r < rows.size(); ++r) {
     const auto& row = rows[r];
-    if (row.size() != header.size() || row[*name].empty())
-      continue;  // a rule's advice has no metric
+    // A rule's advice has no metric.
+    if (row.size() != header.size() || row[*name].empty()) continue;
     const auto found = place.find(row[*id]);
     if (found == place.end() && launches.size() == most) continue;
     if (found == place.end()) {
@@ -166,13 +179,7 @@ SanitizerReport read_sanitizer_report(std::string_view text) {
     if (!line.starts_with(k_mark)) continue;
     const std::string_view words = line.substr(k_mark.size());
     if (words.find("SUMMARY:") != std::string_view::npos) {
-      report.finished = true;
-      if (words.find("hazard") == std::string_view::npos) {
-        report.errors = number_behind(words, "SUMMARY:");
-      } else {  // racecheck: "2 hazards displayed (1 error, 1 warning)"
-        report.errors = number_behind(words, "(");
-        report.warnings = number_behind(words, "error");
-      }
+      read_summary(words, report);
       continue;
     }
     const std::string_view said = trimmed(words);

@@ -46,7 +46,6 @@ class TurnConductor {
   Outcome<double> time_fresh_call(std::span<const std::byte> read_between);
   /// The fastest of a row.
   Outcome<double> time_fresh_calls(double limit_us);
-  [[nodiscard]] double lone_allowance_us() const;
   Outcome<void> try_fresh_calls();
 
   [[nodiscard]] bool cold() const { return m_args.plan.kind == PlanKind::cold; }

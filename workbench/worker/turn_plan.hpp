@@ -73,11 +73,16 @@ enum class Witness {
 /// what a message itself takes.
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us);
 
+/// What a lone call may take besides its work: of a native subject what an empty one takes when it
+/// is timed that way, lone_call_us; of a Python one some times that, and on a CPU at least what its
+/// library's threads may need to wake up.
+double lone_allowance_us(double lone_call_us, bool is_python, Clock clock);
+
 /// A call on inputs that the subject has not seen, with an output that is poisoned: how long it may
 /// take, by the supervisor's clock, beside the timed calls' median. Above that the timed calls left
 /// out work that a first call cannot. Half more and 200 us: threads that wake up and cold caches
-/// are honest. lone_call_us: what an empty call takes when it is timed that way.
-double fresh_call_limit_us(double timed_call_us, double lone_call_us);
+/// are honest. allowance_us: lone_allowance_us().
+double fresh_call_limit_us(double timed_call_us, double allowance_us);
 
 /// What calls on fresh inputs have shown of a code on a problem and plan.
 struct FreshRecord {

@@ -195,3 +195,20 @@ TEST_CASE("who behaves, or seems to wait, while it is watched is found out soone
   }
   FAIL("never found out in " << counted << " turns that counted");
 }
+
+TEST_CASE("a turn that asks for no fresh calls has none", "[worker][hostile]") {
+  // Only fresh calls find out this one, in one of eight turns.
+  WorkerClient client = open_worker();
+  const auto loaded = load_hostile(client, "behaves_when_watched");
+  REQUIRE(loaded.ok());
+  protocol::TurnArgs args;
+  args.handle = loaded->handle;
+  args.problem = *parse_problem("B=1 Hq=4 Sq=128 Skv=256 D=32 f32");
+  args.plan = quick_plan();
+  args.fresh_calls = false;
+  for (int i = 0; i < 60; ++i) {
+    const auto turn = client.turn(args);
+    INFO((turn.ok() ? std::string() : turn.error().message));
+    REQUIRE(turn.ok());
+  }
+}

@@ -80,6 +80,7 @@ TEST_CASE("what is no table of ncu's is an error, and a torn one has no torn row
       std::string(k_header) + metric(0, "k", "A", "%", "1") + metric(0, "k", "B", "%", "nan");
   for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes) {
     const auto launches = read_ncu_report(whole.substr(0, bytes), 8);
+    if (bytes == whole.size()) REQUIRE(launches.ok());
     if (!launches.ok()) continue;
     for (const Json& launch : *launches) {
       for (const auto& [name, entry] : launch["metrics"].items()) {
@@ -134,6 +135,22 @@ TEST_CASE("compute-sanitizer's summary decides, and its messages are kept",
   CHECK(races.errors == 1);
   CHECK(races.warnings == 2);
   REQUIRE(races.messages.size() == 1);
+  // The summary that found most counts, whichever comes last; one without a number counts not.
+  const SanitizerReport twice = read_sanitizer_report(
+      "========= ERROR SUMMARY: 3 errors\n========= ERROR SUMMARY: 0 errors\n");
+  CHECK(twice.errors == 3);
+  const SanitizerReport unread =
+      read_sanitizer_report("========= ERROR SUMMARY: 3 errors\n========= ERROR SUMMARY: many\n");
+  CHECK(unread.finished);
+  CHECK(unread.errors == 3);
+  for (const char* torn : {"========= ERROR SUMMARY:", "========= ERROR SUMMARY: ",
+                           "========= ERROR SUMMARY: many errors",
+                           "========= ERROR SUMMARY: 99999999999999999999 errors",
+                           "========= RACECHECK SUMMARY: 3 hazards displayed",
+                           "========= RACECHECK SUMMARY: 3 hazards displayed (1 error, "}) {
+    INFO(torn);
+    CHECK_FALSE(read_sanitizer_report(torn).finished);
+  }
   // Without its summary nothing may be called clean.
   CHECK_FALSE(read_sanitizer_report("========= COMPUTE-SANITIZER\n").finished);
   CHECK_FALSE(read_sanitizer_report("").finished);
@@ -145,10 +162,11 @@ TEST_CASE("the tools are called without touching clocks, on one call in a role o
   task.tool = "ncu";
   task.program = "/opt/ncu";
   task.own_program = "/opt/worker";
-  task.library = "/tmp/a.so";
-  task.gpu = 1;
-  task.scratch = "/tmp/s";
-  const auto argv = inspection_command(task, "/tmp/s/report.txt");
+  task.folder = "/tmp/s";
+  task.order.library = "/tmp/a.so";
+  task.order.gpu = 1;
+  task.order.folder = "/tmp/s/variant";
+  const auto argv = inspection_command(task);
   const auto has = [&](const std::string& word, const std::string& next) {
     const auto at = std::find(argv.begin(), argv.end(), word);
     return at != argv.end() && at + 1 != argv.end() && *(at + 1) == next;
@@ -156,17 +174,54 @@ TEST_CASE("the tools are called without touching clocks, on one call in a role o
   CHECK(argv.front() == "/opt/ncu");
   CHECK(has("--clock-control", "none"));
   CHECK(has("--profile-from-start", "off"));
-  CHECK(has("--log-file", "/tmp/s/report.txt"));
+  CHECK(has("--log-file", report_path(task).string()));
   CHECK(has("/opt/worker", "--role=exercise"));
-  CHECK(argv[argv.size() - 2] == "--gpu=1");
-  CHECK(parse_json(argv.back(), "the order").ok());
+  const auto order = parse_json(argv.back(), "the order");
+  REQUIRE(order.ok());
+  CHECK((*order)["gpu"] == 1);
+  CHECK((*order)["folder"] == "/tmp/s/variant");
+  // The variant may write below its own folder, so the report must not lie there.
+  CHECK(report_path(task).parent_path() == task.folder);
   task.tool = "racecheck";
-  CHECK(inspection_command(task, "r")[3] == "--tool");
+  CHECK(inspection_command(task)[3] == "--tool");
+}
+
+TEST_CASE("how a call ended is the last line of its kind, and what is none says nothing",
+          "[worker][tool_report]") {
+  const auto failed = [](Invalidity invalidity) {
+    return exercise_line(Failure{invalidity, "words", {}});
+  };
+  const std::string good = exercise_line(std::nullopt);
+  for (const Invalidity known :
+       {Invalidity::constraints, Invalidity::runtime, Invalidity::environment}) {
+    const auto end = read_exercise_end("the variant's words\n" + failed(known) + "the tool's\n");
+    REQUIRE(end);
+    REQUIRE(end->failure);
+    CHECK(end->failure->invalidity == known);
+    CHECK(end->failure->message == "words");
+  }
+  CHECK_FALSE(read_exercise_end(failed(Invalidity::runtime) + good)->failure);
+  CHECK(read_exercise_end(good + failed(Invalidity::runtime))->failure);
+  // Without a line end before it: the variant printed some words and no line end.
+  CHECK(read_exercise_end("no line end" + good));
+  for (const std::string& nothing :
+       {std::string(), std::string("a call\n"), failed(Invalidity::timeout),
+        good.substr(0, good.size() - 2), std::string("sdpa-wb exercise: []\n"),
+        std::string("sdpa-wb exercise: {\"message\":\"m\"}\n"), good + "sdpa-wb exercise: \n"}) {
+    INFO(nothing);
+    CHECK_FALSE(read_exercise_end(nothing));
+  }
+  // A message of any length and any bytes still gives one line that can be read.
+  const auto long_end = read_exercise_end(
+      exercise_line(Failure{Invalidity::runtime, std::string(1u << 20, 'x') + "\n\xff\"", {}}));
+  REQUIRE(long_end);
+  CHECK(long_end->failure->message.size() < 4096);
 }
 
 namespace {
 
-/// A tool that is a shell script: `body` finds the report's path in $REPORT.
+/// A tool that is a shell script: `body` finds the report's path in $REPORT and the worker's
+/// arguments behind its own in "$@".
 struct PlayedTool {
   TempDirectory folder = *TempDirectory::create("wb-tool");
   Family family;
@@ -177,8 +232,8 @@ struct PlayedTool {
     task.tool = tool;
     task.program = folder.path() / tool;
     task.own_program = "/nowhere/worker";
-    task.scratch = folder.path() / "scratch";
-    fs::create_directory(task.scratch);
+    task.folder = folder.path();
+    task.order.folder = folder.path() / "variant";
     std::ofstream(task.program) << "#!/bin/sh\nREPORT=\"$2\"\n" << body;
     fs::permissions(task.program, fs::perms::owner_all);
   }
@@ -187,12 +242,17 @@ struct PlayedTool {
   }
 };
 
+std::string says(const std::optional<Failure>& failure) {
+  return "cat <<'END'\n" + exercise_line(failure) + "END\n";
+}
+const std::string k_clean_report = "echo '========= ERROR SUMMARY: 0 errors' > $REPORT\n";
+const std::string k_bad_report = "echo '========= ERROR SUMMARY: 2 errors' > $REPORT\n";
+
 }  // namespace
 
 TEST_CASE("a clean run, findings, and a call that failed are three things",
           "[worker][tool_report]") {
-  const auto clean =
-      PlayedTool("memcheck", "echo '========= ERROR SUMMARY: 0 errors' > $REPORT\n").play();
+  const auto clean = PlayedTool("memcheck", k_clean_report + says(std::nullopt)).play();
   REQUIRE(clean.ok());
   CHECK(clean->available);
   CHECK(clean->records["clean"] == true);
@@ -200,19 +260,51 @@ TEST_CASE("a clean run, findings, and a call that failed are three things",
   const auto found = PlayedTool("racecheck",
                                 "echo '========= Error: Race reported' > $REPORT\n"
                                 "echo '========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 "
-                                "warnings)' >> $REPORT\n")
+                                "warnings)' >> $REPORT\n" +
+                                    says(std::nullopt))
                          .play();
   REQUIRE(found.ok());
   CHECK(found->records["clean"] == false);
   CHECK(found->records["errors"] == 1);
-  // The tool found nothing, but the variant did not come to its end.
-  const auto failed = PlayedTool("memcheck",
-                                 "echo '========= ERROR SUMMARY: 0 errors' > $REPORT\n"
-                                 "echo 'wb_sdpa_forward: planted' >&2\nexit 3\n")
-                          .play();
-  REQUIRE_FALSE(failed.ok());
-  CHECK(failed.error().invalidity == Invalidity::runtime);
-  CHECK(failed.error().untrusted_output.find("planted") != std::string::npos);
+  for (const Invalidity invalidity :
+       {Invalidity::constraints, Invalidity::runtime, Invalidity::environment}) {
+    // The tool found nothing, but the variant did not come to its end.
+    const Failure failure{invalidity, "planted", {}};
+    const auto failed = PlayedTool("memcheck", k_clean_report + says(failure) + "exit 1\n").play();
+    REQUIRE_FALSE(failed.ok());
+    CHECK(failed.error().invalidity == invalidity);
+    CHECK(failed.error().message == "planted");
+    const auto not_profiled = PlayedTool("ncu", says(failure) + "exit 1\n").play();
+    REQUIRE_FALSE(not_profiled.ok());
+    CHECK(not_profiled.error().invalidity == invalidity);
+  }
+  // What the tool found comes before how the call ended: it may be why.
+  const Failure lost{Invalidity::runtime, "unspecified launch failure", {}};
+  const auto both = PlayedTool("memcheck", k_bad_report + says(lost) + "exit 1\n").play();
+  REQUIRE(both.ok());
+  CHECK(both->records["errors"] == 2);
+}
+
+TEST_CASE("a variant that ends the process is not clean", "[worker][tool_report]") {
+  const auto early = PlayedTool("memcheck", k_clean_report + "echo 'some words'\n").play();
+  REQUIRE_FALSE(early.ok());
+  CHECK(early.error().invalidity == Invalidity::runtime);
+  CHECK(early.error().message.find("before the call was over") != std::string::npos);
+}
+
+TEST_CASE("a machine that cannot start the GPU is at fault, not the variant",
+          "[worker][tool_report]") {
+  // The tool starts the real role; what it finds decides. No variant is there to be loaded.
+  PlayedTool tool("memcheck",
+                  k_clean_report + "shift 4\nexec \"$@\"\n");  // --log-file R --tool memcheck
+  tool.task.own_program = WB_BINARY_DIR "/sdpa-wb-worker";
+  tool.task.order.library = tool.folder.path() / "none.so";
+  tool.task.order.problem = *parse_problem("B=1 Hq=1 Sq=16 D=16 f32");
+  tool.task.order.gpu = 999;
+  const auto answer = tool.play();
+  REQUIRE_FALSE(answer.ok());
+  INFO(answer.error().message);
+  CHECK(answer.error().invalidity == Invalidity::environment);
 }
 
 TEST_CASE("a tool that says nothing, is not there or never ends blames nobody",

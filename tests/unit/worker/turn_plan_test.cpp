@@ -170,6 +170,11 @@ TEST_CASE("a call on fresh inputs may take half as long again as the timed ones,
           "[worker][turn_plan]") {
   CHECK(fresh_call_limit_us(0, 30) == Approx(230));
   CHECK(fresh_call_limit_us(1'000, 0) == Approx(1'700));
+  CHECK(lone_allowance_us(30, false, Clock::host) == 30);
+  CHECK(lone_allowance_us(30, false, Clock::device) == 30);
+  CHECK(lone_allowance_us(30, true, Clock::device) == Approx(120));
+  CHECK(lone_allowance_us(30, true, Clock::host) == Approx(1'500));
+  CHECK(lone_allowance_us(1'000, true, Clock::host) == Approx(4'000));
   // An infinite or NaN time is above every limit when compared as `fastest <= limit`.
   CHECK_FALSE(NAN <= fresh_call_limit_us(1'000, 0));
 }

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "measure/statistics.hpp"
-#include "worker/cuda/buffer_set.hpp"
 #include "worker/cuda/builtin.hpp"
+#include "worker/cuda/call_args.hpp"
 #include "worker/turn_plan.hpp"
 
 namespace wb::worker::cuda {
@@ -18,32 +18,7 @@ constexpr double k_graph_us = 200;       // one launch of a settling graph lasts
 constexpr double k_least_call_us = 0.2;  // an empty call: its graph must not grow without end
 constexpr std::int64_t k_settle_samples = 4'000;
 constexpr int k_first_calls = 3;
-constexpr std::uint32_t k_exercise_seed = 1;  // nothing is judged or timed under a tool
 constexpr std::size_t k_most_graphs = 8;
-
-template <typename T>
-const T* pointer(const GuardedDeviceBuffer& buffer) {
-  return reinterpret_cast<const T*>(buffer.address());  // NOLINT(performance-no-int-to-ptr)
-}
-template <typename T>
-T* writable(const GuardedDeviceBuffer& buffer) {
-  return reinterpret_cast<T*>(buffer.address());  // NOLINT(performance-no-int-to-ptr)
-}
-
-wb_sdpa_args args_of(const DeviceBufferSet& buffers, const Stream& stream) {
-  wb_sdpa_args args{};
-  args.struct_size = sizeof args;
-  args.q = pointer<void>(buffers.q);
-  args.k = pointer<void>(buffers.k);
-  args.v = pointer<void>(buffers.v);
-  args.mask = pointer<void>(buffers.mask);
-  args.out = writable<void>(buffers.out);
-  args.lse = writable<float>(buffers.lse);
-  args.workspace = writable<void>(buffers.workspace);
-  args.stream = stream.handle();
-  args.threads = 1;
-  return args;
-}
 
 std::int64_t count_for(double whole_us, double part_us, std::int64_t most) {
   const double count = std::ceil(whole_us / std::max(part_us, k_least_call_us));
@@ -146,44 +121,18 @@ Outcome<double> CudaSubject::run(const RunOrder& order) {
   return call_us;
 }
 
-Outcome<void> CudaSubject::exercise(const Problem& problem) {
-  m_status = WB_OK;
-  auto plan = VariantPlan::create(m_api, problem, false, m_ordinal);
-  if (!plan.ok()) return std::move(plan).error();
-  auto buffers =
-      DeviceBufferSet::create(m_stream, problem, {.workspace_bytes = plan->workspace_bytes()}, 0);
-  if (!buffers.ok()) return failure(buffers.error());
-  const Driver& driver = m_stream.context()->driver();
-  const wb_sdpa_args args = args_of(*buffers, m_stream);
-  const char* overrun = nullptr;
-  const auto work = [&]() -> CudaResult<void> {
-    WB_TRY(buffers->refill(m_stream, m_inputs, k_exercise_seed, Draw::normal));
-    for (int i = 0; i < k_first_calls - 1; ++i) WB_TRY(call(plan->get(), args));
-    WB_TRY(finish());
-    WB_TRY(driver.check(driver.functions().profiler_start(), "start", "the profiler"));
-    WB_TRY(call(plan->get(), args));
-    WB_TRY(finish());
-    WB_TRY(driver.check(driver.functions().profiler_stop(), "stop", "the profiler"));
-    WB_TRY_ASSIGN(overrun, buffers->overrun(m_stream));
-    return {};
-  };
-  if (auto done = checked(work()); !done.ok()) return std::move(done).error();
-  if (overrun != nullptr) return wrote_outside(overrun);
-  return {};
-}
-
 Outcome<void> CudaSubject::set_stage(const TurnOrder& order) {
-  if (m_stage && m_stage->buffers.problem == order.problem &&
-      m_stage->placement == order.placement) {
-    return {};
+  const bool is_kept =
+      m_stage && m_stage->buffers.problem == order.problem && m_stage->placement == order.placement;
+  if (!is_kept) {
+    auto plan = VariantPlan::create(m_api, order.problem, false, m_ordinal);
+    if (!plan.ok()) return std::move(plan).error();
+    auto buffers = DeviceBufferSet::create(
+        m_stream, order.problem, {.workspace_bytes = plan->workspace_bytes()}, order.placement);
+    if (!buffers.ok()) return failure(buffers.error());
+    // The old buffers live until the new ones are made, so that the addresses differ.
+    m_stage = std::make_unique<Stage>(*std::move(plan), *std::move(buffers), order.placement);
   }
-  auto plan = VariantPlan::create(m_api, order.problem, false, m_ordinal);
-  if (!plan.ok()) return std::move(plan).error();
-  auto buffers = DeviceBufferSet::create(
-      m_stream, order.problem, {.workspace_bytes = plan->workspace_bytes()}, order.placement);
-  if (!buffers.ok()) return failure(buffers.error());
-  // The old buffers live until the new ones are made, so that the addresses differ.
-  m_stage = std::make_unique<Stage>(*std::move(plan), *std::move(buffers), order.placement);
   const auto begin = std::chrono::steady_clock::now();
   CudaResult<void> filled = m_stage->buffers.refill(m_stream, m_inputs, order.seed, Draw::normal);
   if (filled.ok()) filled = finish();

@@ -24,8 +24,6 @@ class CudaSubject final : public SubjectBody {
   Outcome<void> prime(const PrimeOrder& order) override;
   Outcome<std::int64_t> go(const GoOrder& order, const std::function<void()>& started) override;
   Outcome<std::vector<std::int64_t>> show() override;
-  /// For a tool to look at: two calls, then one inside the range that a profiler watches.
-  Outcome<void> exercise(const Problem& problem);
 
  private:
   struct Stage;
