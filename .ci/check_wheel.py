@@ -73,9 +73,10 @@ def check_loading(path, prefix):
 
 def check_versions(path, newest):
     """No symbol version above what the wheel promises to run on."""
-    command = ["readelf", "-VW", path]
-    words = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    for library, version in sorted(set(NEEDED_VERSION.findall(words))):
+    done = subprocess.run(["readelf", "-VW", path], capture_output=True, text=True)
+    if done.returncode != 0:
+        yield f"readelf cannot read its versions: {done.stderr.strip()}"
+    for library, version in sorted(set(NEEDED_VERSION.findall(done.stdout))):
         if not re.fullmatch(r"[\d.]+", version):
             yield f"needs {library}_{version}, which no release promises"
         elif number(version) > number(newest[library]):

@@ -101,7 +101,7 @@ Entry choose_entry(const wb_sdpa_problem& p, int64_t dim, int sm_count) {
   int rows = BLOCK_ROWS > 0 ? BLOCK_ROWS : 8;
   if (BLOCK_ROWS == 0) {
     const auto clusters = [&] { return p.batch * p.heads_q * ((p.seq_q + rows - 1) / rows); };
-    while (rows < 64 && clusters() > places) rows *= 2;
+    while (rows < 64 && rows < p.seq_q && clusters() > places) rows *= 2;
   }
   return ranks == 8 ? entry_of_rows<8>(rows, dim, p.seq_kv)
                     : entry_of_rows<16>(rows, dim, p.seq_kv);

@@ -90,7 +90,9 @@ def test_random_problems_are_right(wb, kernel, configuration):
     problems = random_problems(kernel, *PLAIN[kernel])
     words = ["--configuration", *configuration] if configuration else []
     answer = wb.json("check", kernel, "--problem", ";".join(problems), *words)
-    assert [row["outcome"] for row in answer["problems"]] == ["pass"] * len(problems)
+    # `check` draws more problems of its own.
+    assert len(answer["problems"]) >= len(problems)
+    assert [row for row in answer["problems"] if row["outcome"] != "pass"] == []
 
 
 def test_a_gpu_that_is_not_there_is_the_machines_fault(wb):
@@ -127,5 +129,4 @@ def test_a_session_with_an_iteration(wb):
 def test_pytorch_is_a_rival(wb):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     answer = wb.json("check", "torch_default", "--problem", "B=1 Hq=4 Sq=128 D=64 f16")
-    suite = answer["problems"][0]
-    assert suite["outcome"] == "pass", answer
+    assert answer["pass"], answer

@@ -83,6 +83,7 @@ std::string plain_text(std::string text) {
 
 Outcome<protocol::ProfileResult> read_profile(const Run& run) {
   if (const auto why = why_ncu_is_blocked(run.report + run.printed)) return not_available(*why);
+  // Before "no kernel was profiled": a call that failed launched none.
   if (run.end && run.end->failure) return *run.end->failure;
   Result<Json> launches = read_ncu_report(run.report, k_most_launches);
   if (!launches.ok()) {

@@ -101,7 +101,8 @@ TEST_CASE("what is no table of ncu's is an error, and a torn one has no torn row
 TEST_CASE("why ncu may not look is said in words that help", "[worker][tool_report]") {
   CHECK(why_ncu_is_blocked("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission")
             ->find("administrator") != std::string::npos);
-  CHECK(why_ncu_is_blocked("==WARNING== No kernels were profiled.\n"));
+  CHECK(why_ncu_is_blocked("==ERROR== Failed to initialize the profiler: LibraryNotLoaded\n"));
+  CHECK_FALSE(why_ncu_is_blocked("==WARNING== No kernels were profiled.\n"));
   CHECK_FALSE(why_ncu_is_blocked("==PROF== Disconnected from process 77\n"));
 }
 
@@ -274,10 +275,18 @@ TEST_CASE("a clean run, findings, and a call that failed are three things",
     REQUIRE_FALSE(failed.ok());
     CHECK(failed.error().invalidity == invalidity);
     CHECK(failed.error().message == "planted");
-    const auto not_profiled = PlayedTool("ncu", says(failure) + "exit 1\n").play();
+    const std::string nothing = "echo '==WARNING== No kernels were profiled.' > $REPORT\n";
+    const auto not_profiled = PlayedTool("ncu", nothing + says(failure) + "exit 1\n").play();
     REQUIRE_FALSE(not_profiled.ok());
     CHECK(not_profiled.error().invalidity == invalidity);
   }
+  const auto launched_none =
+      PlayedTool("ncu", "echo '==WARNING== No kernels were profiled.' > $REPORT\n" +
+                            says(std::nullopt))
+          .play();
+  REQUIRE(launched_none.ok());
+  CHECK_FALSE(launched_none->available);
+  CHECK(launched_none->reason.find("No kernels were profiled") != std::string::npos);
   // What the tool found comes before how the call ended: it may be why.
   const Failure lost{Invalidity::runtime, "unspecified launch failure", {}};
   const auto both = PlayedTool("memcheck", k_bad_report + says(lost) + "exit 1\n").play();
