@@ -12,6 +12,9 @@
 //             on where the parent waits for memory, slower where a few blocks leave SMs idle
 //   costs     with one thread a row, as the idea was first written down, 64 of 256 threads compute;
 //             nothing is loaded while something is computed; keys are walked by one block alone
+//   searched  tiles of 16 to 128 rows and keys, 1 to 8 threads a row, as far as whole warps and no
+//             more than the block's threads compute; with head dims above 64 a tile of 128 by 128
+//             takes more shared memory (193 KiB) than an SM of sm_80 has
 //   compiled  sm_90, nvcc 13.0: 156 registers at head dims up to 64 and 220 up to 128 (4 threads a
 //             row: 119 and 160), no spills, no stack; 49 and 81 KB of shared memory a block, so one
 //             block an SM (4 threads a row, head dims up to 64: two)

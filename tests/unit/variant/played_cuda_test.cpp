@@ -98,7 +98,9 @@ const std::vector<Choice>& choices() {
       {"sm80_query_per_block", {}},
       {"sm80_query_per_block", {{"THREADS", 64}}},
       {"sm80_sequential_kv", {}},
-      {"sm80_sequential_kv", {{"TILE_ROWS", 32}, {"TILE_KEYS", 32}, {"THREADS_PER_ROW", 4}}}};
+      {"sm80_sequential_kv", {{"TILE_ROWS", 32}, {"TILE_KEYS", 32}, {"THREADS_PER_ROW", 4}}},
+      {"sm80_sequential_kv", {{"TILE_ROWS", 16}, {"TILE_KEYS", 128}, {"THREADS_PER_ROW", 8}}},
+      {"sm80_sequential_kv", {{"TILE_ROWS", 128}, {"TILE_KEYS", 16}, {"THREADS_PER_ROW", 2}}}};
   return k_choices;
 }
 
