@@ -9,6 +9,10 @@
 namespace wb {
 namespace {
 
+/// Left free on a machine whose GPU is measured: for the subject and for supervisor or judge. One
+/// that waits for a CPU makes the turn foreign load.
+constexpr std::size_t k_measuring_cpus = 2;
+
 /// Children inherit it. Where it cannot be had the builders run anywhere, and a turn that they
 /// disturb is flagged and taken again.
 void keep_to(const std::vector<int>& cpus) {
@@ -25,7 +29,10 @@ void keep_to(const std::vector<int>& cpus) {
 BuildPlace place_of_builds(const Device& device, std::string_view transport,
                            const std::vector<int>& allowed) {
   const std::size_t all = std::max<std::size_t>(allowed.size(), 1);
-  if (device.backend != "cpu" || transport.starts_with("ssh ")) return {true, all, {}, {}};
+  if (transport.starts_with("ssh ")) return {true, all, {}, {}};
+  if (device.backend != "cpu") {
+    return {true, std::max(all, k_measuring_cpus + 1) - k_measuring_cpus, {}, {}};
+  }
   const std::size_t colon = device.id.rfind(':');
   const auto measured =
       parse_cpu_set(colon == std::string::npos ? "" : device.id.substr(colon + 1));

@@ -25,8 +25,8 @@ struct BuildPlace {
   std::vector<int> cpus;       ///< to keep to; empty: any
   std::vector<int> lent_cpus;  ///< the device's own, one more builder each while they are lent
 };
-/// `allowed`: the CPUs this process may use. A device elsewhere, or one that is no CPU, leaves all
-/// of them free. `transport`: Transport::description().
+/// `allowed`: the CPUs this process may use. A device elsewhere leaves all of them free, a GPU all
+/// but two. `transport`: Transport::description().
 BuildPlace place_of_builds(const Device& device, std::string_view transport,
                            const std::vector<int>& allowed);
 

@@ -12,7 +12,8 @@ namespace {
 constexpr int k_attempts = 3;  ///< of an evaluation that failed for the machine's sake
 /// So many evaluations in a row that fail so: nothing more can be learned here now.
 constexpr std::int64_t k_machine_failures = 3;
-constexpr std::size_t k_ahead_beside = 4;  ///< builds ahead, where they overlap with the turns
+/// Guesses built ahead, where builds overlap with the turns: some are for nothing.
+constexpr std::size_t k_guesses_beside = 4;
 constexpr auto k_patience = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -151,19 +152,24 @@ Result<void> Tuner::tell(const TuneAnswer& answer) {
 std::vector<Configuration> Tuner::wishes(const Configuration& first) const {
   if (!m_is_searching) return {first};
   // Where builders and turns alternate, a batch that fills the builders twice wastes the least;
-  // guesses that an answer may overtake only fill builders that would be idle.
-  const std::size_t ahead = m_plan.ahead
-                                ? static_cast<std::size_t>(*m_plan.ahead)
-                                : (m_place.overlaps ? k_ahead_beside : 2 * m_place.builders - 1);
-  std::size_t most = ahead + 1;
+  // guesses that an answer may overtake only fill builders that would be idle, and where builds
+  // overlap with the turns a few. What is certain to be asked keeps all builders busy.
+  const std::size_t usual_ahead =
+      m_place.overlaps ? std::max(k_guesses_beside, m_place.builders) : 2 * m_place.builders - 1;
+  std::size_t most = m_plan.ahead ? static_cast<std::size_t>(*m_plan.ahead) + 1 : usual_ahead + 1;
+  const std::size_t most_guessed = m_plan.ahead ? most : k_guesses_beside + 1;
   if (m_plan.budget.evaluations) {
     const auto left = *m_plan.budget.evaluations - m_told;
     most = std::min(most, static_cast<std::size_t>(std::max<std::int64_t>(left, 1)));
   }
   std::vector<Configuration> wished;
   if (!m_built.contains(first)) wished.push_back(first);
+  std::size_t seen = 0;
   for (const Guess& guess : m_strategy.lookahead(most)) {
-    const bool fits = guess.is_certain || m_place.overlaps || wished.size() < m_place.builders;
+    const bool may_guess =
+        m_place.overlaps ? seen < most_guessed : wished.size() < m_place.builders;
+    const bool fits = guess.is_certain || may_guess;
+    ++seen;
     if (!fits || guess.configuration == first || m_built.contains(guess.configuration)) continue;
     wished.push_back(guess.configuration);
   }

@@ -42,7 +42,7 @@ const ArgumentSpec k_ahead{.name = "ahead",
                            .unit = "builds",
                            .doc =
                                "builds kept ahead of the one that is needed (default: two for each "
-                               "builder, or 4 where builds and turns overlap)",
+                               "builder; where builds and turns overlap one, and at least 4)",
                            .min = 0,
                            .max = 1000};
 

@@ -53,6 +53,9 @@ TEST_CASE("builders keep off the device's CPUs, or take turns with it", "[engine
   gpu.backend = "cuda";
   gpu.id = "GPU-1";
   CHECK(place_of_builds(gpu, "local", four).overlaps);
+  CHECK(place_of_builds(gpu, "local", four).builders == 2);
+  CHECK(place_of_builds(gpu, "ssh node7", four).builders == 4);
+  CHECK(place_of_builds(gpu, "local", {0}).builders == 1);
 }
 
 TEST_CASE("each wish is built once, however often it is wished", "[engine][tune]") {
