@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// SubjectFactory: starts fresh subject processes, native ones from a spare that waits ready, and
+// SubjectFactory: starts fresh subject processes, native ones from spares that wait ready, and
 // loads an artifact into them. Each has a scratch folder that goes when the subject goes.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,15 +54,19 @@ struct SubjectSetting {
 
 class SubjectFactory {
  public:
+  /// Whether a built-in may have a process that waits already, or wants one started now.
+  enum class From { spare, new_process };
+
   SubjectFactory(Family& family, const Store& store, SubjectSetting setting)
       : m_family(family), m_store(store), m_setting(std::move(setting)) {}
 
   /// Failures: runtime (does not load, wrong build id, import error), timeout, environment.
   Outcome<LoadedSubject> load(const protocol::LoadArgs& args, const Wait& wait);
   /// "canary" or "empty" of the native built-ins; "empty" of the Python loop.
-  Outcome<LoadedSubject> load_builtin(SubjectKind kind, const std::string& name, const Wait& wait);
-  /// Starts the process that the next native load() will use.
-  void start_spare();
+  Outcome<LoadedSubject> load_builtin(SubjectKind kind, const std::string& name, const Wait& wait,
+                                      From from = From::new_process);
+  /// Starts the processes that the next native load()s will use. Does not wait for them.
+  void start_spares();
   /// Where the Python loop reports itself from: set once hello has found an interpreter.
   [[nodiscard]] const SubjectSetting& setting() const { return m_setting; }
   void set_python(std::string python, std::string script) {
@@ -75,13 +80,14 @@ class SubjectFactory {
     SubjectProcess process;
   };
   Result<Started> start(SubjectKind kind);
+  Result<Started> take_spare();
   Outcome<LoadedSubject> finish(Started started, const std::string& label, Json message,
                                 const Wait& wait);
 
   Family& m_family;
   const Store& m_store;
   SubjectSetting m_setting;
-  std::optional<Started> m_spare;
+  std::deque<Started> m_spares;  ///< the one that was started first is used first
   std::int64_t m_next_folder = 1;
 };
 

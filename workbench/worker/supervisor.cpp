@@ -285,7 +285,7 @@ Outcome<Json> Supervisor::handle(const protocol::Request& request) {
 }
 
 void Supervisor::idle() {
-  if (m_greeted) m_greeted->factory.start_spare();
+  if (m_greeted) m_greeted->factory.start_spares();
 }
 
 }  // namespace wb::worker

@@ -24,7 +24,7 @@ class Supervisor {
 
   /// Never throws for what the host or a subject does. `bye` answers an empty object.
   Outcome<Json> handle(const protocol::Request& request);
-  /// What may be done after a reply was sent: the next subject process is started.
+  /// What may be done after a reply was sent: the next subject processes are started.
   void idle();
 
  private:

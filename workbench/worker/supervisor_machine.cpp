@@ -65,6 +65,9 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   if (const auto started = judge.start(); !started.ok()) {
     return environment(started.error().message());
   }
+  SubjectFactory factory(*m_family, m_store, setting);
+  // Contexts on a GPU take long: the judge's and those of the first subjects are made side by side.
+  if (setting.gpu) factory.start_spares();
   Device device;
   EmptyCall empty_native;
   if (setting.gpu) {
@@ -78,8 +81,7 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   auto lock = as_outcome(DeviceLock::open(
       machine_lock_path(), setting.gpu ? std::vector<int>{gpu_place(device.id)} : cpus));
   if (!lock.ok()) return std::move(lock).error();
-  m_greeted.emplace(Greeted{*std::move(lock), std::move(judge),
-                            SubjectFactory(*m_family, m_store, std::move(setting)), empty_native});
+  m_greeted.emplace(Greeted{*std::move(lock), std::move(judge), std::move(factory), empty_native});
   // NVML makes no context and holds no device memory: it may be asked from here.
   if (on_gpu()) m_greeted->gpu.emplace(cuda::k_nvml_library, device.id, own_processes(*m_family));
   return device;
@@ -95,7 +97,7 @@ std::string Supervisor::find_interpreter(const std::string& wanted) {
 
 Outcome<EmptyCall> Supervisor::measure_empty_call(SubjectKind kind) {
   const Wait wait = wait_for(k_empty_call_deadline_ms);
-  auto subject = m_greeted->factory.load_builtin(kind, "empty", wait);
+  auto subject = m_greeted->factory.load_builtin(kind, "empty", wait, SubjectFactory::From::spare);
   if (!subject.ok()) return std::move(subject).error();
   protocol::TurnArgs args;
   args.problem = canary_problem();
@@ -186,6 +188,7 @@ Outcome<void> Supervisor::need_empty_python() {
 
 protocol::CanaryResult Supervisor::run_canary() {
   const Wait wait = wait_for(k_canary_deadline_ms);
+  // Never a spare: one question is whether the machine can still start a process.
   auto subject = m_greeted->factory.load_builtin(SubjectKind::native, "canary", wait);
   if (!subject.ok()) return {false, subject.error().message};
   protocol::RunArgs args;
