@@ -1,0 +1,94 @@
+"""What the CPU and the GPU form of the peer benchmark share: the reference result, the workbench's
+side of a search, and what both sides' figures say."""
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS = 7  # Kernel Tuner's default: timed calls of a configuration
+
+
+def manifest_of(kernel):
+    return json.loads((ROOT / "kernels" / kernel / "kernel.json").read_text())
+
+
+def attention(q, k, v):
+    """softmax(q k^T / sqrt(D)) v of [heads, rows, D] arrays, in their precision."""
+    scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1])
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return (weights / weights.sum(axis=-1, keepdims=True)) @ v
+
+
+def draw_problem(heads, rows, dim):
+    """q, k, v and the result that a kernel must come close to, f32; q, k, v have the shape
+    [heads, rows, dim]."""
+    draw = np.random.default_rng(1)
+    given = [draw.standard_normal((heads, rows, dim)).astype(np.float32) for _ in range(3)]
+    return given, attention(*(x.astype(np.float64) for x in given)).astype(np.float32)
+
+
+def search_by_workbench(program, kernel, start, problem, common=()):
+    """A session that is opened with `start` and searches the whole space of `kernel` with nothing
+    cached. The figures of the search (confirmation left out), with all events under "log".
+    `common`: options of every command."""
+    with tempfile.TemporaryDirectory() as name:
+        session = Path(name) / "s"
+
+        def run(*words):
+            subprocess.run(
+                [program, *words, "--session", session, "--cache", Path(name) / "cache",
+                 "--path", ROOT, "--quiet", *common],
+                check=True, cwd=name, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+
+        run("open", "--start", start, "--problem", problem, "--rivals", "none",
+            "--effort", "quick")  # fmt: skip
+        run("tune", "--variant", kernel, "--hypothesis", "another tile fits the caches better",
+            "--predicted-speedup", "1.2", "--strategy", "exhaustive")  # fmt: skip
+        log = [json.loads(line) for line in (session / "events.jsonl").read_text().splitlines()]
+    found = next(
+        e["payload"]["tune"]
+        for e in log
+        if isinstance(e["payload"].get("tune"), dict) and "told" in e["payload"]["tune"]
+    )
+    if found["valid"] != found["space_size"]:
+        print(f"sdpa-wb: {found['valid']} of {found['space_size']} configurations are valid")
+    return {**found, "log": log}
+
+
+def rate_by_workbench(found):
+    """Configurations a minute, printed with what was busy."""
+    rate = 60 * found["told"] / found["search_s"]
+    print(
+        f"sdpa-wb tune: {found['told']} configurations in {found['search_s']:.1f} s, "
+        f"{rate:.1f} a minute; best {found['best']}; compilers busy "
+        f"{found['build_share_frac']:.0%} of the time, the measuring side "
+        f"{found['measure_share_frac']:.0%}",
+        flush=True,
+    )
+    return rate
+
+
+def rate_by_kernel_tuner(backend, results, params, wall_s):
+    """The same of Kernel Tuner's results; 0 where nothing was timed."""
+    good = [r for r in results if isinstance(r.get("time"), float) and r["time"] > 0]
+    if len(good) != len(results):
+        print(f"Kernel Tuner: {len(results) - len(good)} configurations failed")
+    if not good:
+        return 0.0
+    best = min(good, key=lambda r: r["time"])
+    rate = 60 * len(good) / wall_s
+    parts = ", ".join(
+        f"{word} {sum(r[f'{word}_time'] for r in results) / 1e3 / wall_s:.0%}"
+        for word in ("compile", "verification", "benchmark")
+    )
+    print(
+        f"Kernel Tuner, {backend}: {len(good)} configurations in {wall_s:.1f} s, "
+        f"{rate:.1f} a minute; best { {name: best[name] for name in params} }; of the time {parts}",
+        flush=True,
+    )
+    return rate
