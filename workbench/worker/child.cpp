@@ -112,6 +112,11 @@ std::string_view signal_words(int number) {
   }
 }
 
+void signal_group(pid_t pid) {
+  ::kill(-pid, SIGKILL);
+  ::kill(pid, SIGKILL);  // it may not have reached setsid() yet and lead no group
+}
+
 }  // namespace
 
 Family::Family() {
@@ -134,6 +139,10 @@ int Family::sweep_strays(milliseconds patience) const {
     std::this_thread::sleep_for(milliseconds(1));
   }
   return killed;
+}
+
+void Family::signal_all() const {
+  for (const pid_t pid : m_pids) signal_group(pid);
 }
 
 std::string describe(const ChildEnd& end) {
@@ -217,13 +226,16 @@ std::optional<ChildEnd> Child::wait(Deadline deadline) {
   return m_end;
 }
 
+bool Child::kill_by(Deadline deadline) {
+  if (m_pid <= 0) return true;
+  // Once reaped, its number may belong to another; what is left of the group are strays then.
+  if (!m_end) signal_group(m_pid);
+  return wait(deadline).has_value();
+}
+
 ChildEnd Child::kill() {
   if (m_pid <= 0) return m_end.value_or(ChildEnd{});
-  // Once reaped, its number may belong to another; what is left of the group are strays then.
-  if (!m_end) {
-    ::kill(-m_pid, SIGKILL);
-    ::kill(m_pid, SIGKILL);  // it may not have reached setsid() yet and lead no group
-  }
+  if (!m_end) signal_group(m_pid);
   const ChildEnd end = wait(deadline_in(milliseconds(5'000))).value_or(ChildEnd{});
   m_channel.close();
   m_family->remove(m_pid);

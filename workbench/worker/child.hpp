@@ -28,6 +28,8 @@ class Family {
   /// SIGKILL to every child of this process that is not of the family, until none is left or
   /// `patience` ended. Returns how many were killed.
   int sweep_strays(std::chrono::milliseconds patience = std::chrono::milliseconds(2'000)) const;
+  /// SIGKILL to the group of each, not awaited: before all are reaped, so that they end together.
+  void signal_all() const;
 
  private:
   std::set<pid_t> m_pids;
@@ -64,6 +66,8 @@ class Child {
   [[nodiscard]] pid_t pid() const { return m_pid; }
   /// Waits for the child's own end; nothing when the deadline passes first.
   std::optional<ChildEnd> wait(Deadline deadline);
+  /// SIGKILL to the group. Whether it ended by the deadline; kill() is due in either case.
+  bool kill_by(Deadline deadline);
   /// SIGKILL to the group, reaps, and kills what had left the group. Idempotent.
   ChildEnd kill();
   /// What it wrote to 1 and 2: untrusted, at most k_capture_shown_bytes, cut in the middle.

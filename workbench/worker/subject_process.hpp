@@ -44,6 +44,8 @@ class SubjectProcess {
   /// The same, summed over all its threads.
   [[nodiscard]] std::int64_t all_threads_delay_ns() const;
   void kill() { m_child.kill(); }
+  /// Sends SIGKILL. Whether it ended by the deadline; what is left is done when this goes.
+  bool kill_by(Deadline deadline) { return m_child.kill_by(deadline); }
   [[nodiscard]] std::string captured() const { return m_child.captured(); }
   /// Ends the process and gives a failure with its output.
   Failure fail(Invalidity invalidity, std::string message);

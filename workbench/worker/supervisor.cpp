@@ -72,6 +72,7 @@ TurnContext Supervisor::context(std::string subject) {
 }
 
 Outcome<DeviceLock::Held> Supervisor::take_device() {
+  m_leaving.clear();  // what is not gone yet may still be on the device, or have its memory
   return as_outcome(m_greeted->lock.acquire(deadline_in(k_lock_patience), m_cancel));
 }
 
@@ -207,8 +208,15 @@ Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {
 Outcome<Json> Supervisor::unload(const Json& args) {
   const auto handle = read_handle(args, "unload", false);
   if (!handle.ok()) return handle.error();
+  const auto found = m_subjects.find(*handle);
   // A subject that failed is gone already; the host need not keep track of that.
-  m_subjects.erase(*handle);
+  if (found == m_subjects.end()) return Json::object();
+  // A process of the CPU is gone in 1 or 2 ms. A GPU's driver takes long to end one: that may go on
+  // beside what the host does next.
+  if (!found->second.process.kill_by(deadline_in(milliseconds(10)))) {
+    m_leaving.push_back(std::move(found->second));
+  }
+  m_subjects.erase(found);
   return Json::object();
 }
 

@@ -3,6 +3,7 @@
 // seeds and the device lock; candidates run only in its subjects, comparisons only in its judge.
 #pragma once
 
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ class Supervisor {
   Outcome<Json> handle(const protocol::Request& request);
   /// What may be done after a reply was sent: the next subject processes are started.
   void idle();
+  /// The wire has ended: all processes are killed at once. Reaping them is left to the end of this.
+  void end() { m_family->signal_all(); }
 
  private:
   /// What exists once the host has said hello.
@@ -77,6 +80,7 @@ class Supervisor {
   Store m_store;
   std::optional<Greeted> m_greeted;
   std::map<std::int64_t, LoadedSubject> m_subjects;
+  std::list<LoadedSubject> m_leaving;  ///< killed; gone before the device is measured on again
   std::map<std::string, FreshRecord> m_fresh;  ///< see TurnContext
   std::int64_t m_next_handle = 1;
   bool m_canary_due = false;

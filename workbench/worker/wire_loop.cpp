@@ -123,6 +123,7 @@ int run_supervisor(int in_fd, int out_fd, const std::string& own_program) {
     if (!write_line(out.get(), to_line(answer(*supervisor, *line, bye)))) break;
     supervisor->idle();
   }
+  supervisor->end();
   return 0;
 }
 
