@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Hot medians as the worker takes them, and beside them what CUPTI saw of the very same replays.
+// For truth_test.cpp.
+#pragma once
+
+#include <memory>
+
+#include "gpu/gpu.hpp"
+#include "gpu/kernel_trace.hpp"
+#include "problem/problem.hpp"
+
+namespace wb::testing {
+
+/// Medians of one turn, in microseconds. Those of CUPTI are 0 without a trace.
+struct Hot {
+  double median_us = 0;     ///< of the samples, by the call
+  std::int64_t calls = 1;   ///< in one graph
+  std::size_t samples = 0;  ///< launches of the graph
+  double kernels_us = 0;    ///< CUPTI: the kernels of a sample, by the call
+  double gap_us = 0;        ///< CUPTI: from the end of a kernel to the beginning of the next
+  double longest_gap_us = 0;
+};
+
+/// The product's own subject with a variant in it, in this process.
+class HotSubject {
+ public:
+  /// `library`: of one kernel a call, which does not start before the one before it has ended.
+  explicit HotSubject(const std::string& library);
+  HotSubject(HotSubject&&) = delete;
+  ~HotSubject();
+  /// A turn of 50 ms of settling and 25 ms of samples.
+  Hot take_turn(const Problem& problem, KernelTrace* trace);
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> m_body;
+};
+
+/// Delays of `delay_us`, ended by the device's own clock, ten in a graph, by the product's
+/// stopwatch: they last as long traced as untraced.
+Hot take_delays(const worker::cuda::ContextPtr& gpu, double delay_us, KernelTrace* trace);
+
+}  // namespace wb::testing
