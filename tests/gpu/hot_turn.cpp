@@ -55,11 +55,7 @@ std::vector<KernelSpan> take_spans(KernelTrace& trace) {
   return *std::move(spans);
 }
 
-/// What CUPTI saw of one block of `samples` graphs with `calls` kernels each.
-struct BlockSpans {
-  std::vector<double> kernels_us;  ///< a sample's kernels, by the call
-  std::vector<double> gaps_us;
-};
+}  // namespace
 
 BlockSpans read_spans(std::vector<KernelSpan> spans, std::int64_t samples, std::int64_t calls) {
   // The gate before the block is a launch of its own. Where CUPTI does not tell nodes from
@@ -74,23 +70,24 @@ BlockSpans read_spans(std::vector<KernelSpan> spans, std::int64_t samples, std::
   INFO("the kernels of " << samples << " graphs of " << calls << " calls, one kernel a call");
   REQUIRE(spans.size() == static_cast<std::size_t>(samples) * each);
   BlockSpans block;
-  double sum_us = 0;
+  double kernels_us = 0, gaps_us = 0;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     REQUIRE(spans[i].end_ns >= spans[i].begin_ns);
-    sum_us += static_cast<double>(spans[i].end_ns - spans[i].begin_ns) * 1e-3;
-    if ((i + 1) % each == 0) {
-      block.kernels_us.push_back(sum_us / static_cast<double>(calls));
-      sum_us = 0;
+    kernels_us += static_cast<double>(spans[i].end_ns - spans[i].begin_ns) * 1e-3;
+    if (i > 0) {
+      const auto gap_ns = static_cast<std::int64_t>(spans[i].begin_ns) -
+                          static_cast<std::int64_t>(spans[i - 1].end_ns);
+      gaps_us += static_cast<double>(gap_ns) * 1e-3;
+      block.longest_gap_us = std::max(block.longest_gap_us, static_cast<double>(gap_ns) * 1e-3);
     }
-    if (i == 0) continue;
-    const auto gap_ns = static_cast<std::int64_t>(spans[i].begin_ns) -
-                        static_cast<std::int64_t>(spans[i - 1].end_ns);
-    block.gaps_us.push_back(static_cast<double>(gap_ns) * 1e-3);
+    if ((i + 1) % each != 0) continue;
+    block.kernels_us.push_back(kernels_us / static_cast<double>(calls));
+    // Before the first sample is the gate.
+    if (i >= each) block.gaps_us.push_back(gaps_us / static_cast<double>(calls));
+    kernels_us = gaps_us = 0;
   }
   return block;
 }
-
-}  // namespace
 
 struct HotSubject::Body {
   std::unique_ptr<CudaSubject> subject;
@@ -141,13 +138,13 @@ Hot HotSubject::take_turn(const Problem& problem, KernelTrace* trace) {
     const BlockSpans seen = read_spans(std::move(spans), blocks.samples_per_block, hot.calls);
     kernels_us.insert(kernels_us.end(), seen.kernels_us.begin(), seen.kernels_us.end());
     gaps_us.insert(gaps_us.end(), seen.gaps_us.begin(), seen.gaps_us.end());
+    hot.longest_gap_us = std::max(hot.longest_gap_us, seen.longest_gap_us);
   }
   hot.samples = samples_us.size();
   hot.median_us = median(samples_us);
   if (trace != nullptr) {
     hot.kernels_us = median(kernels_us);
     hot.gap_us = gaps_us.empty() ? 0 : median(gaps_us);
-    hot.longest_gap_us = gaps_us.empty() ? 0 : *std::max_element(gaps_us.begin(), gaps_us.end());
   }
   return hot;
 }

@@ -13,13 +13,25 @@ namespace wb::testing {
 
 /// Medians of one turn, in microseconds. Those of CUPTI are 0 without a trace.
 struct Hot {
-  double median_us = 0;     ///< of the samples, by the call
-  std::int64_t calls = 1;   ///< in one graph
-  std::size_t samples = 0;  ///< launches of the graph
-  double kernels_us = 0;    ///< CUPTI: the kernels of a sample, by the call
-  double gap_us = 0;        ///< CUPTI: from the end of a kernel to the beginning of the next
+  double median_us = 0;       ///< of the samples, by the call
+  std::int64_t calls = 1;     ///< in one graph
+  std::size_t samples = 0;    ///< launches of the graph
+  double kernels_us = 0;      ///< CUPTI: the kernels of a sample, by the call
+  double gap_us = 0;          ///< CUPTI: between the kernels of a sample and before it, by the call
+  double longest_gap_us = 0;  ///< CUPTI: between two kernels
+};
+
+/// What CUPTI saw of one block: a figure for each sample, in microseconds by the call. The gaps of
+/// a sample are those before each of its kernels, as a hot sample begins where the last one ended;
+/// the first sample of a block has none.
+struct BlockSpans {
+  std::vector<double> kernels_us, gaps_us;
   double longest_gap_us = 0;
 };
+
+/// `spans`: all kernels of a block of `samples` graphs that hold `calls` kernels each, and the gate
+/// before it.
+BlockSpans read_spans(std::vector<KernelSpan> spans, std::int64_t samples, std::int64_t calls);
 
 /// The product's own subject with a variant in it, in this process.
 class HotSubject {

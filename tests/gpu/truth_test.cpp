@@ -8,7 +8,7 @@
 // EARLY_START=0, because kernels that overlap have no gap, and no duration that adds up. Tracing
 // lengthens the gaps, so each problem is measured twice: as the worker does it, before CUPTI is
 // loaded, and traced. The verdict is on the traced replay, where both clocks saw the same calls;
-// its gap is what CUPTI saw between two kernels. Beside it stands what a reader of a session would
+// its gap is what CUPTI saw between the kernels. Beside it stands what a reader of a session would
 // ask: the untraced median, less a gap that was taken from a kernel of known length. The table is
 // Markdown on standard output; the same goes as JSON to WB_TRUTH_OUT (default gpu_truth.json).
 #include <cmath>
@@ -60,7 +60,12 @@ std::vector<Hot> take_all(const char* library, KernelTrace* trace) {
   std::vector<Hot> all;
   for (const char* text : k_problems) {
     INFO(text);
-    all.push_back(subject.take_turn(parse_problem(text).value(), trace));
+    const Hot hot = subject.take_turn(parse_problem(text).value(), trace);
+    // At once: should a later problem fail, this much is known.
+    std::cerr << fmt::format(
+        "{}: {} times {}, hot {:.2f} us; CUPTI {:.2f}, gaps {:.2f}, at most {:.2f}\n", text,
+        hot.samples, hot.calls, hot.median_us, hot.kernels_us, hot.gap_us, hot.longest_gap_us);
+    all.push_back(hot);
   }
   return all;
 }
@@ -85,7 +90,7 @@ struct Row {
 
 void print_table(const std::vector<Row>& rows) {
   std::cout
-      << "| problem | calls in a graph | hot median, us | the same, traced | node gap, traced "
+      << "| problem | calls in a graph | hot median, us | the same, traced | gap a call, traced "
          "| CUPTI, us a kernel | deviation, traced | deviation, untraced |\n"
          "|---|---:|---:|---:|---:|---:|---:|---:|\n";
   for (const Row& row : rows) {
@@ -121,6 +126,23 @@ void write_json(const std::vector<Row>& rows, Json about) {
 }
 
 }  // namespace
+
+TEST_CASE("a block's kernels and gaps are told apart", "[gpu]") {
+  // Two graphs of two kernels, 10 and 12 us long, 1 us apart, 3 us between the graphs.
+  const auto spans = [](bool tells_nodes) -> std::vector<testing::KernelSpan> {
+    return {{0, 5'000, false},
+            {6'000, 16'000, tells_nodes},
+            {17'000, 29'000, tells_nodes},
+            {32'000, 42'000, tells_nodes},
+            {43'000, 55'000, tells_nodes}};
+  };
+  for (const bool tells_nodes : {true, false}) {
+    const testing::BlockSpans block = testing::read_spans(spans(tells_nodes), 2, 2);
+    CHECK(block.kernels_us == std::vector<double>{11, 11});
+    CHECK(block.gaps_us == std::vector<double>{2});
+    CHECK(block.longest_gap_us == 3);
+  }
+}
 
 TEST_CASE("hot medians less the node gap are the kernels' durations by CUPTI", "[gpu][.truth]") {
   WB_NEED_GPU(gpu);
