@@ -1,0 +1,287 @@
+"""Can `sdpa-wb compare` be believed on this GPU? Real comparisons in fresh processes, plan hot:
+equal code under two names, which must not be called faster or slower, and a planted slowdown
+(planted.py), which must be found. Usage:
+
+  gpu_trust.py SDPA_WB [--pairs 100] [--seconds 540] [--regime burst] [--out trust.json] ...
+
+A pair is one problem in one comparison; a comparison takes all problems of a backend at once. The
+two parts take turns, so what --seconds allows is spent on both; with --append, FILE of --out is
+gone on with, under the delays that it holds. Its rows are on disk after each comparison. On the
+CPU backend it shows itself right, with slowdowns that two busy CPUs resolve. Exit status: 0 goals
+met by what was measured, 1 missed, 76 nothing could be measured.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import planted
+
+ROOT = Path(__file__).resolve().parents[2]
+EXIT_ENVIRONMENT = planted.EXIT_ENVIRONMENT
+MOST_BUSY = 3  # comparisons one after the other that the machine refuses
+PROBLEMS = {  # by about what a call takes on an H200
+    "cuda": {
+        "5 us": ["B=1 Hq=8 Sq=512 D=64 bf16", "B=1 Hq=8 Sq=448 D=64 bf16",
+                 "B=1 Hq=6 Sq=512 D=64 bf16"],
+        "25 us": ["B=8 Hq=12 Sq=512 D=64 bf16", "B=6 Hq=16 Sq=512 D=64 bf16",
+                  "B=8 Hq=13 Sq=480 D=64 bf16"],
+        "400 us": ["B=6 Hq=32 Sq=2048 D=64 bf16 causal=top_left",
+                   "B=8 Hq=26 Sq=2048 D=64 bf16 causal=top_left",
+                   "B=6 Hq=30 Sq=2048 D=64 bf16 causal=top_left"],
+    },
+    "cpu": {
+        "20 us": ["B=1 Hq=1 Sq=64 D=32 f32"],
+        "100 us": ["B=1 Hq=2 Sq=96 D=32 f32"],
+        "400 us": ["B=1 Hq=2 Sq=192 D=64 f32 causal=top_left"],
+    },
+}  # fmt: skip
+SUSTAINED_PAIR_S = 75  # 30 turns of 2.2 s and more: a guess for the first comparison
+LONG_US = 50  # from here on the smaller slowdown is planted
+PERCENT = {"cuda": (5.0, 2.0), "cpu": (50.0, 50.0)}  # below and above LONG_US
+FOUND_FRAC = 0.95  # 19 of 20
+
+
+class Bench:
+    """Runs sdpa-wb with the kernels of a folder of its own."""
+
+    def __init__(self, options, folder):
+        self.backend, self.folder = options.backend, folder
+        self.program = Path(options.program).resolve()
+        self.cache = Path(options.cache).resolve() if options.cache else folder / "cache"
+        self.device = ["--gpu", str(options.gpu)] if options.backend == "cuda" else []
+
+    def argv(self, *words):
+        return [
+            str(self.program), *map(str, words), *self.device, "--path", str(self.folder),
+            "--path", str(ROOT), "--cache", str(self.cache), "--quiet", "--json",
+        ]  # fmt: skip
+
+    def start(self, *words):
+        return subprocess.Popen(
+            self.argv(*words), cwd=self.folder, text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, *words):
+        return subprocess.run(
+            self.argv(*words), cwd=self.folder, capture_output=True, text=True, check=True
+        )
+
+    def json(self, *words):
+        return json.loads(self.run(*words).stdout)
+
+
+class Part:
+    """Pairs of one kind: `candidate` beside `against`, each problem as often as the others."""
+
+    def __init__(self, name, candidate, against, wanted, effort, problems, pair_s):
+        self.name, self.kernels, self.problems = name, (candidate, against), problems
+        self.wanted, self.effort = wanted, effort
+        self.rows, self.pair_s, self.compares = [], pair_s, 0
+
+    def done_frac(self):
+        return len(self.rows) / self.wanted if self.wanted else 1.0
+
+    def next_problems(self, batch):
+        """Those with the fewest pairs so far, so that a limit cuts all classes alike."""
+        counts = {problem: 0 for problem in self.problems}
+        for row in self.rows:
+            counts[row["asked"]] += 1
+        ordered = sorted(self.problems, key=lambda problem: counts[problem])
+        return ordered[: min(batch, self.wanted - len(self.rows))]
+
+    def take(self, bench, regime, problems):
+        """One comparison. False where the machine was too busy."""
+        kernels = self.kernels
+        if self.name == "equal" and self.compares % 2:
+            kernels = kernels[::-1]  # neither name has a place of its own
+        self.compares += 1
+        begin = time.monotonic()
+        try:
+            answer = bench.json(
+                "compare", *kernels, "--problem", ";".join(problems), "--regime", regime,
+                "--effort", self.effort,
+            )  # fmt: skip
+        except subprocess.CalledProcessError as failure:
+            if failure.returncode == EXIT_ENVIRONMENT:
+                return False
+            raise
+        self.pair_s = (time.monotonic() - begin) / len(problems)
+        rows = answer["problems"]
+        if len(rows) != len(problems):
+            raise SystemExit(f"gpu_trust.py: {len(rows)} answers on {len(problems)} problems")
+        for asked, row in zip(problems, rows, strict=True):
+            kept = ("outcome", "speedup", "interval", "noise_floor_frac", "candidate_us",
+                    "against_us", "reason")  # fmt: skip
+            self.rows.append({"asked": asked} | {key: row.get(key) for key in kept})
+        return True
+
+
+def class_of(backend, problem):
+    classes = PROBLEMS[backend]
+    return next((name for name, problems in classes.items() if problem in problems), problem)
+
+
+def prepare(bench, options, problems, state):
+    """The kernels: a twin, and base and slow copies whose delays are measured unless known."""
+    source = planted.SOURCES[bench.backend]
+    names = [source]
+    if options.pairs:
+        bench.run("new", "twin", "--from", source, "--in", bench.folder)
+        names.append("twin")
+    if options.plants:
+        planted.plant(bench, "planted_base", 0)
+        planted.plant(bench, "planted_probe", planted.PROBE_UNITS[bench.backend])
+        names += ["planted_base", "planted_probe"]
+    planted.build_all(bench, names)
+    if not options.plants:
+        return
+    if "units" not in state:
+        found = planted.calibrate(bench, problems)
+        low, high = options.percent or PERCENT[bench.backend]
+        percents = [high if us > LONG_US else low for us in found["base_us"]]
+        state["calibration"] = found
+        state["percent"] = dict(zip(problems, percents, strict=True))
+        state["units"] = {
+            problem: round(us * percent / 100 / found["unit_us"])
+            for problem, us, percent in zip(problems, found["base_us"], percents, strict=True)
+        }
+    planted.plant(bench, "planted_slow", state["units"])
+    planted.build_all(bench, ["planted_slow"])
+
+
+def summary(parts, state, backend):
+    """(Markdown rows, whether all goals are met)."""
+    lines, met = [], True
+    equal = parts["equal"].rows
+    if equal:
+        false = [row for row in equal if row["outcome"] in ("faster", "slower")]
+        most = max(1, len(equal) // 100)
+        met &= len(false) <= most
+        words = {row["outcome"] for row in equal}
+        counts = ", ".join(f"{sum(r['outcome'] == w for r in equal)} {w}" for w in sorted(words))
+        lines.append(
+            f"| {len(equal)} comparisons of equal code under two names, {state['regime']} "
+            f"| {most} false verdicts at most | {len(false)} ({counts}) |"
+        )
+    for name in PROBLEMS[backend]:
+        rows = [row for row in parts["planted"].rows if class_of(backend, row["asked"]) == name]
+        if not rows:
+            continue
+        found = sum(row["outcome"] == "slower" for row in rows)
+        least = math.ceil(FOUND_FRAC * len(rows)) if len(rows) >= 20 else len(rows) - 1
+        met &= found >= max(least, 1)
+        percents = sorted({state["percent"][row["asked"]] for row in rows})
+        planted_words = " and ".join(f"{p:g} %" for p in percents)
+        seen = statistics.median(100 * (1 / row["speedup"] - 1) for row in rows if row["speedup"])
+        call_us = statistics.median(row["against_us"] for row in rows)
+        lines.append(
+            f"| {planted_words} planted at {call_us:.3g} us, {state['regime']} "
+            f"| `slower` in 19 of 20 | {found} of {len(rows)}, median {seen:.2f} % |"
+        )
+    return lines, met
+
+
+def save(options, parts, state):
+    state["rows"] = {name: part.rows for name, part in parts.items()}
+    state["seconds_a_pair"] = {name: part.pair_s for name, part in parts.items()}
+    if options.out:
+        whole = Path(options.out)
+        fresh = whole.with_suffix(".tmp")
+        fresh.write_text(json.dumps(state, indent=1) + "\n")
+        fresh.rename(whole)
+
+
+def measure(bench, options, parts, state, deadline):
+    """Until every part is whole, the time is up or the machine has been busy too often."""
+    busy = 0
+    while busy < MOST_BUSY:
+        part = min(parts.values(), key=Part.done_frac)
+        if part.done_frac() >= 1:
+            break
+        problems = part.next_problems(options.batch)
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or (part.pair_s and part.pair_s * len(problems) > left_s):
+            print(f"time is up: {left_s:.0f} s are left", flush=True)
+            break
+        busy = 0 if part.take(bench, state["regime"], problems) else busy + 1
+        save(options, parts, state)
+        done = ", ".join(f"{p.name} {len(p.rows)} of {p.wanted}" for p in parts.values())
+        print(f"{done}; {part.pair_s or 0:.1f} s a pair of the last", flush=True)
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__.split("Usage")[0])
+    parser.add_argument("program", metavar="SDPA_WB")
+    parser.add_argument("--backend", choices=PROBLEMS, default="cuda")
+    parser.add_argument("--gpu", type=int, default=0, metavar="N")
+    parser.add_argument("--regime", choices=["burst", "sustained"], default="burst")
+    parser.add_argument("--pairs", type=int, default=100, metavar="N", help="of equal code")
+    parser.add_argument("--plants", type=int, default=20, metavar="N", help="a class of problems")
+    parser.add_argument("--percent", type=float, nargs=2, metavar="P",
+                        help=f"planted below and above {LONG_US} us")  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=540, metavar="S", help="builds included")
+    parser.add_argument("--batch", type=int, metavar="N",
+                        help="problems of one comparison (all; sustained: 3)")  # fmt: skip
+    parser.add_argument("--effort", default="quick", help="of pairs of equal code")
+    parser.add_argument("--plant-effort", help="of planted pairs (standard; sustained: quick)")
+    parser.add_argument("--cache", metavar="DIR", help="of built kernels (default: none is kept)")
+    parser.add_argument("--out", metavar="FILE.json")
+    parser.add_argument("--append", action="store_true", help="to what is in FILE.json")
+    options = parser.parse_args()
+    is_sustained = options.regime == "sustained"
+    options.batch = options.batch or (3 if is_sustained else 100)
+    options.plant_effort = options.plant_effort or ("quick" if is_sustained else "standard")
+    return options
+
+
+def main():
+    options = read_options()
+    begin = time.monotonic()
+    state = {"backend": options.backend, "regime": options.regime}
+    if options.append and options.out and Path(options.out).exists():
+        state = json.loads(Path(options.out).read_text())
+        if (state["backend"], state["regime"]) != (options.backend, options.regime):
+            raise SystemExit(f"gpu_trust.py: {options.out} is of another backend or regime")
+    classes = PROBLEMS[options.backend]
+    # One of each class, then the next: a small batch has all classes.
+    longest = max(map(len, classes.values()))
+    problems = [group[i] for i in range(longest) for group in classes.values() if i < len(group)]
+    pair_s = SUSTAINED_PAIR_S if options.regime == "sustained" else None
+    more = {"problems": problems, "pair_s": pair_s}
+    equal = ("equal", "twin", planted.SOURCES[options.backend], options.pairs, options.effort)
+    slow = ("planted", "planted_slow", "planted_base", options.plants * len(classes))
+    parts = {
+        "equal": Part(*equal, **more),
+        "planted": Part(*slow, options.plant_effort, **more),
+    }
+    for name, rows in state.get("rows", {}).items():
+        parts[name].rows = rows
+    with tempfile.TemporaryDirectory(prefix="sdpa_wb_trust_") as name:
+        bench = Bench(options, Path(name))
+        try:
+            prepare(bench, options, problems, state)
+            print(f"kernels stand after {time.monotonic() - begin:.0f} s", flush=True)
+            measure(bench, options, parts, state, begin + options.seconds)
+        except subprocess.CalledProcessError as failure:
+            print(failure.stderr or failure, file=sys.stderr)
+            # 76 is the machine's fault, while calibrating too; all else is ours.
+            sys.exit(EXIT_ENVIRONMENT if failure.returncode == EXIT_ENVIRONMENT else 2)
+    save(options, parts, state)
+    lines, met = summary(parts, state, options.backend)
+    print("\n".join(["", "| what | goal | measured |", "|---|---|---|", *lines]))
+    print(f"{time.monotonic() - begin:.0f} s in all")
+    if not any(part.rows for part in parts.values()):
+        sys.exit(EXIT_ENVIRONMENT)
+    sys.exit(0 if met else 1)
+
+
+if __name__ == "__main__":
+    main()
