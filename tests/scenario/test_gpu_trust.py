@@ -16,7 +16,7 @@ def test_equal_code_and_a_planted_slowdown_are_told_apart(wb):
     done = subprocess.run(
         [sys.executable, SCRIPT, wb.program, "--backend", "cpu", "--pairs", "2", "--plants", "1",
          "--percent", "100", "100", "--plant-effort", "quick", "--cache", wb.cache,
-         "--seconds", "120", "--out", out],
+         "--seconds", "30", "--out", out],
         capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     if done.returncode == EXIT_ENVIRONMENT:
