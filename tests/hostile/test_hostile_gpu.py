@@ -57,7 +57,9 @@ def arena(gpu, tmp_path_factory):
     if not (build / "sdpa-wb").exists():
         pytest.skip(f"no sdpa-wb in {build}: build first, or set WB_BUILD_DIR")
     cache = os.environ.get("WB_HOSTILE_CACHE")
-    return GpuArena(build, tmp_path_factory.mktemp("gpu"), Path(cache) if cache else None)
+    arena = GpuArena(build, tmp_path_factory.mktemp("gpu"), Path(cache) if cache else None)
+    arena.build_all()
+    return arena
 
 
 def lacks(case):
