@@ -19,6 +19,7 @@ constexpr std::uint64_t k_gpu_open_files = 1'024;  // of devices, and of the dri
 /// A selection loads candidate and incumbent one after the other, and on a GPU each would wait for
 /// its context: 0.2 to 0.34 s (H200). On a CPU a process is there in 3 ms.
 constexpr std::size_t k_spares = 1, k_gpu_spares = 2;
+constexpr std::size_t k_compared = 2;  ///< loaded subjects from which on turns are likely
 
 }  // namespace
 
@@ -78,8 +79,9 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
   return Started{*std::move(scratch), std::move(process)};
 }
 
-void SubjectFactory::start_spares() {
-  const std::size_t wanted = m_setting.gpu ? k_gpu_spares : k_spares;
+void SubjectFactory::start_spares(std::size_t loaded) {
+  // A process that makes its context disturbs turns: beside them one may, and two do not.
+  const std::size_t wanted = m_setting.gpu && loaded < k_compared ? k_gpu_spares : k_spares;
   while (m_spares.size() < wanted) {
     // Without a spare the next load starts its own process, and reports it when that fails.
     Result<Started> started = start(SubjectKind::native);

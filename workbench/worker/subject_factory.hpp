@@ -65,8 +65,9 @@ class SubjectFactory {
   /// "canary" or "empty" of the native built-ins; "empty" of the Python loop.
   Outcome<LoadedSubject> load_builtin(SubjectKind kind, const std::string& name, const Wait& wait,
                                       From from = From::new_process);
-  /// Starts the processes that the next native load()s will use. Does not wait for them.
-  void start_spares();
+  /// Starts the processes that the next native load()s will use, beside `loaded` subjects. Does not
+  /// wait for them.
+  void start_spares(std::size_t loaded);
   /// Where the Python loop reports itself from: set once hello has found an interpreter.
   [[nodiscard]] const SubjectSetting& setting() const { return m_setting; }
   void set_python(std::string python, std::string script) {

@@ -293,7 +293,7 @@ Outcome<Json> Supervisor::handle(const protocol::Request& request) {
 }
 
 void Supervisor::idle() {
-  if (m_greeted) m_greeted->factory.start_spares();
+  if (m_greeted) m_greeted->factory.start_spares(m_subjects.size());
 }
 
 }  // namespace wb::worker

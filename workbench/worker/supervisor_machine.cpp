@@ -67,7 +67,7 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   }
   SubjectFactory factory(*m_family, m_store, setting);
   // Contexts on a GPU take long: the judge's and those of the first subjects are made side by side.
-  if (setting.gpu) factory.start_spares();
+  if (setting.gpu) factory.start_spares(0);
   Device device;
   EmptyCall empty_native;
   if (setting.gpu) {
