@@ -4,6 +4,7 @@ WB_REQUIRE_GPU=1 WB_BUILD_DIR=build/release pytest tests/scenario/test_gpu.py"""
 
 import ctypes
 import importlib.util
+import json
 import os
 import random
 import shutil
@@ -124,6 +125,17 @@ def test_a_session_with_an_iteration(wb):
         for figure in ("sm_clock_mhz", "power_w", "clocks_event_reasons", "other_processes"):
             unknown = conditions.get("unknown", {})
             assert figure in conditions or figure in unknown or "nvml" in unknown
+
+
+def test_the_tools_look_at_one_call(wb):
+    row = json.loads(wb.run("profile", KERNEL, "--problem", PROBLEM, "--json").stdout)["problems"][0]
+    hidden = ("is not here", "administrator", "performance counters")
+    if not any(words in row["message"] for words in hidden):
+        kernels = [launch["kernel"] for launch in row["launches"]]
+        assert any("mma_flash" in kernel for kernel in kernels), row["message"]
+        assert row["launches"][0]["metrics"]["Duration"]["value"] > 0
+    runs = json.loads(wb.run("sanitize", KERNEL, "--problem", PROBLEM, "--json").stdout)["runs"]
+    assert [run for run in runs if run["outcome"] not in ("clean", "not_available")] == []
 
 
 def test_pytorch_is_a_rival(wb):

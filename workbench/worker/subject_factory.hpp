@@ -68,6 +68,7 @@ class SubjectFactory {
   /// Starts the processes that the next native load()s will use, beside `loaded` subjects. Does not
   /// wait for them.
   void start_spares(std::size_t loaded);
+  void drop_spares() { m_spares.clear(); }
   /// Where the Python loop reports itself from: set once hello has found an interpreter.
   [[nodiscard]] const SubjectSetting& setting() const { return m_setting; }
   void set_python(std::string python, std::string script) {

@@ -84,6 +84,14 @@ Outcome<LoadedSubject*> Supervisor::find_subject(std::int64_t handle) {
 }
 
 template <typename T>
+Outcome<T> Supervisor::judged(std::int64_t handle, const Problem& problem, Outcome<T> outcome) {
+  if (!outcome.ok() && outcome.error().invalidity == Invalidity::environment) {
+    if (auto failure = hoarder(handle, problem)) outcome = *std::move(failure);
+  }
+  return noted(handle, std::move(outcome));
+}
+
+template <typename T>
 Outcome<T> Supervisor::noted(std::int64_t handle, Outcome<T> outcome) {
   if (outcome.ok() || outcome.error().invalidity == Invalidity::constraints) return outcome;
   m_canary_due = true;
@@ -123,7 +131,15 @@ Outcome<Json> Supervisor::load(const protocol::LoadArgs& args) {
     if (auto measured = need_empty_python(); !measured.ok()) return std::move(measured).error();
   }
   const auto begin = std::chrono::steady_clock::now();
-  auto subject = noted(0, m_greeted->factory.load(args, wait_for(args.deadline_ms)));
+  auto subject = m_greeted->factory.load(args, wait_for(args.deadline_ms));
+  if (!subject.ok() && subject.error().invalidity == Invalidity::environment) {
+    // The process that waited may have been started beside one that held all of the device's
+    // memory. Once that is gone, a new one shows whether the machine is at fault.
+    m_leaving.clear();
+    m_greeted->factory.drop_spares();
+    subject = m_greeted->factory.load(args, wait_for(args.deadline_ms));
+  }
+  subject = noted(0, std::move(subject));
   if (!subject.ok()) return std::move(subject).error();
   protocol::LoadResult result;
   result.handle = m_next_handle++;
@@ -141,8 +157,9 @@ Outcome<Json> Supervisor::run(const protocol::RunArgs& args) {
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  return as_json(noted(
-      args.handle, conduct_run((*subject)->process, args, context(), wait_for(args.deadline_ms))));
+  return as_json(
+      judged(args.handle, args.problem,
+             conduct_run((*subject)->process, args, context(), wait_for(args.deadline_ms))));
 }
 
 Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
@@ -161,7 +178,8 @@ Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
     one.problem = args.problem;
     one.draw = draw;
     one.want_lse = args.want_lse;
-    auto outcome = noted(args.handle, conduct_run((*subject)->process, one, context(), wait));
+    auto outcome = judged(args.handle, args.problem,
+                          conduct_run((*subject)->process, one, context(), wait));
     if (!outcome.ok()) return std::move(outcome).error();
     result.runs.emplace_back(draw, *std::move(outcome));
     result.pass = result.runs.back().second.verdict.pass;
@@ -177,8 +195,9 @@ Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
   const auto held = take_device();
   if (!held.ok()) return held.error();
   return as_json(
-      noted(args.handle, conduct_turn((*subject)->process, args, context((*subject)->label),
-                                      wait_for(args.deadline_ms))));
+      judged(args.handle, args.problem,
+             conduct_turn((*subject)->process, args, context((*subject)->label),
+                          wait_for(args.deadline_ms))));
 }
 
 Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {

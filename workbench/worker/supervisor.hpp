@@ -68,6 +68,12 @@ class Supervisor {
   /// Notes a failure: a canary is due, and a subject that died is forgotten.
   template <typename T>
   Outcome<T> noted(std::int64_t handle, Outcome<T> outcome);
+  /// The same of what was judged or timed, after hoarder().
+  template <typename T>
+  Outcome<T> judged(std::int64_t handle, const Problem& problem, Outcome<T> outcome);
+  /// On a GPU whose memory ran out: ends the subject's process, and blames it where it held far
+  /// more than the problem's tensors. The caller holds the device lock.
+  std::optional<Failure> hoarder(std::int64_t handle, const Problem& problem);
   Outcome<DeviceLock::Held> take_device();
   Outcome<LoadedSubject*> find_subject(std::int64_t handle);
   [[nodiscard]] TurnContext context(std::string subject = {});

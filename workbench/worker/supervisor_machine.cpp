@@ -199,6 +199,22 @@ protocol::CanaryResult Supervisor::run_canary() {
   return {true, "the built-in attention passed its verdict"};
 }
 
+std::optional<Failure> Supervisor::hoarder(std::int64_t handle, const Problem& problem) {
+  const auto found = m_subjects.find(handle);
+  if (!on_gpu() || found == m_subjects.end()) return std::nullopt;
+  const auto free_bytes = [this] {
+    const Wait wait = wait_for(k_canary_deadline_ms);
+    // A judge that finds no room for its own context counts as none.
+    return m_greeted->judge.free_gpu_bytes(wait.deadline, wait.cancel);
+  };
+  const auto with = free_bytes();
+  if (with.ok() && fits_on_gpu(problem, *with)) return std::nullopt;
+  found->second.process.kill();
+  const auto without = free_bytes();
+  if (!without.ok()) return std::nullopt;
+  return hoarded_memory(problem, with.ok() ? *with : 0, *without);
+}
+
 Outcome<void> Supervisor::ensure_healthy() {
   if (!m_canary_due) return {};
   const auto held = take_device();

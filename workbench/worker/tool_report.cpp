@@ -124,7 +124,10 @@ Result<Json> read_ncu_report(std::string_view text, std::size_t most) {
   };
   const std::size_t begin = table_begin(text);
   if (begin == std::string_view::npos) return invalid("it printed no table");
-  const auto rows = parse_csv(text.substr(begin));
+  // What has no line end is torn.
+  const std::size_t end = text.rfind('\n');
+  if (end == std::string_view::npos || end < begin) return invalid("it printed no table");
+  const auto rows = parse_csv(text.substr(begin, end + 1 - begin));
   const std::vector<std::string>& header = rows.front();
   const auto id = column_of(header, "ID"), kernel = column_of(header, "Kernel Name"),
              grid = column_of(header, "Grid Size"), block = column_of(header, "Block Size"),
@@ -133,12 +136,14 @@ Result<Json> read_ncu_report(std::string_view text, std::size_t most) {
   if (!id || !kernel || !name || !unit || !value) {
     return invalid("its table has other columns than those of --page details");
   }
+  const std::size_t columns = 1 + std::max({*id, *kernel, *name, *unit, *value,
+                                            grid.value_or(0), block.value_or(0)});
   Json launches = Json::array();
   std::map<std::string, std::size_t> place;  // of a launch, by its id
   for (std::size_t r = 1; r < rows.size(); ++r) {
     const auto& row = rows[r];
-    // A rule's advice has no metric.
-    if (row.size() != header.size() || row[*name].empty()) continue;
+    // A rule's advice has no metric; a metric's row leaves out the columns of rules at its end.
+    if (row.size() < columns || row[*name].empty()) continue;
     const auto found = place.find(row[*id]);
     if (found == place.end() && launches.size() == most) continue;
     if (found == place.end()) {

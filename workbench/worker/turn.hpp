@@ -41,6 +41,14 @@ inline constexpr const char* k_flag_swept_cache = "swept_cache";
 /// more than half of the free memory, or on a GPU more than its free memory.
 Outcome<void> check_fits(const Problem& problem, const TurnContext& context, const Wait& wait);
 
+/// Whether a problem's judgement and tensors still fit into what is free of a GPU's memory, bytes.
+bool fits_on_gpu(const Problem& problem, std::uint64_t free_bytes);
+/// Whose fault a GPU's short memory is, by what was free with a subject's process and is without
+/// it, bytes: `runtime` where that is far more than the problem's tensors and a context; nothing
+/// where it is not, or where memory was not short.
+std::optional<Failure> hoarded_memory(const Problem& problem, std::uint64_t free_with,
+                                      std::uint64_t free_without);
+
 Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protocol::TurnArgs& args,
                                            const TurnContext& context, const Wait& wait);
 

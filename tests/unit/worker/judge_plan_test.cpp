@@ -6,6 +6,7 @@
 
 #include "support/catch.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
+#include "worker/turn.hpp"
 
 using namespace wb;
 using namespace wb::worker::cuda;
@@ -45,6 +46,24 @@ TEST_CASE("a tile costs its 64 rows, whatever the block has", "[worker][cuda]") 
   CHECK(tile_madds(p, {0, 0, 64, 65}) == Approx(2 * 64.0 * 128 * 96));
   const Problem causal = problem("B=1 Hq=1 Sq=256 D=64 f16 causal=top_left");
   CHECK(tile_madds(causal, {0, 0, 64, 128}) == Approx(64.0 * 128 * 128));
+}
+
+TEST_CASE("who held the memory that a GPU is short of is told by what is free without it",
+          "[worker][cuda]") {
+  const Problem p = problem("B=1 Hq=2 Sq=64 D=64 f32");
+  constexpr std::uint64_t k_gb = 1'000'000'000;
+  const auto blamed = worker::hoarded_memory(p, 1'000, 100 * k_gb);
+  REQUIRE(blamed);
+  CHECK(blamed->invalidity == Invalidity::runtime);
+  CHECK(blamed->message.find("100.0 GB") != std::string::npos);
+  CHECK_FALSE(worker::hoarded_memory(p, 1'000, k_gb));         // a context: others hold the rest
+  CHECK_FALSE(worker::hoarded_memory(p, 1'000, 0));            // others took more meanwhile
+  CHECK_FALSE(worker::hoarded_memory(p, 10 * k_gb, 100 * k_gb));  // enough was left
+  CHECK(worker::fits_on_gpu(p, k_gb));
+  CHECK_FALSE(worker::fits_on_gpu(p, 1'000));
+  // A problem whose own tensors are that large may hold them.
+  const Problem large = problem("B=1 Hq=16 Sq=1048576 D=64 bf16");
+  CHECK_FALSE(worker::hoarded_memory(large, 1'000, 8 * k_gb));
 }
 
 TEST_CASE("a wave fits its room", "[worker][cuda]") {

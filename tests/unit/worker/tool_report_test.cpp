@@ -28,7 +28,7 @@ std::string metric(int id, const std::string& kernel, const std::string& name,
                    const std::string& unit, const std::string& value) {
   return fmt::format(
       R"--("{}","77","worker","127.0.0.1","{}","1","13","(128, 1, 1)","(64, 8, 1)","0","9.0",)--"
-      R"--("A section","{}","{}","{}","","","")--"
+      R"--("A section","{}","{}","{}")--"
       "\n",
       id, kernel, name, unit, value);
 }
@@ -69,6 +69,20 @@ TEST_CASE("a profile has one record for each launch", "[worker][tool_report]") {
   CHECK((*launches)[1]["metrics"].size() == 1);
   CHECK((*launches)[1]["metrics"]["Registers Per Thread"]["value"] == 1032.0);
   CHECK(read_ncu_report(text, 1)->size() == 1);
+}
+
+TEST_CASE("a report as ncu 2025.3 writes it on an H200", "[worker][tool_report]") {
+  const auto text =
+      RealFileSystem().read(WB_SOURCE_DIR "/tests/data/ncu_speed_of_light.csv", 1u << 20);
+  REQUIRE(text.ok());
+  const auto launches = read_ncu_report(*text, 8);
+  REQUIRE(launches.ok());
+  REQUIRE(launches->size() == 1);
+  const Json& launch = (*launches)[0];
+  CHECK(launch["kernel"] == "void mma_flash<Shape<__half, 64, 1, 1, 4, 32, 2, 2>>(Params)");
+  CHECK(launch["grid"] == "(8, 32, 1)");
+  CHECK(launch["metrics"]["Duration"] == Json({{"value", 7552.0}, {"unit", "ns"}}));
+  CHECK(launch["metrics"]["DRAM Throughput"]["value"] == 0.12);
 }
 
 TEST_CASE("what is no table of ncu's is an error, and a torn one has no torn rows",
