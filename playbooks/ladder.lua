@@ -23,6 +23,17 @@ local rungs = {
     reason = "query rows in vector lanes: K and P need no transposition, the softmax no shuffles, "
       .. "and register blocks of the hardware's size keep the multipliers busy",
   },
+  -- On a GPU: --start sm80_query_per_block --arguments rungs=sm80_sequential_kv+sm80_mma_flash
+  sm80_sequential_kv = {
+    predicted = 2.0,
+    reason = "a tile of rows shares each tile of K and V in shared memory, where one query a block "
+      .. "reads them all alone",
+  },
+  sm80_mma_flash = {
+    predicted = 8.0,
+    reason = "both products run on tensor cores (mma.sync) instead of scalar units, the next tile "
+      .. "of K and V is copied (cp.async) meanwhile, and the scores stay in registers",
+  },
   -- Not in the default: it takes up to 64 queries, and suite n6 has no problem with many keys.
   -- A decode ladder: rungs=cpu_tiled+cpu_simd_flash+cpu_splitkv on one query.
   cpu_splitkv = {

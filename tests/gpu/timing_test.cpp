@@ -175,8 +175,7 @@ TEST_CASE("cold samples: an empty pair is taken off, and caches are empty", "[gp
   REQUIRE(fill_bytes(bench.stream, memory.address(), std::byte{0}, bytes).ok());
   const Kernel read = StopwatchBench::must(bench.module->kernel("wb_read_through"));
   const Graph reads = StopwatchBench::must(Graph::record(bench.stream, [&] {
-    return read.launch(bench.stream,
-                       {.x = 1, .threads = device::k_scan_threads},
+    return read.launch(bench.stream, {.x = 1, .threads = device::k_scan_threads},
                        device::ReadParams{memory.as<std::uint32_t>(),
                                           static_cast<std::int64_t>(bytes / 4), nullptr});
   }));
