@@ -297,6 +297,10 @@ class Subject:
         self.check_result(self.result)
         return {"block_ns": block_ns}  # short: writing it is nothing beside the block
 
+    def profile(self, _message, _fds):
+        """What one call launches on a device; nothing is judged here and nothing timed."""
+        return {"reason": "a call on the CPU launches no kernels on a device"}
+
     # What they share.
 
     def finish(self):
@@ -370,6 +374,7 @@ class Subject:
                 "turn": self.turn,
                 "prime": self.prime,
                 "go": self.go,
+                "profile": self.profile,
             }[message["op"]]
             return {"ok": True, **handler(message, fds)}
         except SystemExit:
@@ -440,24 +445,24 @@ def take_samples(call, samples, calls):
     return sample_ns, result
 
 
-def gpu_subject():
-    """The class of subject_gpu.py, which lies beside this file: -I keeps it out of sys.path. It
-    knows this script, which has no name to import it by, under one that no candidate takes."""
-    sys.modules["sdpa_wb_subject"] = sys.modules[__name__]
-    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "subject_gpu.py")
-    spec = importlib.util.spec_from_file_location("sdpa_wb_subject_gpu", place)
+def beside(name):
+    """The module NAME.py that lies beside this file, which -I keeps out of sys.path."""
+    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"sdpa_wb_{name}", place)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.GpuSubject
+    return module
 
 
 def main():
+    # Modules beside it import this script, which has no name, by one that no candidate takes.
+    sys.modules["sdpa_wb_subject"] = sys.modules[__name__]
     gpu = next((word[6:] for word in sys.argv[1:] if word.startswith("--gpu=")), None)
     with socket.socket(fileno=SOCKET_FD) as channel:
         if gpu is None:
             Subject(channel).serve()
         else:
-            gpu_subject()(channel, int(gpu)).serve()
+            beside("subject_gpu").GpuSubject(channel, int(gpu)).serve()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 EXIT_ENVIRONMENT, EXIT_USAGE = 76, 2
 PROBLEM = "B=1 Hq=1 Sq=64 D=32 f32"
 
@@ -16,6 +18,16 @@ def test_without_a_gpu_tools_say_why_and_blame_nobody(wb):
         assert "on the CPU" in rows[0]["message"]
         assert not answer.get("taken", False)
         assert not answer.get("pass", False)
+
+
+def test_on_the_cpu_a_python_variant_has_no_kernels_to_name(wb):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    words = ("profile", "torch_cpu_sdpa", "--problem", PROBLEM)
+    answer = wb.json(*words, check=EXIT_ENVIRONMENT)
+    row = answer["problems"][0]
+    assert row["outcome"] == "not_available"
+    assert "no kernels" in row["message"]
+    assert row["launches"] == []
 
 
 def test_a_tool_that_nobody_knows_is_refused_before_anything_is_built(wb):

@@ -144,3 +144,51 @@ def test_pytorch_is_a_rival(wb):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     answer = wb.json("check", "torch_default", "--problem", "B=1 Hq=4 Sq=128 D=64 f16")
     assert answer["pass"], answer
+
+
+def test_the_kernels_of_pytorchs_backends_are_named(wb):
+    """One call of each rival and problem, by torch.profiler, in a process that nothing is timed
+    in. Where CUPTI is closed to us the reason must stand there, and the test says so."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    session = wb.folder / "s"
+    problems = "B=1 Hq=4 Sq=256 D=64 f16 causal=top_left;B=2 Hq=4 Sq=1 Skv=512 D=64 f16"
+    rivals = ("torch_default", "torch_flash", "torch_math")
+    opened = wb.json("open", "--start", KERNEL, "--problem", problems, "--rivals", *rivals,
+                     "--effort", "quick", "--session", session, check=0)  # fmt: skip
+    assert opened
+    taken = [e["payload"] for e in events(session) if e["type"] == "profile_taken"]
+    assert {event["tool"] for event in taken} == {"torch.profiler"}
+    assert {event["subject"] for event in taken} == set(rivals)
+    assert len(taken) == len(rivals) * 2
+    reasons = {event["reason"] for event in taken if not event["available"]}
+    assert all(reasons) or not reasons
+    if reasons:
+        pytest.skip(f"kernels could not be named: {sorted(reasons)}")
+    for event in taken:
+        launches = event["records"]["launches"]
+        print(event["subject"], event["problem"], [launch["kernel"][:80] for launch in launches])
+        assert all(launch["kernel"] and launch["grid"].startswith("(") for launch in launches)
+        assert event["records"]["launched"] >= len(launches)
+    names = {
+        rival: " ".join(
+            launch["kernel"] for event in taken if event["subject"] == rival
+            for launch in event["records"]["launches"]
+        )
+        for rival in rivals
+    }  # fmt: skip
+    assert "flash" in names["torch_flash"]
+    assert "flash" not in names["torch_math"]
+    report = (session / "reports" / "session.md").read_text()
+    assert "kernels of one call on" in report
+
+
+def test_a_process_that_was_profiled_slows_no_other(wb):
+    """CUPTI stays attached to the process that it looked into: the next measurement has its own."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    problem = "B=1 Hq=4 Sq=128 D=64 f16"
+    words = ("measure", "torch_flash", "--problem", problem, "--plan", "eager", "--effort", "quick")
+    before = wb.json(*words)["problems"][0]["median_us"]
+    answer = wb.json("profile", "torch_flash", "--problem", problem)
+    assert answer["problems"][0]["launches"], answer["problems"][0]["message"]
+    after = wb.json(*words)["problems"][0]["median_us"]
+    assert after < 1.5 * before, (before, after)

@@ -64,6 +64,9 @@ struct FakeSubject {
   std::optional<Failure> load_failure, verdict_failure, turn_failure;
   std::vector<std::string> turn_flags;
   std::optional<GpuConditions> conditions;  ///< of each turn
+  /// What every tool says of it; a worker without tools unless a test says more.
+  Outcome<protocol::ProfileResult> profile =
+      protocol::ProfileResult{false, "a fake worker cannot profile", Json::object()};
 };
 
 class FakeWorker {
@@ -154,8 +157,7 @@ class FakeWorker {
       case protocol::Verb::turn:
         return read<protocol::TurnArgs>(request, &FakeWorker::turn);
       case protocol::Verb::profile:
-        return to_json(
-            protocol::ProfileResult{false, "a fake worker cannot profile", Json::object()});
+        return read<protocol::ProfileArgs>(request, &FakeWorker::profile);
       case protocol::Verb::unload:
         m_loaded.erase(request.args.value("handle", std::int64_t{0}));
         return Json::object();
@@ -267,6 +269,14 @@ class FakeWorker {
     result.conditions = subject.conditions;
     if (args.spot_check) result.spot = output_verdict(subject.spot_passes);
     return to_json(result);
+  }
+
+  Outcome<Json> profile(protocol::ProfileArgs args) {
+    const auto found = m_loaded.find(args.handle);
+    if (found == m_loaded.end()) return missing(args.handle);
+    const FakeSubject& subject = behaviour(found->second.label);
+    if (!subject.profile.ok()) return fail(args.handle, subject.profile.error());
+    return to_json(*subject.profile);
   }
 
   protocol::StatusResult status() const {

@@ -51,9 +51,16 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
     WB_TRY_ASSIGN(Outcome<Subject> rival, build_and_log(context, variant, {}));
     if (!rival) continue;
     rival->label = variant.manifest.name;  // a rival goes by its plain name
+    const std::vector<Problem> problems = measured_problems(context.settings.suite);
+    // The process that was judged is timed nowhere, so a profiler may look into it afterwards.
+    SubjectProcesses judged(context);
     WB_TRY_ASSIGN(const auto judgements,
-                  judge_subject(context, *rival, measured_problems(context.settings.suite)));
-    if (!first_failure(judgements)) rivals.push_back(*std::move(rival));
+                  judge_subject(context, *rival, problems, Proof::whole, &judged));
+    if (first_failure(judgements)) continue;
+    if (!judged.handles.empty() && judged.handles.front()) {
+      WB_TRY(log_kernel_names(context, *rival, problems, *judged.handles.front()));
+    }
+    rivals.push_back(*std::move(rival));
   }
   return rivals;
 }

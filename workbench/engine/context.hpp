@@ -152,6 +152,16 @@ std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements)
 /// What the first failure means for the subject; nothing when it passed.
 std::optional<Failure> failure_of(const std::vector<Judgement>& judgements);
 
+// evidence.cpp
+// -------------------------------------------------------------------------------------
+
+/// Where the device is a GPU and the subject is Python: a profile_taken event for each problem that
+/// it takes, with the kernels that one call launches. `handle` is its loaded process, which cannot
+/// be judged or timed afterwards. Names that cannot be had are an event with the reason. Errors:
+/// only those of the log and canceled.
+Result<void> log_kernel_names(Context& context, const Subject& subject,
+                              const std::vector<Problem>& problems, std::int64_t handle);
+
 // bench.cpp, comparing.cpp
 // ----------------------------------------------------------------------------------------
 

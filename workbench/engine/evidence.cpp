@@ -30,24 +30,24 @@ constexpr std::array k_shown_metrics = {"Compute (SM) Throughput",
                                         "Eligible Warps Per Scheduler",
                                         "Warp Cycles Per Issued Instruction"};
 
-/// What the tool said of one problem; every answer is an event.
-Result<Outcome<protocol::ProfileResult>> look(Context& context, const Subject& subject,
-                                              const Problem& problem, std::string_view tool) {
-  WB_TRY(context.check_stop());
-  const auto ask = [&]() -> Outcome<protocol::ProfileResult> {
-    auto worker = context.need_worker();
-    if (!worker) return worker.error();
-    SubjectProcesses processes(context);
-    auto loaded = (*worker)->load(subject.variant, subject.artifact);
-    if (!loaded) return loaded.error();
-    processes.handles.emplace_back(loaded->handle);
-    protocol::ProfileArgs args;
-    args.handle = loaded->handle;
-    args.problem = problem;
-    args.tool = std::string(tool);
-    return (*worker)->profile(args);
-  };
-  Outcome<protocol::ProfileResult> result = ask();
+/// A hung profiler holds a session up no longer than this.
+constexpr std::int64_t k_kernel_names_deadline_ms = 60'000;
+
+Outcome<protocol::ProfileResult> ask(Context& context, std::int64_t handle, const Problem& problem,
+                                     std::string_view tool) {
+  auto worker = context.need_worker();
+  if (!worker) return worker.error();
+  protocol::ProfileArgs args;
+  args.handle = handle;
+  args.problem = problem;
+  args.tool = std::string(tool);
+  if (tool == protocol::k_kernel_names_tool) args.deadline_ms = k_kernel_names_deadline_ms;
+  return (*worker)->profile(args);
+}
+
+/// Every answer is an event.
+Result<void> log_look(Context& context, const Subject& subject, const Problem& problem,
+                      std::string_view tool, const Outcome<protocol::ProfileResult>& result) {
   const bool has_result = static_cast<bool>(result);
   WB_TRY(context.log("profile_taken",
                      {{"iteration", context.iteration_or_null()},
@@ -57,7 +57,31 @@ Result<Outcome<protocol::ProfileResult>> look(Context& context, const Subject& s
                       {"available", has_result && result->available},
                       {"reason", has_result ? result->reason : result.error().message},
                       {"records", has_result ? result->records : Json::object()}}));
+  return {};
+}
+
+/// What the tool said of one problem, in a process of its own.
+Result<Outcome<protocol::ProfileResult>> look(Context& context, const Subject& subject,
+                                              const Problem& problem, std::string_view tool) {
+  WB_TRY(context.check_stop());
+  SubjectProcesses processes(context);
+  const auto load_and_ask = [&]() -> Outcome<protocol::ProfileResult> {
+    auto worker = context.need_worker();
+    if (!worker) return worker.error();
+    auto loaded = (*worker)->load(subject.variant, subject.artifact);
+    if (!loaded) return loaded.error();
+    processes.handles.emplace_back(loaded->handle);
+    return ask(context, loaded->handle, problem, tool);
+  };
+  Outcome<protocol::ProfileResult> result = load_and_ask();
+  WB_TRY(log_look(context, subject, problem, tool, result));
   return result;
+}
+
+/// The one that can look at it: ncu, or what looks from inside an interpreter.
+std::string_view profiler_of(const Subject& subject) {
+  const bool is_python = subject.variant.manifest.backend == Backend::python;
+  return is_python ? protocol::k_kernel_names_tool : "ncu";
 }
 
 std::string metric_text(const Json& metric) {
@@ -72,6 +96,10 @@ std::string launch_text(const Json& launch) {
   const Json& metrics = launch["metrics"];
   std::string text = fmt::format("  {}  grid {}  block {}\n", launch.value("kernel", ""),
                                  launch.value("grid", ""), launch.value("block", ""));
+  if (const auto share = launch.find("share_frac"); share != launch.end()) {
+    text += fmt::format("    {:<36} {:.0f} %\n", "Share of the kernels' time",
+                        100 * share->get<double>());
+  }
   std::size_t shown = 0;
   for (const char* name : k_shown_metrics) {
     const auto found = metrics.find(name);
@@ -115,6 +143,20 @@ Result<std::vector<std::string>> tools_of(const Json& args) {
 
 }  // namespace
 
+Result<void> log_kernel_names(Context& context, const Subject& subject,
+                              const std::vector<Problem>& problems, std::int64_t handle) {
+  const bool on_gpu = context.device && context.device->backend == "cuda";
+  if (!on_gpu || subject.variant.manifest.backend != Backend::python) return {};
+  for (const Problem& problem : problems) {
+    if (not_supported(subject, problem)) continue;
+    WB_TRY(context.check_stop());
+    const auto result = ask(context, handle, problem, protocol::k_kernel_names_tool);
+    WB_TRY(log_look(context, subject, problem, protocol::k_kernel_names_tool, result));
+    if (!result) break;  // its process is gone
+  }
+  return {};
+}
+
 Result<Json> verb_profile(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
   WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
@@ -122,7 +164,7 @@ Result<Json> verb_profile(Context& context, const Json& args) {
   bool taken = true;
   std::string text = subject.label + "\n";
   for (const Problem& problem : plain_problems(suite)) {
-    WB_TRY_ASSIGN(const auto result, look(context, subject, problem, "ncu"));
+    WB_TRY_ASSIGN(const auto result, look(context, subject, problem, profiler_of(subject)));
     Json row = row_of(problem, result);
     text += fmt::format("{}  {}{}\n", row["problem"].get<std::string>(),
                         row["outcome"].get<std::string>(),

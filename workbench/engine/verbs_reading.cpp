@@ -80,14 +80,17 @@ std::vector<VerbSpec> make_measuring_verbs() {
                   {"problems", "list: per problem outcome, median_us, interval_us, tflops"}},
        .is_long = true},
       {.name = "profile",
-       .doc = "one call of a CUDA variant under ncu: what its kernels did, never a timed figure",
+       .doc =
+           "one call on a GPU under a profiler (a CUDA variant: ncu, what its kernels did; Python: "
+           "torch.profiler, which kernels it launched), never a timed figure",
        .session = SessionNeed::optional,
        .arguments = {k_variant, k_suite, k_problem, k_configuration},
        .result = {{"taken", "bool: on every problem"},
                   {"variant", "string: label"},
                   {"problems",
                    "list: per problem outcome, message, launches (kernel, grid, block, metrics "
-                   "with value and unit) and csv (ncu's report, null when it is large)"},
+                   "with value and unit, share_frac of the kernels' time by torch.profiler) and "
+                   "csv (ncu's report, null when it is large or none)"},
                   {"text", "string: the same for people"}},
        .is_long = true},
       {.name = "sanitize",

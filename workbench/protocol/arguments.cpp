@@ -221,9 +221,11 @@ Result<void> from_json(const Json& json, ProfileArgs& message) {
   message.handle = read_count(reader, "handle");
   message.problem = read_problem(reader);
   message.tool = reader.string_or("tool", "ncu");
-  if (std::find(k_inspection_tools.begin(), k_inspection_tools.end(), message.tool) ==
-      k_inspection_tools.end()) {
-    reader.fail("tool", "is none of ncu, memcheck, racecheck, initcheck and synccheck");
+  const auto& tools = k_inspection_tools;
+  if (message.tool != k_kernel_names_tool &&
+      std::find(tools.begin(), tools.end(), message.tool) == tools.end()) {
+    reader.fail("tool",
+                "is none of ncu, memcheck, racecheck, initcheck, synccheck and torch.profiler");
   }
   message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
   return reader.finish();

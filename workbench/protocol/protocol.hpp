@@ -193,6 +193,10 @@ struct TurnResult {
 inline constexpr std::array<std::string_view, 5> k_inspection_tools = {
     "ncu", "memcheck", "racecheck", "initcheck", "synccheck"};
 
+/// Names the kernels that one call of a Python subject on a GPU launches. It looks from inside the
+/// loaded process, which is neither judged nor timed from then on.
+inline constexpr std::string_view k_kernel_names_tool = "torch.profiler";
+
 struct ProfileArgs {
   std::int64_t handle = 0;
   Problem problem;
@@ -200,7 +204,8 @@ struct ProfileArgs {
   std::int64_t deadline_ms = 300'000;
 };
 /// records of ncu: {"launches": as read_ncu_report() has them, "csv"}; of compute-sanitizer:
-/// {"clean", "errors", "warnings", "messages"}. Both with {"tool", "program"}.
+/// {"clean", "errors", "warnings", "messages"}; of torch.profiler: {"launches": with "share_frac"
+/// and no metrics, "launched"}. All with {"tool", "program"}.
 struct ProfileResult {
   bool available = false;
   std::string reason;

@@ -91,7 +91,7 @@ std::string rival_list(const Facts& facts) {
       out += fmt::format("passed its verdict on {}.",
                          count(static_cast<std::int64_t>(rival.passed.size()), "problem"));
     }
-    out += "\n";
+    out += "\n" + rival_kernels(facts, rival);
   }
   return out + "\n";
 }

@@ -141,6 +141,13 @@ void Facts::note_rival_verdict(const Fact& verdict) {
   }
 }
 
+void Facts::note_rival_kernels(const Fact& profile) {
+  std::vector<const Fact*>& kernels = rival(text(profile.payload, "subject")).kernels;
+  const std::string problem = text(profile.payload, "problem");
+  std::erase_if(kernels, [&](const Fact* old) { return text(old->payload, "problem") == problem; });
+  kernels.push_back(&profile);
+}
+
 void Facts::find_rivals() {
   for (const std::string& name : strings(view.opened.payload, "rivals")) {
     rival(name);
@@ -156,6 +163,12 @@ void Facts::find_rivals() {
     }
     for (const Fact& verdict : iteration.verdicts) {
       if (is_rival(iteration, text(verdict.payload, "subject"))) note_rival_verdict(verdict);
+    }
+    for (const Fact& profile : iteration.profiles) {
+      const bool names_kernels = text(profile.payload, "tool") == k_kernel_names_tool;
+      if (names_kernels && is_rival(iteration, text(profile.payload, "subject"))) {
+        note_rival_kernels(profile);
+      }
     }
   }
   for (auto& [name, facts] : rivals) {

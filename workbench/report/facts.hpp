@@ -18,6 +18,9 @@
 
 namespace wb::page {
 
+/// The tool of profile_taken events that name kernels.
+inline constexpr std::string_view k_kernel_names_tool = "torch.profiler";
+
 /// One comparison_made event.
 struct Compared {
   std::int64_t seq = 0;
@@ -71,7 +74,9 @@ struct RivalFacts {
   std::int64_t version_seq = 0;  ///< where; 0: not recorded
   std::set<std::string> passed;  ///< problems
   std::set<std::string> failed;  ///< problems; a failing verdict outweighs a passing one
-  std::string failure;           ///< the first failure's words
+  /// profile_taken events that name the kernels of one call, the last of each problem.
+  std::vector<const Fact*> kernels;
+  std::string failure;  ///< the first failure's words
   std::int64_t failure_seq = 0, built_seq = 0;
   bool built = true;
   bool whole_suite = false;  ///< passed on every problem of the suite that is not held out
@@ -119,6 +124,7 @@ struct Facts {
   void find_rivals();
   void note_rival_build(const Fact& built);
   void note_rival_verdict(const Fact& verdict);
+  void note_rival_kernels(const Fact& profile);
   static void note_versions(RivalFacts& facts, const Fact& fact);
   RivalFacts& rival(const std::string& subject);
   std::map<std::string, std::size_t> m_suite_index;

@@ -190,8 +190,9 @@ std::string evaluation_section(const IterationView& iteration) {
 }
 
 /// What a tool said of one call. Older logs name no tool: it was the profiler.
-std::string tool_line(const Fact& fact) {
+std::string tool_line(const Facts& facts, const Fact& fact) {
   const std::string named = text(fact.payload, "tool");
+  if (named == k_kernel_names_tool) return kernel_names_line(facts, fact);
   const bool is_profile = named.empty() || named == "ncu";
   const std::string tool = inline_text(named, 20);
   if (!is_true(fact.payload, "available")) {
@@ -210,7 +211,7 @@ std::string tool_line(const Fact& fact) {
 
 std::string findings_part(const Facts& facts, const IterationView& iteration) {
   std::string out = finding_tables(facts, iteration.findings, facts.plans), lines;
-  for (const Fact& profile : iteration.profiles) lines += tool_line(profile);
+  for (const Fact& profile : iteration.profiles) lines += tool_line(facts, profile);
   for (const Fact& note : iteration.notes) {
     lines += "- note: " + inline_text(text(note.payload, "text"), 400) + cite(note.seq) + "\n";
   }

@@ -108,6 +108,11 @@ std::string gpu_settings_words(const Json& gpu);
 std::string verdict_table(const Facts& facts, const IterationView& iteration);
 /// What ptxas said of the kernels of the iteration's own variant; empty where it said nothing.
 std::string ptxas_table(const IterationView& iteration);
+/// A profile_taken event of torch.profiler: "- kernels of one call of `torch_default` on decode:
+/// …".
+std::string kernel_names_line(const Facts& facts, const Fact& fact);
+/// The same of all problems of a rival, as a list below its own line; empty where none was taken.
+std::string rival_kernels(const Facts& facts, const RivalFacts& rival);
 /// Regime and roofline share as one table a plan, everything else a line each.
 std::string finding_tables(const Facts& facts, const std::vector<Fact>& findings,
                            const std::vector<std::string>& plans);

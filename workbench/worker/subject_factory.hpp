@@ -40,6 +40,7 @@ struct LoadedSubject {
   SubjectProcess process;
   Json versions = Json::object();
   std::string library = {}, build_id = {};  ///< of a compiled variant, else empty
+  bool profiled = false;                    ///< a profiler was inside: its times mean nothing
 };
 
 /// What subjects are started with, settled in hello.

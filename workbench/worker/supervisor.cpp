@@ -10,7 +10,6 @@
 
 #include "worker/build_process.hpp"
 #include "worker/failure.hpp"
-#include "worker/inspection.hpp"
 
 namespace wb::worker {
 namespace {
@@ -25,12 +24,6 @@ Outcome<Args> read_args(const protocol::Request& request) {
     return environment(read.error().message());
   }
   return args;
-}
-
-template <typename Value>
-Outcome<Json> as_json(const Outcome<Value>& outcome) {
-  if (!outcome.ok()) return outcome.error();
-  return to_json(*outcome);
 }
 
 Outcome<std::int64_t> read_handle(const Json& args, std::string_view what, bool more) {
@@ -91,13 +84,12 @@ Outcome<T> Supervisor::judged(std::int64_t handle, const Problem& problem, Outco
   return noted(handle, std::move(outcome));
 }
 
-template <typename T>
-Outcome<T> Supervisor::noted(std::int64_t handle, Outcome<T> outcome) {
-  if (outcome.ok() || outcome.error().invalidity == Invalidity::constraints) return outcome;
-  m_canary_due = true;
-  const auto found = m_subjects.find(handle);
-  if (found != m_subjects.end() && !found->second.process.alive()) m_subjects.erase(found);
-  return outcome;
+Outcome<LoadedSubject*> Supervisor::find_unprofiled(std::int64_t handle) {
+  auto subject = find_subject(handle);
+  if (!subject.ok() || !(*subject)->profiled) return subject;
+  return environment(
+      fmt::format("the process of subject {} was under {}, which slows its calls: load it anew",
+                  handle, protocol::k_kernel_names_tool));
 }
 
 Outcome<Json> Supervisor::build(const protocol::BuildArgs& args) {
@@ -152,7 +144,7 @@ Outcome<Json> Supervisor::load(const protocol::LoadArgs& args) {
 }
 
 Outcome<Json> Supervisor::run(const protocol::RunArgs& args) {
-  auto subject = find_subject(args.handle);
+  auto subject = find_unprofiled(args.handle);
   if (!subject.ok()) return std::move(subject).error();
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
@@ -163,7 +155,7 @@ Outcome<Json> Supervisor::run(const protocol::RunArgs& args) {
 }
 
 Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
-  auto subject = find_subject(args.handle);
+  auto subject = find_unprofiled(args.handle);
   if (!subject.ok()) return std::move(subject).error();
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
@@ -178,8 +170,8 @@ Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
     one.problem = args.problem;
     one.draw = draw;
     one.want_lse = args.want_lse;
-    auto outcome = judged(args.handle, args.problem,
-                          conduct_run((*subject)->process, one, context(), wait));
+    auto outcome =
+        judged(args.handle, args.problem, conduct_run((*subject)->process, one, context(), wait));
     if (!outcome.ok()) return std::move(outcome).error();
     result.runs.emplace_back(draw, *std::move(outcome));
     result.pass = result.runs.back().second.verdict.pass;
@@ -189,39 +181,14 @@ Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
 }
 
 Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
-  auto subject = find_subject(args.handle);
+  auto subject = find_unprofiled(args.handle);
   if (!subject.ok()) return std::move(subject).error();
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  return as_json(
-      judged(args.handle, args.problem,
-             conduct_turn((*subject)->process, args, context((*subject)->label),
-                          wait_for(args.deadline_ms))));
-}
-
-Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {
-  const auto subject = find_subject(args.handle);
-  if (!subject.ok()) return subject.error();
-  protocol::ProfileResult result;
-  if (!on_gpu() || (*subject)->library.empty()) {
-    result.reason = fmt::format("{} looks at compiled variants on a GPU; this one is {}", args.tool,
-                                on_gpu() ? "a Python subject" : "on the CPU");
-    return to_json(result);
-  }
-  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
-  const auto held = take_device();
-  if (!held.ok()) return held.error();
-  const auto scratch = as_outcome(ScratchFolder::create(m_store.folder(), "inspection"));
-  if (!scratch.ok()) return scratch.error();
-  InspectionTask task;
-  task.tool = args.tool;
-  task.own_program = m_own_program;
-  task.folder = scratch->path();
-  task.order = {(*subject)->library, (*subject)->build_id, args.problem,
-                *m_greeted->factory.setting().gpu, scratch->path() / "variant"};
-  // The loaded process is not touched: the tool starts one of its own.
-  return as_json(inspect(*m_family, task, deadline_in(milliseconds(args.deadline_ms)), m_cancel));
+  return as_json(judged(args.handle, args.problem,
+                        conduct_turn((*subject)->process, args, context((*subject)->label),
+                                     wait_for(args.deadline_ms))));
 }
 
 Outcome<Json> Supervisor::unload(const Json& args) {

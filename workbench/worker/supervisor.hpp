@@ -58,6 +58,8 @@ class Supervisor {
   Outcome<Json> verdict(const protocol::VerdictArgs& args);
   Outcome<Json> turn(const protocol::TurnArgs& args);
   Outcome<Json> profile(const protocol::ProfileArgs& args);
+  /// `profile` of a Python subject by torch.profiler, inside its process.
+  Outcome<Json> profile_inside(LoadedSubject& subject, const protocol::ProfileArgs& args);
   Outcome<Json> unload(const Json& args);
   Outcome<Json> status() const;
 
@@ -76,6 +78,8 @@ class Supervisor {
   std::optional<Failure> hoarder(std::int64_t handle, const Problem& problem);
   Outcome<DeviceLock::Held> take_device();
   Outcome<LoadedSubject*> find_subject(std::int64_t handle);
+  /// One that may be judged and timed.
+  Outcome<LoadedSubject*> find_unprofiled(std::int64_t handle);
   [[nodiscard]] TurnContext context(std::string subject = {});
   [[nodiscard]] bool on_gpu() const { return m_greeted->factory.setting().gpu.has_value(); }
   [[nodiscard]] Wait wait_for(std::int64_t deadline_ms) const;
@@ -91,6 +95,21 @@ class Supervisor {
   std::int64_t m_next_handle = 1;
   bool m_canary_due = false;
 };
+
+template <typename T>
+Outcome<T> Supervisor::noted(std::int64_t handle, Outcome<T> outcome) {
+  if (outcome.ok() || outcome.error().invalidity == Invalidity::constraints) return outcome;
+  m_canary_due = true;
+  const auto found = m_subjects.find(handle);
+  if (found != m_subjects.end() && !found->second.process.alive()) m_subjects.erase(found);
+  return outcome;
+}
+
+template <typename Value>
+Outcome<Json> as_json(const Outcome<Value>& outcome) {
+  if (!outcome.ok()) return outcome.error();
+  return to_json(*outcome);
+}
 
 /// How long a request queues for the device behind another session.
 inline constexpr std::chrono::seconds k_lock_patience{60};

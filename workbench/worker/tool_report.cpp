@@ -136,8 +136,8 @@ Result<Json> read_ncu_report(std::string_view text, std::size_t most) {
   if (!id || !kernel || !name || !unit || !value) {
     return invalid("its table has other columns than those of --page details");
   }
-  const std::size_t columns = 1 + std::max({*id, *kernel, *name, *unit, *value,
-                                            grid.value_or(0), block.value_or(0)});
+  const std::size_t columns =
+      1 + std::max({*id, *kernel, *name, *unit, *value, grid.value_or(0), block.value_or(0)});
   Json launches = Json::array();
   std::map<std::string, std::size_t> place;  // of a launch, by its id
   for (std::size_t r = 1; r < rows.size(); ++r) {

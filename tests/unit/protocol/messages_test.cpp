@@ -73,6 +73,13 @@ TEST_CASE("the small messages go both ways", "[protocol][messages]") {
   CHECK(round_trip(PutResult{1024, true}).complete);
   CHECK(round_trip(CanaryResult{true, "fine"}).healthy);
   CHECK(round_trip(ProfileResult{false, "none", Json::object()}).reason == "none");
+  for (const char* tool : {"ncu", "racecheck", "torch.profiler"}) {
+    CHECK(round_trip(ProfileArgs{.handle = 1, .problem = {}, .tool = tool}).tool == tool);
+  }
+  Json odd = to_json(ProfileArgs{});
+  odd["tool"] = "nsys";
+  ProfileArgs refused;
+  CHECK_FALSE(from_json(odd, refused).ok());
   StatusResult status;
   status.subjects.push_back({1, 42, "cpu_tiled@00000000", 1 << 20});
   status.judge_pid = 43;

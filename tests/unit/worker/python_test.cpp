@@ -91,6 +91,43 @@ TEST_CASE("a plain Python function is judged and timed", "[worker][python]") {
   }
 }
 
+TEST_CASE("a process that a profiler looked into is judged and timed no more", "[worker][python]") {
+  PythonWorker worker;
+  if (!worker.has_python()) return;
+  const auto loaded = worker.client.load(python_variant(k_plain), {});
+  REQUIRE(loaded.ok());
+  protocol::ProfileArgs look;
+  look.handle = loaded->handle;
+  look.problem = *parse_problem("B=1 Hq=1 Sq=4 Skv=6 D=4 f32");
+  const auto outside = worker.client.profile(look);  // ncu, which does not touch the process
+  REQUIRE(outside.ok());
+  CHECK_FALSE(outside->available);
+  protocol::TurnArgs turn;
+  turn.handle = loaded->handle;
+  turn.problem = look.problem;
+  turn.plan = quick_plan(PlanKind::hot);
+  CHECK(worker.client.turn(turn).ok());
+  look.tool = "torch.profiler";
+  for (int i = 0; i < 2; ++i) {
+    const auto inside = worker.client.profile(look);
+    if (!inside.ok()) FAIL(inside.error().message << inside.error().untrusted_output);
+    CHECK_FALSE(inside->available);
+    CHECK(inside->reason.find("on the CPU") != std::string::npos);
+  }
+  const auto refused = worker.client.turn(turn);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().invalidity == Invalidity::environment);
+  CHECK(refused.error().message.find("load it anew") != std::string::npos);
+  protocol::VerdictArgs verdict;
+  verdict.handle = loaded->handle;
+  verdict.problem = look.problem;
+  CHECK_FALSE(worker.client.verdict(verdict).ok());
+  const auto again = worker.client.load(python_variant(k_plain), {});
+  REQUIRE(again.ok());
+  verdict.handle = again->handle;
+  CHECK(worker.client.verdict(verdict)->pass);
+}
+
 TEST_CASE("what can go wrong in Python has its own words", "[worker][python][hostile]") {
   PythonWorker worker;
   if (!worker.has_python()) return;

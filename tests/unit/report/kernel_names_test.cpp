@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// The pages say which kernels a rival's calls launched, or why that is not known.
+#include "log_builder.hpp"
+#include "report/report.hpp"
+#include "support/catch.hpp"
+
+using namespace wb;
+
+namespace {
+
+Json launch(const std::string& kernel, double share_frac) {
+  return {{"kernel", kernel},
+          {"grid", "(32, 1, 1)"},
+          {"block", "(128, 1, 1)"},
+          {"metrics", Json::object()},
+          {"share_frac", share_frac}};
+}
+
+std::int64_t name_kernels(test::LogBuilder& log, const std::string& problem, const Json& launches,
+                          const std::string& reason = "") {
+  Json records = Json::object();
+  if (!launches.empty()) {
+    records = {{"launches", launches},
+               {"launched", launches.size()},
+               {"tool", "torch.profiler"},
+               {"program", "torch"}};
+  }
+  return log.add("profile_taken", {{"iteration", 0},
+                                   {"subject", test::k_torch},
+                                   {"problem", problem},
+                                   {"tool", "torch.profiler"},
+                                   {"available", !launches.empty()},
+                                   {"reason", reason},
+                                   {"records", records}});
+}
+
+test::LogBuilder begun() {
+  test::LogBuilder log;
+  test::open_session(log);
+  test::record_environment(log);
+  test::run_baseline(log);
+  return log;
+}
+
+std::string list_of_rivals(const test::LogBuilder& log) {
+  const std::string page = render_session(log.view());
+  const auto begin = page.find("- rival ");
+  REQUIRE(begin != std::string::npos);
+  return page.substr(begin, page.find("\n\n", begin) - begin);
+}
+
+}  // namespace
+
+TEST_CASE("the report names the kernels that a rival's call launched", "[report][kernel_names]") {
+  auto log = begun();
+  const std::string flash =
+      "void pytorch_flash::flash_fwd_kernel<Traits<64, 128>, false>(pytorch_flash::Params)";
+  const auto first = name_kernels(log, test::k_prefill, Json::array({launch(flash, 1)}));
+  const auto second = name_kernels(log, test::k_decode, Json::array({launch(flash, 1)}));
+  const std::string list = list_of_rivals(log);
+  INFO(list);
+  CHECK(list.find(fmt::format("  - kernels of one call on prefill, decode: "
+                              "`pytorch_flash::flash_fwd_kernel` [e{}] [e{}]",
+                              first, second)) != std::string::npos);
+  const std::string page = render_iteration(log.view(), log.view().iterations.at(0));
+  CHECK(page.find("- kernels of one call of `torch_cpu` on decode: "
+                  "`pytorch_flash::flash_fwd_kernel`") != std::string::npos);
+  // ncu's profile is another question.
+  CHECK(render_session(log.view()).find("no profile was taken of the incumbent") !=
+        std::string::npos);
+}
+
+TEST_CASE("of many launches those that take the time are named", "[report][kernel_names]") {
+  auto log = begun();
+  Json launches = {launch("void at::native::(anonymous namespace)::fill<float>(int)", 0.01),
+                   launch("gemm", 0.4),
+                   launch("softmax", 0.19),
+                   launch("gemm", 0.3),
+                   launch("copy", 0.05),
+                   launch("scale", 0.05)};
+  name_kernels(log, test::k_prefill, launches);
+  launches = Json::array({launch("void (anonymous namespace)::fill<float>(int)", 1)});
+  name_kernels(log, test::k_decode, launches);
+  const std::string list = list_of_rivals(log);
+  INFO(list);
+  CHECK(list.find("on prefill: `gemm` (2 times), `softmax`, `copy`, `scale` and 1 more [e") !=
+        std::string::npos);
+  CHECK(list.find("on decode: `fill` [e") != std::string::npos);
+}
+
+TEST_CASE("kernels that could not be named are unknown, and the last answer stands",
+          "[report][kernel_names]") {
+  auto log = begun();
+  name_kernels(log, test::k_prefill, Json::array(), "torch.profiler failed: CUPTI is *busy*");
+  CHECK(list_of_rivals(log).find("on prefill: unknown: torch.profiler failed: CUPTI is \\*busy") !=
+        std::string::npos);
+  name_kernels(log, test::k_prefill, Json::array({launch("gemm", 1)}));
+  CHECK(list_of_rivals(log).find("unknown") == std::string::npos);
+}
+
+TEST_CASE("names and records of any kind leave the page whole", "[report][kernel_names][hostile]") {
+  auto log = begun();
+  name_kernels(log, test::k_prefill,
+               Json::array({launch("<script>|\n# win", 1), launch("(((", 1)}));
+  for (const Json& records :
+       {Json(nullptr), Json({{"launches", 3}}), Json({{"launches", {1, "x"}}}),
+        Json({{"launches", Json::array({{{"kernel", 7}}})}})}) {
+    log.add("profile_taken", {{"iteration", 0},
+                              {"subject", test::k_torch},
+                              {"problem", test::k_decode},
+                              {"tool", "torch.profiler"},
+                              {"available", true},
+                              {"records", records}});
+    const std::string list = list_of_rivals(log);
+    INFO(list);
+    CHECK(list.find("on decode: unknown [e") != std::string::npos);
+    CHECK(list.find("<script>") == std::string::npos);
+    CHECK(list.find("\n#") == std::string::npos);
+  }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "worker/kernel_names.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "worker/failure.hpp"
+#include "worker/hand_over.hpp"
+
+namespace wb::worker {
+namespace {
+
+constexpr std::uint32_t k_kernel_names_seed = 1;
+constexpr std::size_t k_most_kernel_names = 32;  ///< as subject_kernels.py tells at most
+constexpr std::size_t k_kernel_name_bytes = 300;
+constexpr std::size_t k_launch_size_bytes = 40;
+constexpr std::size_t k_kernel_reason_bytes = 400;
+
+std::string word_of(const Json& launch, const char* key, std::size_t max_bytes) {
+  const auto found = launch.find(key);
+  if (found == launch.end() || !found->is_string()) return {};
+  return printable(found->get<std::string>(), max_bytes);
+}
+
+/// The launch as ncu's records have it, without metrics; null where it is none.
+Json read_launch(const Json& launch) {
+  if (!launch.is_object()) return nullptr;
+  const std::string kernel = word_of(launch, "kernel", k_kernel_name_bytes);
+  if (kernel.empty()) return nullptr;
+  Json read{{"kernel", kernel},
+            {"grid", word_of(launch, "grid", k_launch_size_bytes)},
+            {"block", word_of(launch, "block", k_launch_size_bytes)},
+            {"metrics", Json::object()}};
+  const auto share = launch.find("share_frac");
+  if (share == launch.end() || !share->is_number()) return read;
+  const auto share_frac = share->get<double>();
+  if (share_frac >= 0 && share_frac <= 1) read["share_frac"] = share_frac;
+  return read;
+}
+
+}  // namespace
+
+protocol::ProfileResult read_kernel_names(const Json& answer) {
+  protocol::ProfileResult result;
+  result.reason = word_of(answer, "reason", k_kernel_reason_bytes);
+  Json launches = Json::array();
+  const auto told = answer.find("launches");
+  if (told != answer.end() && told->is_array()) {
+    for (const Json& launch : *told) {
+      if (launches.size() == k_most_kernel_names) break;
+      if (Json read = read_launch(launch); !read.is_null()) launches.push_back(std::move(read));
+    }
+  }
+  if (launches.empty()) {
+    if (result.reason.empty()) result.reason = "the subject named no kernel";
+    return result;
+  }
+  result.available = true;
+  result.reason.clear();
+  auto launched = static_cast<std::int64_t>(launches.size());
+  const auto count = answer.find("launched");
+  if (count != answer.end() && count->is_number_integer()) {
+    launched = std::max(launched, count->get<std::int64_t>());
+  }
+  result.records = {{"launches", std::move(launches)},
+                    {"launched", launched},
+                    {"tool", protocol::k_kernel_names_tool},
+                    {"program", "torch"}};
+  return result;
+}
+
+Outcome<protocol::ProfileResult> name_kernels(SubjectProcess& subject, const Problem& problem,
+                                              const TurnContext& context, const Wait& wait) {
+  if (auto fits = check_fits(problem, context, wait); !fits.ok()) return std::move(fits).error();
+  auto inputs = HandedInputs::create(problem);
+  if (!inputs.ok()) return std::move(inputs).error();
+  inputs->refill(k_kernel_names_seed, Draw::normal, context.threads);
+  const auto out = make_output("out", out_bytes(problem), draw_poison());
+  if (!out.ok()) return out.error();
+  std::vector<int> fds = inputs->fds();
+  fds.push_back(out->fd());
+  const auto answer = subject.ask({{"op", "profile"}, {"problem", to_json(problem)}}, fds, wait);
+  if (!answer.ok()) return answer.error();
+  return read_kernel_names(*answer);
+}
+
+}  // namespace wb::worker
