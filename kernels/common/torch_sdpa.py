@@ -4,8 +4,8 @@
 q [B, Hq, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, Dv] are torch tensors indexed in this order
 whatever their memory layout; mask is None, bool [B, 1, Sq, Skv] (True = keep) or additive in q's
 dtype. The result is returned as a new tensor, which is what a user gets; `out` is not written.
-On a GPU PyTorch 2.11 gives rows that see no key the mean of the values, not 0: the manifests of the
-GPU's rivals leave out the causal rule that makes such rows (bottom_right with more rows than keys).
+On a GPU PyTorch 2.11 gives rows that see no key other values than 0: the manifests of the GPU's
+rivals say so (rows_without_keys).
 """
 
 from functools import lru_cache

@@ -125,6 +125,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
         args.handle = *handle;
         args.problem = problem;
         args.want_lse = subject.variant.manifest.backend != Backend::python;
+        args.rows_without_keys = subject.variant.manifest.support.rows_without_keys;
         runs = read_verdict(
             extent == Proof::whole ? (*worker)->verdict(args) : screen(**worker, args), judgement);
       }

@@ -197,6 +197,7 @@ Json to_json(const VerdictArgs& message) {
   return {{"handle", message.handle},
           {"problem", wb::to_json(message.problem)},
           {"want_lse", message.want_lse},
+          {"rows_without_keys", message.rows_without_keys},
           {"deadline_ms", message.deadline_ms}};
 }
 
@@ -205,6 +206,7 @@ Result<void> from_json(const Json& json, VerdictArgs& message) {
   message.handle = read_count(reader, "handle");
   message.problem = read_problem(reader);
   message.want_lse = reader.boolean_or("want_lse", true);
+  message.rows_without_keys = reader.boolean_or("rows_without_keys", true);
   message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
   return reader.finish();
 }

@@ -159,6 +159,7 @@ struct VerdictArgs {
   std::int64_t handle = 0;
   Problem problem;
   bool want_lse = true;
+  bool rows_without_keys = true;  ///< with a mask: whether the draw `edge` is judged, which has one
   std::int64_t deadline_ms = 120'000;
 };
 struct VerdictResult {

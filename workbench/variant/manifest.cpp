@@ -116,6 +116,7 @@ Json to_json(const Manifest& manifest) {
                 {"layouts", words_json(support.layouts)},
                 {"gqa", support.gqa},
                 {"dv_differs", support.dv_differs},
+                {"rows_without_keys", support.rows_without_keys},
                 {"seq_q_max", support.seq_q_max},
                 {"seq_kv_max", support.seq_kv_max}}},
               {"sources", manifest.sources},
@@ -150,6 +151,10 @@ std::optional<std::string> unsupported_reason(const Manifest& manifest, const Pr
   }
   if (!support.dv_differs && problem.Dv != problem.D) return "Dv != D";
   if (!support.gqa && problem.Hkv != problem.Hq) return "Hkv < Hq (GQA)";
+  if (!support.rows_without_keys && problem.causal == Causal::bottom_right &&
+      problem.Sq > problem.Skv) {
+    return "rows that see no key";
+  }
   if (problem.Sq > support.seq_q_max) return "Sq above " + std::to_string(support.seq_q_max);
   if (problem.Skv > support.seq_kv_max) return "Skv above " + std::to_string(support.seq_kv_max);
   return {};

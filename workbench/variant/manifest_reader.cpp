@@ -139,6 +139,7 @@ Result<Support> parse_support(const Json* json, std::string_view what) {
   support.layouts = words<Layout>(reader, "layouts", parse_layout);
   support.gqa = reader.boolean_or("gqa", true);
   support.dv_differs = reader.boolean_or("dv_differs", true);
+  support.rows_without_keys = reader.boolean_or("rows_without_keys", true);
   constexpr std::int64_t k_seq_max = std::int64_t{1} << 31;
   support.seq_q_max = reader.integer_or("seq_q_max", k_seq_max, 1, k_seq_max);
   support.seq_kv_max = reader.integer_or("seq_kv_max", k_seq_max, 1, k_seq_max);

@@ -161,7 +161,7 @@ Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
   const auto held = take_device();
   if (!held.ok()) return held.error();
   std::vector<Draw> draws{Draw::normal, Draw::normal, Draw::normal, Draw::large};
-  if (args.problem.mask != MaskKind::none) draws.push_back(Draw::edge);
+  if (args.problem.mask != MaskKind::none && args.rows_without_keys) draws.push_back(Draw::edge);
   const Wait wait = wait_for(args.deadline_ms);
   protocol::VerdictResult result;
   for (const Draw draw : draws) {

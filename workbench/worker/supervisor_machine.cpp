@@ -208,7 +208,7 @@ std::optional<Failure> Supervisor::hoarder(std::int64_t handle, const Problem& p
     return m_greeted->judge.free_gpu_bytes(wait.deadline, wait.cancel);
   };
   const auto with = free_bytes();
-  if (with.ok() && fits_on_gpu(problem, *with)) return std::nullopt;
+  if (with.ok() && has_room_on_gpu(problem, *with)) return std::nullopt;
   found->second.process.kill();
   const auto without = free_bytes();
   if (!without.ok()) return std::nullopt;

@@ -43,6 +43,9 @@ Outcome<void> check_fits(const Problem& problem, const TurnContext& context, con
 
 /// Whether a problem's judgement and tensors still fit into what is free of a GPU's memory, bytes.
 bool fits_on_gpu(const Problem& problem, std::uint64_t free_bytes);
+/// The same with room for the contexts of a judge and a subject: one that ran out of memory and was
+/// killed has left free what it held.
+bool has_room_on_gpu(const Problem& problem, std::uint64_t free_bytes);
 /// Whose fault a GPU's short memory is, by what was free with a subject's process and is without
 /// it, bytes: `runtime` where that is far more than the problem's tensors and a context; nothing
 /// where it is not, or where memory was not short.

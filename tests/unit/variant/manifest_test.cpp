@@ -32,7 +32,8 @@ TEST_CASE("a full manifest is read", "[variant][manifest]") {
     "architectures": ["x86-64"],
     "supports": {"dtypes": ["f16", "bf16"], "head_dims": [64, 128], "head_dim_multiple": 8,
       "head_dim_max": 128, "causal": ["none"], "masks": ["none", "bool"], "layouts": ["BHSD"],
-      "gqa": false, "dv_differs": false, "seq_q_max": 100, "seq_kv_max": 200},
+      "gqa": false, "dv_differs": false, "rows_without_keys": false, "seq_q_max": 100,
+      "seq_kv_max": 200},
     "sources": ["kernel.cpp", "part.hpp"],
     "tune_params": {"TILE_M": [8, 16], "STAGES": [1]}, "defaults": {"TILE_M": 16, "STAGES": 1},
     "restrictions": ["TILE_M * D <= 4096"], "techniques": ["online_softmax"],
@@ -45,6 +46,7 @@ TEST_CASE("a full manifest is read", "[variant][manifest]") {
   CHECK(manifest->support.head_dims == std::vector<std::int64_t>{64, 128});
   CHECK(manifest->support.masks == std::vector<MaskKind>{MaskKind::none, MaskKind::boolean});
   CHECK_FALSE(manifest->support.gqa);
+  CHECK_FALSE(manifest->support.rows_without_keys);
   CHECK(manifest->support.seq_kv_max == 200);
   CHECK(manifest->tune_params.at("TILE_M") == std::vector<std::int64_t>{8, 16});
   CHECK(to_text(manifest->defaults) == "STAGES=1 TILE_M=16");
