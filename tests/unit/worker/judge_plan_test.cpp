@@ -58,8 +58,8 @@ TEST_CASE("who held the memory that a GPU is short of is told by what is free wi
   CHECK(blamed->message.find("100.0 GB") != std::string::npos);
   // The judge that was killed for want of memory left what its context had held.
   CHECK(worker::hoarded_memory(p, k_gb, 100 * k_gb));
-  CHECK_FALSE(worker::hoarded_memory(p, 1'000, k_gb));         // a context: others hold the rest
-  CHECK_FALSE(worker::hoarded_memory(p, 1'000, 0));            // others took more meanwhile
+  CHECK_FALSE(worker::hoarded_memory(p, 1'000, k_gb));            // a context: others hold the rest
+  CHECK_FALSE(worker::hoarded_memory(p, 1'000, 0));               // others took more meanwhile
   CHECK_FALSE(worker::hoarded_memory(p, 10 * k_gb, 100 * k_gb));  // enough was left
   CHECK(worker::fits_on_gpu(p, k_gb));
   CHECK_FALSE(worker::fits_on_gpu(p, 1'000));

@@ -295,8 +295,8 @@ TEST_CASE("a clean run, findings, and a call that failed are three things",
     CHECK(not_profiled.error().invalidity == invalidity);
   }
   const auto launched_none =
-      PlayedTool("ncu", "echo '==WARNING== No kernels were profiled.' > $REPORT\n" +
-                            says(std::nullopt))
+      PlayedTool("ncu",
+                 "echo '==WARNING== No kernels were profiled.' > $REPORT\n" + says(std::nullopt))
           .play();
   REQUIRE(launched_none.ok());
   CHECK_FALSE(launched_none->available);
