@@ -192,3 +192,40 @@ def test_a_process_that_was_profiled_slows_no_other(wb):
     assert answer["problems"][0]["launches"], answer["problems"][0]["message"]
     after = wb.json(*words)["problems"][0]["median_us"]
     assert after < 1.5 * before, (before, after)
+
+
+def test_a_compute_bound_problem_is_confirmed_in_both_regimes(wb):
+    """The same code again: whatever the figures, both regimes stand in log and report."""
+    session = wb.folder / "s"
+    problems = "B=4 Hq=16 Sq=4096 D=128 bf16;B=8 Hq=16 Sq=1 Skv=8192 D=128 bf16"
+    wb.json("open", "--start", KERNEL, "--problem", problems, "--rivals", "none", "--effort",
+                   "quick", "--session", session)  # fmt: skip
+    wb.json("iterate", "--session", session, "--variant", KERNEL, "--hypothesis",
+                   "the same code is as fast", "--predicted-speedup", "1",
+                   "--confirm", "always")  # fmt: skip
+    log = events(session)
+    sustained = [
+        e["payload"]
+        for e in log
+        if e["type"] == "turn_measured" and e["payload"].get("regime") == "sustained"
+    ]
+    both = [e["payload"] for e in log if "regimes" in e["payload"]]
+    bounds = {
+        e["payload"]["problem"]: e["payload"]["figures"]["regime"]
+        for e in log
+        if e["type"] == "finding_recorded" and e["payload"]["analysis"] == "regime"
+    }
+    if "compute" not in bounds.values():
+        pytest.skip(f"nothing is compute-bound here: {bounds}")
+    # Quick: three processes each, there and back.
+    counted = [turn for turn in sustained if "foreign_load" not in turn["flags"]]
+    assert len(counted) >= 12
+    assert {turn["phase"] for turn in sustained} == {"confirmation"}
+    assert {turn["problem"] for turn in sustained} == {made["problem"] for made in both}
+    assert all("Sq=1 " not in turn["problem"] for turn in sustained)
+    for made in both:
+        assert set(made["regimes"]) == {"burst", "sustained"}
+        print(made["problem"], made["outcome"], made["regimes"])
+    report = (session / "reports" / "session.md").read_text()
+    page = (session / "iterations" / "0001.md").read_text()
+    assert "; sustained " in report + page

@@ -56,6 +56,10 @@ struct FakeSubject {
   std::function<double(const Problem&, PlanKind)> time_us = [](const Problem&, PlanKind) {
     return 100.0;
   };
+  /// Of hot turns in that regime; none: as in a burst.
+  std::optional<double> sustained_us;
+  bool disturbed_when_sustained = false;
+  std::optional<Failure> fails_when_sustained;
   double noise_frac = 0.002;          ///< standard deviation of a sample
   double between_instances_frac = 0;  ///< of the bias that each load draws
   std::function<bool(const Problem&)> passes = [](const Problem&) { return true; };
@@ -252,7 +256,14 @@ class FakeWorker {
     if (found == m_loaded.end()) return missing(args.handle);
     const FakeSubject& subject = behaviour(found->second.label);
     if (subject.turn_failure) return fail(args.handle, *subject.turn_failure);
-    const double true_us = subject.time_us(args.problem, args.plan.kind) * found->second.bias;
+    const bool is_sustained = args.plan.regime == Regime::sustained;
+    if (is_sustained && subject.fails_when_sustained) {
+      return fail(args.handle, *subject.fails_when_sustained);
+    }
+    const double true_us =
+        found->second.bias * (is_sustained && subject.sustained_us
+                                  ? *subject.sustained_us
+                                  : subject.time_us(args.problem, args.plan.kind));
     protocol::TurnResult result;
     result.calls_per_sample = args.plan.kind == PlanKind::hot
                                   ? std::max<std::int64_t>(1, std::llround(200 / true_us))
@@ -266,6 +277,7 @@ class FakeWorker {
     }
     result.wall_us = result.reported_us;
     result.flags = subject.turn_flags;
+    if (is_sustained && subject.disturbed_when_sustained) result.flags = {"throttled"};
     result.conditions = subject.conditions;
     if (args.spot_check) result.spot = output_verdict(subject.spot_passes);
     return to_json(result);

@@ -73,8 +73,8 @@ Result<void> record_build_findings(Context& context, const Subject& subject) {
   return {};
 }
 
-Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
-                                             const TimingResult& result, std::size_t subject) {
+Evidence evidence_of(const Context& context, const TimingRequest& request,
+                     const TimingResult& result, std::size_t subject) {
   constexpr std::uint64_t k_seed = 11;
   Evidence evidence;
   if (context.hello) {
@@ -102,7 +102,12 @@ Result<std::vector<Finding>> record_findings(Context& context, const TimingReque
       }
     }
   }
-  std::vector<Finding> findings = analyze(evidence);
+  return evidence;
+}
+
+Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
+                                             const TimingResult& result, std::size_t subject) {
+  std::vector<Finding> findings = analyze(evidence_of(context, request, result, subject));
   for (const Finding& finding : findings) {
     Json event = to_json(finding);
     event["iteration"] = context.iteration_or_null();

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/context.hpp"
+#include "engine/regimes.hpp"
 
 namespace wb {
 namespace {
@@ -132,12 +133,14 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
              {"against_us", number_or_null(against_us)},
              {"turns", {where.turns.first, where.turns.second}}};
   if (!where.conditions.is_null()) event["conditions"] = where.conditions;
+  if (!where.regimes.is_null()) event["regimes"] = where.regimes;
   return context.log("comparison_made", std::move(event));
 }
 
 Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRequest& request,
                                                 const TimingResult& result,
-                                                std::size_t first_opponent) {
+                                                std::size_t first_opponent,
+                                                const OtherRegime* other) {
   const Suite& suite = context.settings.suite;
   std::map<std::string, std::size_t> place;  // of a problem in the request, by its text
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
@@ -159,6 +162,17 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
         part.comparison =
             compare_lanes(context, problem, request.plans[k], lanes[0], request.subjects[0]->label,
                           lanes[s], request.subjects[s]->label);
+        Json regimes;
+        if (other != nullptr && s == 1 && request.plans[k] == PlanKind::hot) {
+          if (auto both = combine_with(context, *other, problem, *part.comparison, lanes,
+                                       result.events[p])) {
+            const bool was_clear = part.comparison->outcome != ComparisonOutcome::ambiguous;
+            part.comparison = std::move(both->comparison);
+            const bool is_clear = part.comparison->outcome != ComparisonOutcome::ambiguous;
+            if (was_clear && !is_clear) part.regime_veto = part.comparison->reason;
+            regimes = std::move(both->figures);
+          }
+        }
         part.candidate_us = lane_median_us(lanes[0]);
         part.incumbent_us = lane_median_us(lanes[s]);
         part.same_margin_frac = same_margin(context, problem, request.plans[k]);
@@ -168,7 +182,8 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
                                .plan = request.plans[k],
                                .turns = result.events[p],
                                .flags = flags_of(lanes[0], lanes[s]),
-                               .conditions = conditions_of(lanes[0], lanes[s])},
+                               .conditions = conditions_of(lanes[0], lanes[s]),
+                               .regimes = std::move(regimes)},
                               part.candidate_us, part.incumbent_us));
       }
       total.scores = that_take_part(std::move(total.scores), s == 1);

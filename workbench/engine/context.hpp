@@ -232,6 +232,7 @@ struct ComparisonContext {
   std::pair<std::int64_t, std::int64_t> turns;
   std::vector<std::string> flags;  ///< of any turn of either side
   Json conditions = {};            ///< of the two sides' turns (conditions_of); null: no GPU
+  Json regimes = {};               ///< BothRegimes::figures; null: timed in one only
 };
 /// {candidate, against}: GpuConditions of all turns of each that count.
 Json conditions_of(const Lane& candidate, const Lane& against);
@@ -252,12 +253,14 @@ struct SuiteScore {
   std::vector<ProblemScore> scores;
   Comparison total;
 };
+struct OtherRegime;  // regimes.hpp
 /// Compares subject 0 with the subjects from `first_opponent` on: on every problem and plan, then
 /// over the suite; each is a comparison_made event. The comparison that decides, with the incumbent
-/// under the objective's plan, comes last in the log.
+/// under the objective's plan, comes last in the log. `other`: decides with it, problem by problem.
 Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRequest& request,
                                                 const TimingResult& result,
-                                                std::size_t first_opponent);
+                                                std::size_t first_opponent,
+                                                const OtherRegime* other = nullptr);
 
 // iteration.cpp: the stages that iterate and tune share
 // -----------------------------------------------------
@@ -316,6 +319,9 @@ Result<Json> run_baseline(Context& context, std::int64_t number);
 /// Fills incumbent, rivals and floors from a log whose baseline closed.
 Result<void> restore_context(Context& context);
 
+/// What analyses may look at: one subject's figures, and who was beside it.
+Evidence evidence_of(const Context& context, const TimingRequest& request,
+                     const TimingResult& result, std::size_t subject);
 /// Findings from a timing result, logged.
 Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
                                              const TimingResult& result, std::size_t subject);

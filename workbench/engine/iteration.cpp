@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/building.hpp"
+#include "engine/regimes.hpp"
 #include "engine/verb_bodies.hpp"
 
 namespace wb {
@@ -31,8 +32,8 @@ std::vector<Problem> held_out_problems(const Context& context, const Run& run) {
 
 /// What the comparisons say: the total that decides, why it would be refused, a row a problem.
 Result<void> record_comparisons(Context& context, Run& run, const TimingRequest& request,
-                                const TimingResult& result) {
-  WB_TRY_ASSIGN(const auto suite_scores, log_comparisons(context, request, result, 1));
+                                const TimingResult& result, const OtherRegime* other) {
+  WB_TRY_ASSIGN(const auto suite_scores, log_comparisons(context, request, result, 1, other));
   const Objective& objective = context.settings.objective;
   for (const SuiteScore& suite : suite_scores) {
     if (suite.subject != 1 || suite.plan != objective.plan) continue;
@@ -53,14 +54,15 @@ Result<void> record_comparisons(Context& context, Run& run, const TimingRequest&
 }
 
 /// The candidate's own failure while it was timed, if any. A fault of the machine counts only under
-/// the objective's plan: beside it, the other plans' comparisons are ambiguous and say why.
+/// the objective's plan and regime: beside it, the others' comparisons are ambiguous and say why.
 std::optional<Failure> timing_failure(const TimingRequest& request, const TimingResult& result,
-                                      PlanKind objective_plan) {
+                                      const Objective& objective) {
   for (const auto& problem : result.lanes) {
     for (std::size_t k = 0; k < request.plans.size(); ++k) {
       const auto& failure = problem[k][0].failure;
       if (!failure) continue;
-      if (failure->invalidity != Invalidity::environment || request.plans[k] == objective_plan) {
+      const bool decides = request.plans[k] == objective.plan && request.regime == objective.regime;
+      if (failure->invalidity != Invalidity::environment || decides) {
         return failure;
       }
     }
@@ -100,8 +102,10 @@ std::string outcome_message(const Run& run, bool win) {
   if (run.failure) return run.preface + run.failure->message;
   if (!run.total || (!run.confirmed && !run.preface.empty())) return run.preface;
   const std::string figure =
-      fmt::format("{:.3f}x [{:.3f}, {:.3f}] against {}", run.total->speedup,
-                  run.total->interval.low, run.total->interval.high, run.total->rival);
+      is_valid(run.total->interval)
+          ? fmt::format("{:.3f}x [{:.3f}, {:.3f}] against {}", run.total->speedup,
+                        run.total->interval.low, run.total->interval.high, run.total->rival)
+          : fmt::format("no figure against {}", run.total->rival);
   if (win) return run.preface + "confirmed in fresh processes: " + figure;
   if (run.confirmed) {
     return fmt::format("{}not confirmed ({}): {}", run.preface, run.refusal, figure);
@@ -231,12 +235,19 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
     }
   }
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
-  if (auto failed = timing_failure(request, result, context.settings.objective.plan)) {
+  const Objective& objective = context.settings.objective;
+  std::optional<Failure> failed = timing_failure(request, result, objective);
+  std::optional<OtherRegime> other;
+  if (confirmation && !failed) {
+    WB_TRY_ASSIGN(other, time_other_regime(context, request, result));
+    if (other) failed = timing_failure(other->request, other->result, objective);
+  }
+  if (failed) {
     run.failure = std::move(failed);
     run.total.reset();
     return {};
   }
-  WB_TRY(record_comparisons(context, run, request, result));
+  WB_TRY(record_comparisons(context, run, request, result, other ? &*other : nullptr));
   if (confirmation) {
     run.confirmed = true;
     WB_TRY(record_findings(context, request, result, 0));

@@ -121,7 +121,14 @@ Comparison score(const Objective& objective, std::span<const ProblemScore> score
 std::optional<std::string> refusal(const Objective& objective, const Comparison& total,
                                    std::span<const ProblemScore> scores) {
   if (total.outcome != ComparisonOutcome::faster) {
-    return fmt::format("the objective is {}, not faster", to_string(total.outcome));
+    std::string reason = fmt::format("the objective is {}, not faster", to_string(total.outcome));
+    for (const ProblemScore& item : scores) {
+      if (item.regime_veto.empty()) continue;
+      reason += fmt::format(
+          "; {}: {}", item.problem.held_out ? "a held-out problem" : label(item.problem.problem),
+          item.regime_veto);
+    }
+    return reason;
   }
   if (objective.min_speedup > 0) {
     for (const ProblemScore& item : scores) {

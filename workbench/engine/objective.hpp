@@ -34,9 +34,10 @@ Result<Objective> objective_from_json(const Json& json);
 struct ProblemScore {
   SuiteProblem problem;
   std::optional<Comparison> comparison;
-  double incumbent_us = 0;      ///< median of the other side; for weighted_time
-  double same_margin_frac = 0;  ///< NoiseFloor::between_instance_frac: what may count as same
-  double candidate_us = 0;      ///< median
+  double incumbent_us = 0;       ///< median of the other side; for weighted_time
+  double same_margin_frac = 0;   ///< NoiseFloor::between_instance_frac: what may count as same
+  double candidate_us = 0;       ///< median
+  std::string regime_veto = {};  ///< why the other regime made it ambiguous (combine_regimes)
 };
 
 /// The objective's comparison over the suite: speedup with interval and outcome. Floor and margin

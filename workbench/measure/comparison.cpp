@@ -238,45 +238,26 @@ CompareOptions compare_options(const NoiseFloor& floor, std::uint64_t seed) {
   return options;
 }
 
-Comparison combine_regimes(const Comparison& burst, const Comparison& sustained) {
-  Comparison result = burst;
-  const bool opposed =
-      (burst.speedup > 1 && sustained.speedup < 1) || (burst.speedup < 1 && sustained.speedup > 1);
-  const bool has_same =
-      burst.outcome == ComparisonOutcome::same || sustained.outcome == ComparisonOutcome::same;
-  if (!(sustained.speedup > 0)) {
-    result.outcome = ComparisonOutcome::ambiguous;
-    result.reason = "no valid figure in the sustained regime: " + sustained.reason;
-  } else if (opposed && !has_same) {
-    result.outcome = ComparisonOutcome::ambiguous;
-    result.reason = fmt::format("burst ({:.3f}x) and sustained ({:.3f}x) point opposite ways",
-                                burst.speedup, sustained.speedup);
-    result.interval.low = std::min(burst.interval.low, sustained.interval.low);
-    result.interval.high = std::max(burst.interval.high, sustained.interval.high);
-  } else {
-    result.reason +=
-        fmt::format("; sustained: {} ({:.3f}x)", to_string(sustained.outcome), sustained.speedup);
-  }
-  return result;
-}
-
 Aggregate geometric_mean(std::span<const Comparison> comparisons, std::span<const double> weights) {
   check(comparisons.size(), comparisons.size(), weights);
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   const double confidence = comparisons.front().interval.confidence;
   std::vector<double> shares;
-  double center = 0, half = 0;
+  double center = 0, low = 0, high = 0;
   for (std::size_t p = 0; p < comparisons.size(); ++p) {
     shares.push_back(weights[p] / total);
     center += shares[p] * std::log(comparisons[p].speedup);
-    half += shares[p] *
-            (is_valid(comparisons[p].interval) ? half_log(comparisons[p].interval) : k_unknown);
+    const Interval& interval = comparisons[p].interval;
+    low += shares[p] * (is_valid(interval) ? std::log(interval.low) : k_unknown);
+    high += shares[p] * (is_valid(interval) ? std::log(interval.high) : k_unknown);
   }
   const std::size_t instances = common_instances(comparisons);
-  if (instances > 0 && std::isfinite(half)) {
-    half = half_of_shared_instances(comparisons, shares, instances, confidence);
+  if (instances > 0 && std::isfinite(low) && std::isfinite(high)) {
+    const double half = half_of_shared_instances(comparisons, shares, instances, confidence);
+    low = center - half;
+    high = center + half;
   }
-  return {std::exp(center), {std::exp(center - half), std::exp(center + half), confidence}};
+  return {std::exp(center), {std::exp(low), std::exp(high), confidence}};
 }
 
 Aggregate weighted_time_speedup(std::span<const Comparison> comparisons,

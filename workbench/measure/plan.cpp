@@ -63,6 +63,10 @@ std::string_view to_string(Regime value) {
   return k_regime_words.at(static_cast<std::size_t>(value)).second;
 }
 
+Regime opposite(Regime value) {
+  return value == Regime::burst ? Regime::sustained : Regime::burst;
+}
+
 std::optional<PlanKind> parse_plan_kind(std::string_view word) {
   for (const auto& [value, text] : k_plan_words) {
     if (text == word) return value;

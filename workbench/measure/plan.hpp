@@ -19,6 +19,7 @@ enum class PlanKind { hot, cold, eager };
 enum class Regime { burst, sustained };
 std::string_view to_string(PlanKind value);
 std::string_view to_string(Regime value);
+Regime opposite(Regime value);  ///< burst of sustained, and the other way round
 std::optional<PlanKind> parse_plan_kind(std::string_view word);
 std::optional<Regime> parse_regime(std::string_view word);
 

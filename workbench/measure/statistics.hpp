@@ -120,9 +120,12 @@ ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
 /// faster, as a fraction: (1 + floor) sqrt(high / low) - 1. Unknown without a valid interval.
 double resolution_frac(const Comparison& comparison);
 
-/// Burst and sustained of one problem: the burst comparison, unless sustained points the other way
-/// (one above 1, the other below, leaving aside a `same`): then ambiguous over both intervals.
-Comparison combine_regimes(const Comparison& burst, const Comparison& sustained);
+/// One problem in both regimes: `own`, in `regime`, which is what was asked for, unless `other`, in
+/// the other regime, points the other way (one above 1, the other below, leaving aside a `same`):
+/// then ambiguous over both intervals. Without a valid figure of `other` ambiguous, and the
+/// interval unknown: an aggregate must not win by what was not seen. Neither keeps its instances'
+/// figures, since they are of one regime only. An `own` without a figure stays as it is.
+Comparison combine_regimes(const Comparison& own, Regime regime, const Comparison& other);
 
 /// A/A: turns of the same code in several fresh processes (and placements), best with the processes
 /// interleaved as if they were different subjects (same rounds, ABBA): what all of them share in a
@@ -160,10 +163,11 @@ Json to_json(const Aggregate& aggregate);
 
 /// Weighted geometric mean of speedups. When every comparison has the same k_min_instances or more
 /// instances, the interval is exp(mean ± t(n - 1) sd / sqrt(n)) of the instances' own weighted
-/// means, so that a bias shared by all problems of a process counts; else the half-widths (logs)
-/// are added, which holds whatever the dependence. A comparison with low = high (a problem that
-/// stays with the incumbent: speedup 1) is exact. One without a valid interval makes the interval
-/// unknown. weights > 0, same length, not empty; else std::invalid_argument.
+/// means, so that a bias shared by all problems of a process counts; else the intervals' ends
+/// (logs) are averaged with the weights, which holds whatever the dependence. A comparison with low
+/// = high (a problem that stays with the incumbent: speedup 1) is exact. One without a valid
+/// interval makes the interval unknown. weights > 0, same length, not empty; else
+/// std::invalid_argument.
 Aggregate geometric_mean(std::span<const Comparison> comparisons, std::span<const double> weights);
 
 /// Total weighted time of the rival over that of the candidate: 1 / sum(share / speedup) with

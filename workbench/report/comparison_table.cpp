@@ -95,9 +95,10 @@ std::string cell(const Facts& facts, const Compared* compared, const Manner& man
   if (compared == nullptr) return "not compared";
   const std::string refused = not_standing(facts, *compared);
   if (!refused.empty()) return refused + cite(compared->seq);
-  if (!compared->ratio.value) return "no figure" + cite(compared->seq);
+  if (!compared->ratio.value) return "no figure" + regime_words(*compared) + cite(compared->seq);
   // A phase that all figures share is said once, below.
   std::string out = manner.phase.empty() ? comparison_words(*compared) : outcome_words(*compared);
+  out += regime_words(*compared);
   const std::string repeats = repeats_of(*compared);
   if (!repeats.empty() && repeats != manner.repeats) out += " (" + repeats + ")";
   for (const std::string& flag : compared->flags) {
@@ -199,6 +200,16 @@ std::string legend(const Facts& facts, const ComparisonIndex& index, std::string
          " too short beside the cost of an empty call to be told exactly. ";
 }
 
+/// What two regimes in one cell mean; empty where no cell has them.
+std::string regime_legend(const std::vector<const Compared*>& rows) {
+  const bool any =
+      std::any_of(rows.begin(), rows.end(), [](const auto* row) { return !row->regimes.empty(); });
+  if (!any) return {};
+  return "`burst` and `sustained` are both measured where a problem is bound by compute: clocks "
+         "under lasting load differ. Where they point opposite ways the figure is `ambiguous`, "
+         "over both intervals. ";
+}
+
 }  // namespace
 
 std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
@@ -221,6 +232,7 @@ std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
   const bool has_flags =
       std::any_of(rows.begin(), rows.end(), [](const auto* row) { return row->has_flags; });
   std::string below = explain ? legend(facts, index, candidate, has_flags) : "";
+  below += regime_legend(rows);
   below += manner_words(manner) + conditions_words(rows, candidate);
   while (below.ends_with(' ')) below.pop_back();
   return out + missing_figures(facts, rows) + (below.empty() ? below : below + "\n\n");

@@ -21,6 +21,12 @@ namespace wb::page {
 /// The tool of profile_taken events that name kernels.
 inline constexpr std::string_view k_kernel_names_tool = "torch.profiler";
 
+/// What one regime says of a comparison that both regimes were measured for.
+struct RegimeFigure {
+  std::string regime, outcome;
+  Ratio ratio;
+};
+
 /// One comparison_made event.
 struct Compared {
   std::int64_t seq = 0;
@@ -31,6 +37,9 @@ struct Compared {
   std::optional<std::int64_t> instances, rounds;
   std::vector<std::string> flags;  ///< of its turns, where the log says so
   bool has_flags = false;
+  /// In burst and sustained, where the log says that both were measured; the ratio above is what
+  /// they come to.
+  std::vector<RegimeFigure> regimes;
   /// What the GPU was doing in the turns of each side; absent on a CPU and in older logs.
   std::optional<GpuConditions> candidate_conditions, against_conditions;
 };

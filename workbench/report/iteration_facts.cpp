@@ -38,6 +38,12 @@ Compared read_comparison(const Fact& fact) {
   compared.rounds = integer(payload, "rounds");
   compared.has_flags = field(payload, "flags").is_array();
   compared.flags = strings(payload, "flags");
+  const Json& regimes = field(payload, "regimes");
+  for (const char* regime : {"burst", "sustained"}) {
+    const Json& figures = field(regimes, regime);
+    if (!figures.is_object()) continue;
+    compared.regimes.push_back({regime, text(figures, "outcome"), ratio(figures)});
+  }
   const Json& conditions = field(payload, "conditions");
   compared.candidate_conditions = read_conditions(field(conditions, "candidate"));
   compared.against_conditions = read_conditions(field(conditions, "against"));

@@ -88,6 +88,17 @@ std::string outcome_words(const Compared& compared) {
   return out;
 }
 
+std::string regime_words(const Compared& compared) {
+  std::string out;
+  for (const RegimeFigure& figure : compared.regimes) {
+    Compared one;
+    one.ratio = figure.ratio;
+    one.outcome = figure.outcome;
+    out += (out.empty() ? " (" : "; ") + figure.regime + " " + outcome_words(one);
+  }
+  return out.empty() ? out : out + ")";
+}
+
 std::string comparison_words(const Compared& compared) {
   std::string out = outcome_words(compared);
   if (compared.phase == "selection") {

@@ -31,6 +31,9 @@ std::string comparison_cell(const Compared& compared);
 std::string comparison_words(const Compared& compared);
 /// The same without event and phase.
 std::string outcome_words(const Compared& compared);
+/// " (burst 1.10x [1.08, 1.12], faster; sustained 0.95x [0.93, 0.97], slower)"; empty where only
+/// one regime was measured.
+std::string regime_words(const Compared& compared);
 /// The incumbent over the start under one plan: its confirmed comparison, or the product of the
 /// printed steps (interval: the products of their ends).
 struct Gain {

@@ -57,6 +57,15 @@ struct Bench {
     return subject;
   }
 
+  /// From now on the fake worker measures on a GPU, which runs Python variants.
+  void play_gpu() {
+    Device& device = worker.hello_result.device;
+    device.backend = "cuda";
+    device.id = "GPU-fake";
+    device.architecture = "sm_90";
+    worker.hello_result.backends = {"cuda", "python"};
+  }
+
   Json open(Json args = Json::object()) {
     args.merge_patch({{"start", "cpu_unfused"}, {"effort", "quick"}});
     if (!args.contains("rivals")) args["rivals"] = {"none"};

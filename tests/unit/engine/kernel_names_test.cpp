@@ -12,13 +12,9 @@ namespace {
 
 constexpr const char* k_problems = "B=1 Hq=4 Sq=128 D=64 f16;B=2 Hq=4 Sq=1 Skv=128 D=64 f16";
 
-struct GpuBench : Bench {
-  GpuBench() {
-    Device& device = worker.hello_result.device;
-    device.backend = "cuda";
-    device.id = "GPU-fake";
-    device.architecture = "sm_90";
-    worker.hello_result.backends = {"cuda", "python"};
+struct NamesBench : Bench {
+  NamesBench() {
+    play_gpu();
     worker.subjects["torch_flash"].profile = protocol::ProfileResult{
         true, "", {{"launches", Json::array({{{"kernel", "flash_fwd"}}})}, {"launched", 1}}};
   }
@@ -36,7 +32,7 @@ struct GpuBench : Bench {
 
 TEST_CASE("the baseline names the kernels of each rival on each problem",
           "[engine][kernel_names]") {
-  GpuBench bench;
+  NamesBench bench;
   bench.open_with({"torch_flash", "torch_math"});
   const auto taken = bench.events("profile_taken");
   REQUIRE(taken.size() == 4);
@@ -66,7 +62,7 @@ TEST_CASE("the baseline names the kernels of each rival on each problem",
 
 TEST_CASE("a rival whose kernels cannot be named is a rival all the same",
           "[engine][kernel_names]") {
-  GpuBench bench;
+  NamesBench bench;
   bench.worker.subjects["torch_flash"].profile =
       Failure{Invalidity::timeout, "it did not answer before the deadline", ""};
   const Json rows = bench.open_with({"torch_flash"})["baseline"];
@@ -80,7 +76,7 @@ TEST_CASE("a rival whose kernels cannot be named is a rival all the same",
 
 TEST_CASE("a Python variant's profile names its kernels, a rival on the CPU has none",
           "[engine][kernel_names]") {
-  GpuBench bench;
+  NamesBench bench;
   bench.open_with({"none"});
   CHECK(bench.events("profile_taken").empty());
   const Json answer = bench.call("profile", {{"variant", "torch_flash"}}, bench.session);

@@ -240,12 +240,48 @@ TEST_CASE("Regimes that point opposite ways are ambiguous", "[measure][unit]") {
   const Comparison fast = made(1.10, ComparisonOutcome::faster);
   const Comparison slow = made(0.95, ComparisonOutcome::slower);
   const Comparison even = made(0.999, ComparisonOutcome::same);
-  CHECK(combine_regimes(fast, slow).outcome == ComparisonOutcome::ambiguous);
-  CHECK(combine_regimes(fast, slow).interval.low == Approx(0.95 * 0.98));
-  CHECK(combine_regimes(fast, slow).interval.high == Approx(1.10 * 1.02));
-  CHECK(combine_regimes(slow, fast).outcome == ComparisonOutcome::ambiguous);
-  CHECK(combine_regimes(fast, fast).outcome == ComparisonOutcome::faster);
-  CHECK(combine_regimes(fast, even).outcome == ComparisonOutcome::faster);
-  CHECK(combine_regimes(fast, made(std::nan(""), ComparisonOutcome::ambiguous)).outcome ==
-        ComparisonOutcome::ambiguous);
+  const auto combine = [](const Comparison& own, const Comparison& other) {
+    return combine_regimes(own, Regime::burst, other);
+  };
+  CHECK(combine(fast, slow).outcome == ComparisonOutcome::ambiguous);
+  CHECK(combine(fast, slow).interval.low == Approx(0.95 * 0.98));
+  CHECK(combine(fast, slow).interval.high == Approx(1.10 * 1.02));
+  CHECK(combine(fast, slow).reason == "burst (1.100x) and sustained (0.950x) point opposite ways");
+  CHECK(combine(slow, fast).outcome == ComparisonOutcome::ambiguous);
+  CHECK(combine(fast, fast).outcome == ComparisonOutcome::faster);
+  CHECK(combine(fast, fast).reason == "as made; sustained: faster (1.100x)");
+  CHECK(combine(fast, even).outcome == ComparisonOutcome::faster);
+  CHECK(combine_regimes(slow, Regime::sustained, fast).reason ==
+        "sustained (0.950x) and burst (1.100x) point opposite ways");
+  const Comparison none = made(std::nan(""), ComparisonOutcome::ambiguous);
+  CHECK(combine(fast, none).outcome == ComparisonOutcome::ambiguous);
+  CHECK(combine(fast, none).speedup == 1.10);
+  CHECK_FALSE(is_valid(combine(fast, none).interval));
+  CHECK(combine(none, fast).reason == "as made");
+  Comparison without_interval = slow;
+  without_interval.interval = none.interval;
+  CHECK_FALSE(is_valid(combine(fast, without_interval).interval));
+}
+
+TEST_CASE("A suite is no faster than its regimes agree on", "[measure][unit]") {
+  Comparison fast;
+  fast.speedup = 1.10;
+  fast.interval = {1.08, 1.12, 0.99};
+  fast.outcome = ComparisonOutcome::faster;
+  fast.instance_log_speedups.assign(5, std::log(1.10));
+  Comparison slow = fast;
+  slow.speedup = 0.95;
+  slow.interval = {0.93, 0.97, 0.99};
+  slow.outcome = ComparisonOutcome::slower;
+  const double weights[] = {1, 1};
+  const auto total = [&](const Comparison& sustained) {
+    const Comparison parts[] = {combine_regimes(fast, Regime::burst, sustained), fast};
+    return geometric_mean(parts, weights);
+  };
+  CHECK(total(fast).interval.low == Approx(1.10));
+  CHECK(total(slow).value == Approx(1.10));
+  CHECK(total(slow).interval.low == Approx(std::sqrt(0.93 * 1.08)));
+  CHECK(total(slow).interval.high == Approx(1.12));
+  slow.speedup = std::nan("");
+  CHECK_FALSE(is_valid(total(slow).interval));
 }

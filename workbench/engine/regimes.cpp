@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Both regimes at confirmation: on a GPU a compute-bound problem is timed in the regime that the
+// objective does not name too, because clocks under lasting load favor other kernels than clocks at
+// rest. combine_regimes() then decides.
+#include "engine/regimes.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "analyze/analysis.hpp"
+
+namespace wb {
+namespace {
+
+/// By their labels: those that the analysis "regime", whose words the report prints, calls
+/// compute-bound.
+std::set<std::string, std::less<>> compute_bound(const Evidence& evidence) {
+  std::set<std::string, std::less<>> labels;
+  for (const Analysis& analysis : analyses()) {
+    if (analysis.name != "regime") continue;
+    for (const Finding& finding : analysis.run(evidence)) {
+      if (finding.figures.value("regime", "") == "compute") labels.insert(finding.problem);
+    }
+  }
+  return labels;
+}
+
+Json figures_of(const Comparison& comparison, const std::vector<Lane>& lanes,
+                std::pair<std::int64_t, std::int64_t> turns) {
+  const auto number_or_null = [](double value) { return value > 0 ? Json(value) : Json(nullptr); };
+  Json figures{
+      {"speedup", number_or_null(comparison.speedup)},
+      {"interval", is_valid(comparison.interval) ? to_json(comparison.interval) : Json(nullptr)},
+      {"outcome", to_string(comparison.outcome)},
+      {"reason", comparison.reason},
+      {"instances", comparison.instances},
+      {"rounds", comparison.rounds},
+      {"candidate_us", number_or_null(lane_median_us(lanes[0]))},
+      {"against_us", number_or_null(lane_median_us(lanes[1]))},
+      {"flags", flags_of(lanes[0], lanes[1])},
+      {"turns", {turns.first, turns.second}}};
+  Json conditions = conditions_of(lanes[0], lanes[1]);
+  if (!conditions.is_null()) figures["conditions"] = std::move(conditions);
+  return figures;
+}
+
+}  // namespace
+
+Result<std::optional<OtherRegime>> time_other_regime(Context& context, const TimingRequest& request,
+                                                     const TimingResult& result) {
+  const Objective& objective = context.settings.objective;
+  const bool on_gpu = context.device && context.device->backend == "cuda";
+  if (!on_gpu || objective.plan != PlanKind::hot) return std::optional<OtherRegime>{};
+  OtherRegime other;
+  const auto labels = compute_bound(evidence_of(context, request, result, 0));
+  for (const Problem& problem : request.problems) {
+    if (labels.contains(label(problem))) other.request.problems.push_back(problem);
+  }
+  if (other.request.problems.empty()) return std::optional<OtherRegime>{};
+  other.request.subjects = {request.subjects[0], request.subjects[1]};
+  other.request.plans = {PlanKind::hot};
+  // It vetoes, and gives no figure of the objective: one buffer set in each process will do.
+  other.request.effort = {
+      .instances = request.other_instances > 0 ? request.other_instances : request.effort.instances,
+      .placements = 1,
+      .rounds = 1};
+  other.request.plan = request.plan;
+  other.request.regime = opposite(objective.regime);
+  other.request.phase = request.phase;
+  other.request.first_instance = request.first_instance + request.effort.instances;
+  WB_TRY_ASSIGN(other.result, time_subjects(context, other.request));
+  return std::optional<OtherRegime>(std::move(other));
+}
+
+std::optional<BothRegimes> combine_with(const Context& context, const OtherRegime& other,
+                                        const Problem& problem, const Comparison& own,
+                                        const std::vector<Lane>& own_lanes,
+                                        std::pair<std::int64_t, std::int64_t> own_turns) {
+  const std::vector<Problem>& problems = other.request.problems;
+  const auto found = std::find(problems.begin(), problems.end(), problem);
+  if (found == problems.end()) return std::nullopt;
+  const auto place = static_cast<std::size_t>(found - problems.begin());
+  const std::vector<Lane>& lanes = other.result.lanes[place][0];
+  // By the floors of the own regime: no other was measured.
+  const Comparison beside =
+      compare_lanes(context, problem, PlanKind::hot, lanes[0], other.request.subjects[0]->label,
+                    lanes[1], other.request.subjects[1]->label);
+  const Regime regime = opposite(other.request.regime);
+  BothRegimes both;
+  both.comparison = combine_regimes(own, regime, beside);
+  both.figures[to_string(regime)] = figures_of(own, own_lanes, own_turns);
+  both.figures[to_string(other.request.regime)] =
+      figures_of(beside, lanes, other.result.events[place]);
+  return both;
+}
+
+}  // namespace wb

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: both regimes of the plan hot at confirmation. Who calls: iteration.cpp, which
+// measures, and comparing.cpp, which decides.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/context.hpp"
+
+namespace wb {
+
+/// Hot turns of subjects 0 and 1 in the regime that the objective does not name.
+struct OtherRegime {
+  TimingRequest request;
+  TimingResult result;
+};
+/// After a confirmation's turns: on a GPU, and where the objective's plan is hot, the compute-bound
+/// problems once more, in fresh processes with instance numbers of their own. Nothing where there
+/// is none. Errors: as time_subjects().
+Result<std::optional<OtherRegime>> time_other_regime(Context& context, const TimingRequest& request,
+                                                     const TimingResult& result);
+
+struct BothRegimes {
+  Comparison comparison;  ///< combine_regimes()
+  Json figures;           ///< {regime: its comparison's figures}, for the log
+};
+/// `own`: subject 0 beside 1 under the objective. Nothing for a problem that was not timed in the
+/// other regime.
+std::optional<BothRegimes> combine_with(const Context& context, const OtherRegime& other,
+                                        const Problem& problem, const Comparison& own,
+                                        const std::vector<Lane>& own_lanes,
+                                        std::pair<std::int64_t, std::int64_t> own_turns);
+
+}  // namespace wb
