@@ -1,5 +1,5 @@
-"""A kernel whose rows without keys are not 0 (PyTorch's on a GPU): wrong where it claims them, right
-where its manifest leaves them out."""
+"""A kernel whose rows without keys are not 0 (as PyTorch's on a GPU): wrong where it claims them,
+right where its manifest leaves them out."""
 
 import importlib.util
 import json
