@@ -128,9 +128,8 @@ def test_a_session_with_an_iteration(wb):
 
 
 def test_the_tools_look_at_one_call(wb):
-    row = json.loads(wb.run("profile", KERNEL, "--problem", PROBLEM, "--json").stdout)["problems"][
-        0
-    ]
+    answer = json.loads(wb.run("profile", KERNEL, "--problem", PROBLEM, "--json").stdout)
+    row = answer["problems"][0]
     hidden = ("is not here", "administrator", "performance counters")
     if not any(words in row["message"] for words in hidden):
         kernels = [launch["kernel"] for launch in row["launches"]]
