@@ -93,7 +93,7 @@ std::string metric_text(const Json& metric) {
 }
 
 std::string launch_text(const Json& launch) {
-  const Json& metrics = launch["metrics"];
+  const Json metrics = launch.value("metrics", Json::object());  // torch.profiler has none
   std::string text = fmt::format("  {}  grid {}  block {}\n", launch.value("kernel", ""),
                                  launch.value("grid", ""), launch.value("block", ""));
   if (const auto share = launch.find("share_frac"); share != launch.end()) {
