@@ -18,6 +18,7 @@ function(wb_install)
   install(DIRECTORY kernels playbooks DESTINATION "${WB_SHARE}" PATTERN __pycache__ EXCLUDE)
   install(FILES bindings/sdpa_workbench/subject.py bindings/sdpa_workbench/subject_gpu.py
           bindings/sdpa_workbench/subject_kernels.py
+          bindings/sdpa_workbench/subject_tensors.py
           DESTINATION "${WB_SHARE}/bindings/sdpa_workbench")
   install(TARGETS sdpa-wb-worker)
   if(WB_HOST)

@@ -26,7 +26,7 @@ HELD_SAMPLES = 16  # queued while the delay holds the stream
 HELD_CYCLES = 2_000_000  # about 1 ms: longer than queueing them takes
 
 
-class GpuTensors(loop.TorchTensors):
+class GpuTensors(loop.subject_tensors.TorchTensors):
     def __init__(self, device):
         super().__init__()
         self.device = device
@@ -64,7 +64,7 @@ class GpuSubject(loop.Subject):
         return answer
 
     def turn(self, message, fds):
-        problem = loop.Problem(message["problem"])
+        problem = loop.subject_tensors.Problem(message["problem"])
         self.shared = self.map(problem, [*problem.inputs, "out"], fds)
         key = (loop.json.dumps(message["problem"], sort_keys=True), message["placement"])
         begin = loop.time.perf_counter_ns()
@@ -131,7 +131,7 @@ class GpuSubject(loop.Subject):
         super().show()
 
     def profile(self, message, fds):
-        problem = loop.Problem(message["problem"])
+        problem = loop.subject_tensors.Problem(message["problem"])
         shared = self.map(problem, [*problem.inputs, "out"], fds)
         values = {name: self.tensors.private(tensor) for name, tensor in shared.items()}
         call = self.call(problem, values)

@@ -123,13 +123,14 @@ Outcome<Json> Supervisor::load(const protocol::LoadArgs& args) {
     if (auto measured = need_empty_python(); !measured.ok()) return std::move(measured).error();
   }
   const auto begin = std::chrono::steady_clock::now();
-  auto subject = m_greeted->factory.load(args, wait_for(args.deadline_ms));
-  if (!subject.ok() && subject.error().invalidity == Invalidity::environment) {
+  const Wait wait = wait_for(args.deadline_ms);
+  auto subject = m_greeted->factory.load(args, wait);
+  if (!subject.ok() && subject.error().invalidity == Invalidity::environment && on_gpu()) {
     // The process that waited may have been started beside one that held all of the device's
     // memory. Once that is gone, a new one shows whether the machine is at fault.
     m_leaving.clear();
     m_greeted->factory.drop_spares();
-    subject = m_greeted->factory.load(args, wait_for(args.deadline_ms));
+    subject = m_greeted->factory.load(args, wait);
   }
   subject = noted(0, std::move(subject));
   if (!subject.ok()) return std::move(subject).error();

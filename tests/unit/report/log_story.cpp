@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// The story: iterations of every kind, and a whole session of them.
+#include "log_builder.hpp"
+
+namespace wb::test {
+
+void run_baseline(LogBuilder& log) {
+  open_iteration(log, 0, "cpu_unfused", "", 0);
+  build(log, 0, k_start);
+  judge(log, 0, k_start, k_prefill, 0.31);
+  judge(log, 0, k_start, k_decode, 0.28);
+  // A rival is built under its artifact's label and goes by its plain name afterwards.
+  build(log, 0, std::string(k_torch) + "@77aa0011", "");
+  const Json versions{{"python", "3.11.7"}, {"torch", "2.13.0+cpu"}};
+  judge(log, 0, k_torch, k_prefill, 0.22, "", versions);
+  judge(log, 0, k_torch, k_decode, 0.25, "", versions);
+  turns(log, 0, 12);
+  for (const char* problem : {k_prefill, k_decode}) {
+    log.add("noise_floor_measured", {{"problem", problem},
+                                     {"plan", "hot"},
+                                     {"floor_frac", problem == k_prefill ? 0.008 : 0.012},
+                                     {"within_frac", 0.002},
+                                     {"instances", 10},
+                                     {"turns", 20},
+                                     {"subject", k_start}});
+  }
+  Versus versus{.candidate = k_start, .against = k_torch, .role = "rival", .phase = "baseline"};
+  versus.outcome = "slower";
+  for (const char* plan : {"hot", "cold", "eager"}) {
+    versus.plan = plan;
+    versus.problem = k_prefill;
+    versus.candidate_us = 5210.4, versus.against_us = 2083.9;
+    versus.speedup = 0.4, versus.low = 0.391, versus.high = 0.409;
+    compare(log, 0, versus);
+    versus.problem = k_decode;
+    versus.candidate_us = 911.2, versus.against_us = 402.1;
+    versus.speedup = 0.441, versus.low = 0.43, versus.high = 0.452;
+    compare(log, 0, versus);
+  }
+  log.add("incumbent_changed", {{"iteration", 0},
+                                {"from", nullptr},
+                                {"to", k_start},
+                                {"variant_id", "id-of-start"},
+                                {"artifact_id", "art-of-start"},
+                                {"configuration", Json::object()},
+                                {"speedup", nullptr},
+                                {"interval", nullptr}});
+  debit(log, 0, "compile_cpu", 1.8, 1.8 * 0.05 / 3600);
+  debit(log, 0, "device", 21.337, 21.337 * 0.20 / 3600);
+  close_iteration(log, 0, "baseline");
+}
+
+void run_win(LogBuilder& log, std::int64_t number) {
+  const std::string tiled = fmt::format("cpu_tiled@1f0c44a{}", number);
+  const std::string before = log.view().incumbent;
+  open_iteration(log, number, "cpu_tiled@0badf00d",
+                 "Tiles of queries reuse each key block from the L2 cache.", 2.5);
+  build(log, number, tiled);
+  judge(log, number, tiled, k_prefill, 0.42);
+  judge(log, number, tiled, k_decode, 0.37);
+  judge(log, number, tiled, "B=2 Hq=2 Hkv=2 Sq=1 Skv=67 D=64 f32 causal=none", 0.2);
+  turns(log, number, 20);
+  compare(log, number,
+          {.candidate = tiled,
+           .against = before,
+           .phase = "selection",
+           .speedup = 2.71,
+           .low = 2.6,
+           .high = 2.83});
+  log.add("evaluation", {{"iteration", number},
+                         {"configuration", Json::object()},
+                         {"artifact_id", "x"},
+                         {"outcome", "faster"},
+                         {"speedup", 2.71},
+                         {"interval", interval(2.6, 2.83)}});
+  turns(log, number, 40);
+  for (const char* plan : {"hot", "cold", "eager"}) {
+    const double cooled = std::string(plan) == "cold" ? 0.9 : 1.0;
+    Versus mine{.candidate = tiled, .against = before};
+    mine.plan = plan;
+    mine.problem = k_prefill, mine.candidate_us = 1802.2, mine.against_us = 5208.8 * cooled;
+    mine.speedup = 2.89 * cooled, mine.low = 2.84 * cooled, mine.high = 2.95 * cooled;
+    compare(log, number, mine);
+    mine.problem = k_decode, mine.candidate_us = 373.55, mine.against_us = 910.9 * cooled;
+    mine.speedup = 2.44 * cooled, mine.low = 2.37 * cooled, mine.high = 2.5 * cooled;
+    compare(log, number, mine);
+    mine.problem = "";
+    mine.speedup = 2.655 * cooled, mine.low = 2.61 * cooled, mine.high = 2.7 * cooled;
+    compare(log, number, mine);
+    Versus torch{.candidate = tiled, .against = k_torch, .role = "rival"};
+    torch.plan = plan;
+    torch.problem = k_prefill, torch.candidate_us = 1802.2, torch.against_us = 2083.1 * cooled;
+    torch.speedup = 1.156 * cooled, torch.low = 1.13 * cooled, torch.high = 1.18 * cooled;
+    compare(log, number, torch);
+    torch.problem = k_decode, torch.candidate_us = 373.55, torch.against_us = 249.4;
+    torch.speedup = 0.668, torch.low = 0.651, torch.high = 0.686, torch.outcome = "slower";
+    compare(log, number, torch);
+    torch.problem = "";
+    torch.speedup = 0.879, torch.low = 0.866, torch.high = 0.893;
+    compare(log, number, torch);
+  }
+  find_regime(log, number, k_prefill, "compute");
+  find_regime(log, number, k_decode, "memory");
+  find_roofline(log, number, k_prefill, 0.24, "cache misses: no counters on this machine");
+  find_roofline(log, number, k_decode, 0.11, "cache misses: no counters on this machine");
+  decide(log, number, "supported", "faster, and the prediction lies below the interval");
+  change_incumbent(log, number, before, tiled, 2.655, 2.61, 2.7);
+  debit(log, number, "compile_cpu", 2.4, 2.4 * 0.05 / 3600);
+  debit(log, number, "device", 48.912, 48.912 * 0.20 / 3600);
+  close_iteration(log, number, "win", "", "confirmed");
+}
+
+void run_no_gain(LogBuilder& log, std::int64_t number) {
+  const std::string candidate = fmt::format("cpu_online@9e3d00b{}", number);
+  open_iteration(log, number, "cpu_online@0badf00e",
+                 "One pass over the keys saves a read of the scores", 1.2);
+  build(log, number, candidate);
+  judge(log, number, candidate, k_prefill, 0.4);
+  judge(log, number, candidate, k_decode, 0.33);
+  turns(log, number, 16);
+  Versus versus{.candidate = candidate, .against = log.view().incumbent, .phase = "selection"};
+  versus.problem = k_prefill, versus.candidate_us = 1797.9, versus.against_us = 1802.0;
+  versus.speedup = 1.003, versus.low = 0.996, versus.high = 1.009;
+  versus.outcome = "same", versus.reason = "the whole interval lies within the noise floor";
+  compare(log, number, versus);
+  versus.problem = k_decode, versus.candidate_us = 371.2, versus.against_us = 373.9;
+  versus.speedup = 1.007, versus.low = 0.989, versus.high = 1.026;
+  versus.outcome = "ambiguous", versus.reason = "the interval crosses the noise floor";
+  compare(log, number, versus);
+  versus.problem = "";
+  versus.speedup = 1.005, versus.low = 0.995, versus.high = 1.011, versus.outcome = "same";
+  compare(log, number, versus);
+  log.add("evaluation", {{"iteration", number},
+                         {"configuration", Json::object()},
+                         {"artifact_id", "y"},
+                         {"outcome", "same"},
+                         {"speedup", 1.005},
+                         {"interval", interval(0.995, 1.011)}});
+  decide(log, number, "refuted", "same: the interval lies wholly below the prediction");
+  debit(log, number, "compile_cpu", 2.1, 2.1 * 0.05 / 3600);
+  debit(log, number, "device", 17.204, 17.204 * 0.20 / 3600);
+  close_iteration(log, number, "no_gain", "", "same as the incumbent");
+}
+
+void run_compile_failure(LogBuilder& log, std::int64_t number) {
+  const std::string candidate = fmt::format("cpu_simd@00dead0{}", number);
+  open_iteration(log, number, candidate, "Wider vectors for the score loop.", 1.4);
+  fail_build(log, number, candidate,
+             "kernel.cpp:41:7: error: '__m512' was not declared in this scope\n   41 |   __m512 "
+             "acc;\n      |   ^~~~~~");
+  decide(log, number, "undecided", "no valid measurement");
+  debit(log, number, "compile_cpu", 0.6, 0.6 * 0.05 / 3600);
+  close_iteration(log, number, "invalid", "compile",
+                  "kernel.cpp:41:7: error: '__m512' was not declared in this scope");
+}
+
+void close_session(LogBuilder& log, const std::string& reason) {
+  log.add("session_closed", {{"reason", reason},
+                             {"outcome", "win"},
+                             {"recommendation", "ship the tiled kernel for prefill"}});
+}
+
+LogBuilder whole_session() {
+  LogBuilder log;
+  open_session(log);
+  record_environment(log);
+  run_baseline(log);
+  run_win(log, 1);
+  run_no_gain(log, 2);
+  run_compile_failure(log, 3);
+  log.add("note", {{"text", "torch was pinned to two threads"}, {"iteration", nullptr}});
+  close_session(log, "budget: 3 of 3 evaluations");
+  log.view().log_head = std::string(64, 'a');
+  return log;
+}
+
+}  // namespace wb::test
