@@ -23,7 +23,8 @@ FIRST_CALLS = 3
 EMPTY_PAIRS = 51
 CALLS_BEFORE_PROFILE = 2  # what they compile, choose and cache is done only once
 HELD_SAMPLES = 16  # queued while the delay holds the stream
-HELD_CYCLES = 2_000_000  # about 1 ms: longer than queueing them takes
+HELD_CYCLES_EACH = 120_000  # about 60 us: longer than queueing one takes
+HELD_CYCLES_FIRST = 240_000
 
 
 class GpuTensors(loop.subject_tensors.TorchTensors):
@@ -228,7 +229,8 @@ class GpuSubject(loop.Subject):
     def queue_graph(self, graph, samples, started=None):
         """Without a graph: events with nothing between them."""
         events = self.events(samples + 1)
-        self.torch.cuda._sleep(HELD_CYCLES)
+        held = min(samples, HELD_SAMPLES)
+        self.torch.cuda._sleep(HELD_CYCLES_FIRST + held * HELD_CYCLES_EACH)
         events[0].record()
         for sample in range(samples):
             if sample == HELD_SAMPLES:

@@ -4,6 +4,8 @@
 // other.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/building.hpp"
 #include "engine/recorded.hpp"
 
@@ -45,9 +47,18 @@ ErrorCode code_of(Invalidity invalidity) {
 
 /// A rival that cannot be had or fails is left out; its events say why.
 Result<std::vector<Subject>> prepare_rivals(Context& context) {
-  std::vector<Subject> rivals;
+  std::vector<Variant> variants;
   for (const std::string& name : context.settings.rivals) {
-    WB_TRY_ASSIGN(const Variant variant, context.catalogue.find(name));
+    WB_TRY_ASSIGN(Variant variant, context.catalogue.find(name));
+    variants.push_back(std::move(variant));
+  }
+  if (context.worker) {
+    context.worker->announce_python(std::count_if(
+        variants.begin(), variants.end(),
+        [](const Variant& variant) { return variant.manifest.backend == Backend::python; }));
+  }
+  std::vector<Subject> rivals;
+  for (const Variant& variant : variants) {
     WB_TRY_ASSIGN(Outcome<Subject> rival, build_and_log(context, variant, {}));
     if (!rival) continue;
     rival->label = variant.manifest.name;  // a rival goes by its plain name

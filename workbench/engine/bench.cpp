@@ -15,6 +15,8 @@ namespace {
 
 constexpr int k_turn_attempts = 6;
 constexpr auto k_first_pause = std::chrono::milliseconds(10);  // doubles with each attempt
+/// After a sustained turn a device is as warm as lasting work makes it, and stays so for a while.
+constexpr auto k_still_warm = std::chrono::seconds(1);
 
 void fail_all(TimingResult& result, std::size_t subject, const Failure& failure) {
   for (auto& problem : result.lanes) {
@@ -29,6 +31,13 @@ void load_instance(Context& context, const TimingRequest& request, SubjectProces
   const std::size_t loaded_before = instance.handles.size();
   instance.handles.resize(request.subjects.size());
   auto worker = context.need_worker();
+  if (worker) {
+    (*worker)->announce_python(
+        std::count_if(request.subjects.begin() + static_cast<std::ptrdiff_t>(loaded_before),
+                      request.subjects.end(), [](const Subject* subject) {
+                        return subject->variant.manifest.backend == Backend::python;
+                      }));
+  }
   for (std::size_t s = loaded_before; s < request.subjects.size(); ++s) {
     if (!worker) {
       fail_all(result, s, worker.error());
@@ -80,7 +89,11 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   args.problem = request.problems[place.problem];
   args.plan = request.plan;
   args.plan.kind = request.plans[place.plan];
-  if (args.plan.kind == PlanKind::hot) args.plan = in_regime(args.plan, request.regime);
+  if (args.plan.kind == PlanKind::hot) {
+    const auto now = context.services.clock.steady_now();
+    const bool warm = context.last_sustained && now - *context.last_sustained < k_still_warm;
+    args.plan = in_regime(args.plan, request.regime, warm ? DeviceWas::busy : DeviceWas::idle);
+  }
   args.placement = place.placement;
   args.fresh_calls = request.fresh_calls;
   auto answer = context.worker->turn(args);
@@ -90,6 +103,9 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
     lane.failure = answer.error();
     fail_all(result, place.subject, answer.error());
     return std::optional<Turn>{};
+  }
+  if (args.plan.kind == PlanKind::hot && request.regime == Regime::sustained) {
+    context.last_sustained = context.services.clock.steady_now();
   }
   Turn turn;
   turn.subject = request.subjects[place.subject]->label;

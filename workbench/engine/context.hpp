@@ -36,9 +36,12 @@ struct EffortPlan {
   std::int64_t other_instances = 0;  ///< of TimingRequest
 };
 EffortPlan effort_plan(std::string_view word);
+/// What the device did before a turn.
+enum class DeviceWas { idle, busy };
 /// The turn of a hot plan in that regime. Sustained: the subject's own calls for two seconds first,
-/// so that power and temperature are those of lasting work, and a fifth of a second timed.
-Plan in_regime(Plan plan, Regime regime);
+/// half a second where the device comes from such a turn, so that power and temperature are those
+/// of lasting work, and a fifth of a second timed.
+Plan in_regime(Plan plan, Regime regime, DeviceWas device);
 /// The arguments `plan` and `regime`. Errors: usage (a regime of another plan than hot).
 Result<std::pair<PlanKind, Regime>> how_to_time(const Json& args);
 
@@ -86,6 +89,8 @@ struct Context {
   std::chrono::steady_clock::time_point started;
   std::function<Result<void>()> on_opened;  ///< taken by the next open
   bool device_checked = false;              ///< against the one that the session recorded
+  /// The end of the last sustained turn.
+  std::optional<std::chrono::steady_clock::time_point> last_sustained;
 
   /// The number of the iteration that runs; null outside, where `check`, `measure` and `compare`
   /// log too.

@@ -30,7 +30,7 @@ inline const ArgumentSpec k_plan{.name = "plan",
 inline const ArgumentSpec k_regime{
     .name = "regime",
     .kind = K::enumeration,
-    .doc = "of hot turns: burst (default), or sustained, after two seconds of the subject's calls",
+    .doc = "of hot turns: burst (default), or sustained, after up to two seconds of its calls",
     .choices = {"burst", "sustained"}};
 inline const ArgumentSpec k_effort{.name = "effort",
                                    .kind = K::enumeration,

@@ -152,6 +152,7 @@ Json to_json(const LoadArgs& message) {
           {"build_id", message.build_id},
           {"entry", message.entry},
           {"files", file_refs_to_json(message.files)},
+          {"python_follows", message.python_follows},
           {"deadline_ms", message.deadline_ms}};
 }
 
@@ -166,6 +167,7 @@ Result<void> from_json(const Json& json, LoadArgs& message) {
   message.build_id = reader.string_or("build_id", "");
   message.entry = reader.string_or("entry", "");
   message.files = read_file_refs(reader);
+  message.python_follows = reader.integer_or("python_follows", 0, 0, 1'000);
   message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
   return reader.finish();
 }

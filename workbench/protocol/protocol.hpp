@@ -128,6 +128,9 @@ struct LoadArgs {
   std::string build_id;         ///< must be what wb_sdpa_build_id() says
   std::string entry;            ///< python: "module:function"
   std::vector<FileRef> files;   ///< python: the folder of the subject
+  /// python: how many more of them are loaded before the next turn. A hint: their processes may be
+  /// started side by side.
+  std::int64_t python_follows = 0;
   std::int64_t deadline_ms = 60'000;
 };
 struct LoadResult {

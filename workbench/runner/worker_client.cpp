@@ -180,6 +180,8 @@ Outcome<protocol::LoadResult> WorkerClient::load(const Variant& variant, const A
   std::vector<Staged> files;
   if (variant.manifest.backend == Backend::python) {
     args.entry = variant.manifest.entry;
+    m_python_announced = std::max<std::int64_t>(m_python_announced - 1, 0);
+    args.python_follows = m_python_announced;
     for (const auto& [path, bytes] : variant.files) {
       args.files.push_back({staged_path(variant, path), sha256_hex(bytes)});
       files.push_back(

@@ -35,6 +35,9 @@ class WorkerClient {
   /// `files` of a python artifact are staged likewise.
   Outcome<protocol::LoadResult> load(const Variant& variant, const Artifact& artifact,
                                      std::chrono::milliseconds deadline = std::chrono::seconds(60));
+  /// Tells the worker, with the next load of a Python subject, that the next `subjects` of them
+  /// come before any turn, so that it may start their processes side by side.
+  void announce_python(std::int64_t subjects) { m_python_announced = subjects; }
   Outcome<protocol::RunResult> run(const protocol::RunArgs& args);
   Outcome<protocol::VerdictResult> verdict(const protocol::VerdictArgs& args);
   Outcome<protocol::TurnResult> turn(const protocol::TurnArgs& args);
@@ -72,6 +75,7 @@ class WorkerClient {
   std::string m_description;
   std::string m_gone_reason;  ///< why the transport was closed
   std::int64_t m_next_id = 1;
+  std::int64_t m_python_announced = 0;  ///< and not loaded yet
   std::map<protocol::Verb, double> m_wall_s;
 };
 

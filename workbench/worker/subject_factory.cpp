@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -20,6 +21,8 @@ constexpr std::uint64_t k_gpu_open_files = 1'024;  // of devices, and of the dri
 /// its context: 0.2 to 0.34 s (H200). On a CPU a process is there in 3 ms.
 constexpr std::size_t k_spares = 1, k_gpu_spares = 2;
 constexpr std::size_t k_compared = 2;  ///< loaded subjects from which on turns are likely
+/// Each holds a context, 0.5 GB of an H200, and about 1 GB of the host's memory with PyTorch.
+constexpr std::size_t k_most_python_spares = 8;
 
 }  // namespace
 
@@ -90,10 +93,30 @@ void SubjectFactory::start_spares(std::size_t loaded) {
   }
 }
 
-Result<SubjectFactory::Started> SubjectFactory::take_spare() {
-  if (m_spares.empty()) return start(SubjectKind::native);
-  Started started = std::move(m_spares.front());
-  m_spares.pop_front();
+void SubjectFactory::start_python_spares(std::size_t subjects) {
+  if (!m_setting.gpu || m_setting.python.empty()) return;
+  while (m_python_spares.size() < std::min(subjects, k_most_python_spares)) {
+    Result<Started> started = start(SubjectKind::python);
+    if (!started.ok()) return;
+    m_python_spares.push_back(*std::move(started));
+  }
+}
+
+void SubjectFactory::await_python_spares(const Wait& wait) {
+  // One that does not start is found out by the load that takes it.
+  for (Started& spare : m_python_spares) (void)spare.process.ask({{"op", "ping"}}, {}, wait);
+}
+
+void SubjectFactory::drop_spares() {
+  m_spares.clear();
+  m_python_spares.clear();
+}
+
+Result<SubjectFactory::Started> SubjectFactory::take_spare(SubjectKind kind) {
+  std::deque<Started>& spares = spares_of(kind);
+  if (spares.empty()) return start(kind);
+  Started started = std::move(spares.front());
+  spares.pop_front();
   return started;
 }
 
@@ -125,7 +148,7 @@ Outcome<LoadedSubject> SubjectFactory::finish(Started started, const std::string
 Outcome<LoadedSubject> SubjectFactory::load_builtin(SubjectKind kind, const std::string& name,
                                                     const Wait& wait, From from) {
   const bool may_wait_already = kind == SubjectKind::native && from == From::spare;
-  Result<Started> started = may_wait_already ? take_spare() : start(kind);
+  Result<Started> started = may_wait_already ? take_spare(kind) : start(kind);
   if (!started.ok()) return environment(started.error().message());
   return finish(*std::move(started), name, {{"builtin", name}}, wait);
 }
@@ -134,7 +157,7 @@ Outcome<LoadedSubject> SubjectFactory::load(const protocol::LoadArgs& args, cons
   if (args.backend == (m_setting.gpu ? "cuda" : "cpu")) {
     const Result<fs::path> path = m_store.verified_path(args.artifact_sha256);
     if (!path.ok()) return environment(path.error().message());
-    Result<Started> started = take_spare();
+    Result<Started> started = take_spare(SubjectKind::native);
     if (!started.ok()) {
       return environment("cannot start a subject process: " + started.error().message());
     }
@@ -162,7 +185,7 @@ Outcome<LoadedSubject> SubjectFactory::load(const protocol::LoadArgs& args, cons
   if (const auto written = m_store.materialize(args.files, staged->path()); !written.ok()) {
     return environment(written.error().message());
   }
-  Result<Started> started = start(SubjectKind::python);
+  Result<Started> started = take_spare(SubjectKind::python);
   if (!started.ok()) return environment(started.error().message());
   auto subject = finish(*std::move(started), args.subject,
                         {{"folder", staged->path().string()}, {"entry", args.entry}}, wait);

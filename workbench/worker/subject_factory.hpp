@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SubjectFactory: starts fresh subject processes, native ones from spares that wait ready, and
-// loads an artifact into them. Each has a scratch folder that goes when the subject goes.
+// SubjectFactory: starts fresh subject processes, or takes spares that wait ready, and loads an
+// artifact into them. Each has a scratch folder that goes when the subject goes.
 #pragma once
 
 #include <deque>
@@ -69,7 +69,13 @@ class SubjectFactory {
   /// Starts the processes that the next native load()s will use, beside `loaded` subjects. Does not
   /// wait for them.
   void start_spares(std::size_t loaded);
-  void drop_spares() { m_spares.clear(); }
+  /// On a GPU: starts those of the next `subjects` Python load()s side by side, where one after the
+  /// other each would import its libraries and make its context. Does not wait for them.
+  void start_python_spares(std::size_t subjects);
+  /// Until none of those is still starting, which would disturb what is timed beside it.
+  void await_python_spares(const Wait& wait);
+  void drop_python_spares() { m_python_spares.clear(); }
+  void drop_spares();
   /// Where the Python loop reports itself from: set once hello has found an interpreter.
   [[nodiscard]] const SubjectSetting& setting() const { return m_setting; }
   void set_python(std::string python, std::string script) {
@@ -83,14 +89,17 @@ class SubjectFactory {
     SubjectProcess process;
   };
   Result<Started> start(SubjectKind kind);
-  Result<Started> take_spare();
+  Result<Started> take_spare(SubjectKind kind);
+  std::deque<Started>& spares_of(SubjectKind kind) {
+    return kind == SubjectKind::python ? m_python_spares : m_spares;
+  }
   Outcome<LoadedSubject> finish(Started started, const std::string& label, Json message,
                                 const Wait& wait);
 
   Family& m_family;
   const Store& m_store;
   SubjectSetting m_setting;
-  std::deque<Started> m_spares;  ///< the one that was started first is used first
+  std::deque<Started> m_spares, m_python_spares;  ///< what was started first is used first
   std::int64_t m_next_folder = 1;
 };
 

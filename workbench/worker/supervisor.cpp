@@ -120,6 +120,7 @@ Outcome<Json> Supervisor::build(const protocol::BuildArgs& args) {
 Outcome<Json> Supervisor::load(const protocol::LoadArgs& args) {
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   if (args.backend == "python") {
+    m_greeted->factory.start_python_spares(static_cast<std::size_t>(args.python_follows) + 1);
     if (auto measured = need_empty_python(); !measured.ok()) return std::move(measured).error();
   }
   const auto begin = std::chrono::steady_clock::now();
@@ -185,6 +186,7 @@ Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
   auto subject = find_unprofiled(args.handle);
   if (!subject.ok()) return std::move(subject).error();
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
+  m_greeted->factory.drop_python_spares();  // the host did not load what it had announced
   const auto held = take_device();
   if (!held.ok()) return held.error();
   return as_json(judged(args.handle, args.problem,

@@ -99,6 +99,7 @@ Outcome<EmptyCall> Supervisor::measure_empty_call(SubjectKind kind) {
   const Wait wait = wait_for(k_empty_call_deadline_ms);
   auto subject = m_greeted->factory.load_builtin(kind, "empty", wait, SubjectFactory::From::spare);
   if (!subject.ok()) return std::move(subject).error();
+  m_greeted->factory.await_python_spares(wait);
   protocol::TurnArgs args;
   args.problem = canary_problem();
   args.plan = empty_call_plan();

@@ -12,6 +12,7 @@ namespace {
 constexpr double k_tiny_us = 1e-3;
 constexpr std::int64_t k_max_calls_per_sample = 1'000'000;
 constexpr std::int64_t k_cold_refill_every = 10;
+constexpr std::int64_t k_most_cold_gpu_blocks = 64;
 /// Message times above this share of a block make its wall time no witness.
 constexpr double k_round_trip_share = 0.1;
 constexpr double k_waiting_share = 0.3;
@@ -44,15 +45,15 @@ BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us, Clock 
   const double call = at_least(call_us, k_tiny_us);
   const bool on_gpu = clock == Clock::device;
   if (plan.kind == PlanKind::hot || (on_gpu && plan.kind == PlanKind::eager)) {
-    blocks.calls_per_sample =
-        ratio_up(k_sample_us, call, 1, on_gpu ? k_most_graph_calls : k_max_calls_per_sample);
+    blocks.calls_per_sample = on_gpu ? ratio_up(k_gpu_sample_us, call, 1, k_most_graph_calls)
+                                     : ratio_up(k_sample_us, call, 1, k_max_calls_per_sample);
   }
   const double sample_us = call * static_cast<double>(blocks.calls_per_sample);
   const std::int64_t min_samples = std::max<std::int64_t>(plan.min_samples, 1);
   const std::int64_t max_samples = std::max(plan.max_samples, min_samples);
   const std::int64_t wanted = ratio_up(plan.timed_us, sample_us, min_samples, max_samples);
   if (plan.kind == PlanKind::cold) {
-    blocks.blocks = wanted;
+    blocks.blocks = on_gpu ? std::min(wanted, k_most_cold_gpu_blocks) : wanted;
     blocks.refill_every = k_cold_refill_every;
   } else {
     // A block must be long enough for the second witness even where max_samples would end it

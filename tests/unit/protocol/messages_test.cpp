@@ -100,6 +100,8 @@ TEST_CASE("build and load go both ways", "[protocol][messages]") {
   load.backend = "python";
   load.entry = "rival:sdpa";
   load.files = {{"rival.py", k_hash}};
+  load.python_follows = 2;
+  CHECK(round_trip(load).python_follows == 2);
   CHECK(round_trip(load).files[0].path == "rival.py");
   CHECK(round_trip(LoadResult{3, 99, 1.25, {{"torch", "2"}}}).versions["torch"] == "2");
 }

@@ -81,6 +81,22 @@ TEST_CASE("a python subject's folder is staged without the kernel's name", "[run
   CHECK(worker.requests.back().args["entry"] == "rival:sdpa");
 }
 
+TEST_CASE("a load says how many Python subjects follow it", "[runner][client]") {
+  FakeWorker worker;
+  WorkerClient client(worker.transport());
+  const Variant variant = python_variant({{"rival/rival.py", "def sdpa(): pass"}});
+  const auto follows = [&] {
+    CHECK(client.load(variant, {}).ok());
+    return worker.requests.back().args["python_follows"].get<int>();
+  };
+  CHECK(follows() == 0);  // nothing was announced
+  client.announce_python(3);
+  CHECK(follows() == 2);
+  CHECK(follows() == 1);
+  CHECK(follows() == 0);
+  CHECK(follows() == 0);
+}
+
 TEST_CASE("an empty file can be staged", "[runner][client]") {
   FakeWorker worker;
   WorkerClient client(worker.transport());

@@ -111,10 +111,13 @@ TEST_CASE("waiting for a busy CPU accuses nobody, but marks the turn", "[worker]
 TEST_CASE("on a GPU eager calls are queued into samples, and a graph has its limit",
           "[worker][plan]") {
   const BlockPlan eager = plan_blocks(plan_of(PlanKind::eager), 10, 50, Clock::device);
-  CHECK(eager.calls_per_sample == 20);
+  CHECK(eager.calls_per_sample == 100);
   CHECK(plan_blocks(plan_of(PlanKind::hot), 1e-3, 50, Clock::device).calls_per_sample ==
         k_most_graph_calls);
-  CHECK(plan_blocks(plan_of(PlanKind::cold), 10, 50, Clock::device).calls_per_sample == 1);
+  const BlockPlan cold = plan_blocks(plan_of(PlanKind::cold), 10, 50, Clock::device);
+  CHECK(cold.calls_per_sample == 1);
+  CHECK(cold.blocks == 64);
+  CHECK(plan_blocks(plan_of(PlanKind::cold), 1'000, 50, Clock::device).blocks == 10);
 }
 
 TEST_CASE("waiting cannot hide a clock that lies", "[worker][witness]") {
