@@ -22,6 +22,7 @@ SETTLE_SAMPLES = 4_000
 FIRST_CALLS = 3
 EMPTY_PAIRS = 51
 CALLS_BEFORE_PROFILE = 2  # what they compile, choose and cache is done only once
+POISON_TILE_BYTES = 64 << 10
 HELD_SAMPLES = 16  # queued while the delay holds the stream
 HELD_CYCLES_EACH = 120_000  # about 60 us: longer than queueing one takes
 HELD_CYCLES_FIRST = 240_000
@@ -49,6 +50,7 @@ class GpuSubject(loop.Subject):
         self.pool = []  # events
         self.graphs, self.kind = {}, "hot"
         self.flush_memory = None
+        self.driver = ctypes.CDLL("libcuda.so.1")
         self.taken = (0, 1)
         pairs = []
         for _ in range(EMPTY_PAIRS):
@@ -155,20 +157,19 @@ class GpuSubject(loop.Subject):
             raise TypeError("it returned a tensor that is not on the GPU")
 
     def poison(self, seed):
-        self.poison_tensor(seed, self.stage.values["out"])
-        for _graph, result in self.graphs.values():
-            if result is not None:
-                self.poison_tensor(seed, result)
+        tile = bytearray(loop.random.Random(seed).randbytes(POISON_TILE_BYTES))
+        tile = self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
+        results = [result for _graph, result in self.graphs.values() if result is not None]
+        for tensor in (self.stage.values["out"], *results):
+            self.poison_tensor(tile, tensor)
         self.result = None
 
-    def poison_tensor(self, seed, tensor):
+    def poison_tensor(self, tile, tensor):
         flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
         flat.set_(tensor.untyped_storage())
-        size = min(flat.numel(), 64 << 10)
-        tile = bytearray(loop.random.Random(seed).randbytes(size))
-        tile = self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
+        size = min(flat.numel(), tile.numel())
         whole = flat.numel() // size * size
-        flat[:whole].view(-1, size).copy_(tile)
+        flat[:whole].view(-1, size).copy_(tile[:size])
         flat[whole:].copy_(tile[: flat.numel() - whole])
 
     def graph_of(self, calls):
@@ -268,7 +269,7 @@ class GpuSubject(loop.Subject):
             self.flush_memory = self.torch.zeros(
                 l2_bytes, dtype=self.torch.int32, device=self.device
             )
-        ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
+        self.driver.cuCtxResetPersistingL2Cache()
         half = self.flush_memory.numel() // 2
         self.flush_memory[:half].zero_()
         self.flush_memory[half:].sum()
