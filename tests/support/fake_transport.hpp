@@ -63,6 +63,7 @@ struct FakeSubject {
   double noise_frac = 0.002;          ///< standard deviation of a sample
   double between_instances_frac = 0;  ///< of the bias that each load draws
   std::function<bool(const Problem&)> passes = [](const Problem&) { return true; };
+  std::function<bool(const Problem&)> takes = [](const Problem&) { return true; };
   bool fails_wholly = false;  ///< passes single runs, as screened, but not the whole verdict
   bool spot_passes = true;
   std::optional<Failure> load_failure, verdict_failure, turn_failure;
@@ -242,6 +243,9 @@ class FakeWorker {
     if (found == m_loaded.end()) return missing(args.handle);
     const FakeSubject& subject = behaviour(found->second.label);
     if (subject.verdict_failure) return fail(args.handle, *subject.verdict_failure);
+    if (!subject.takes(args.problem)) {
+      return Failure{Invalidity::constraints, "this library does not take the problem", ""};
+    }
     protocol::VerdictResult result;
     result.pass = subject.passes(args.problem) && !subject.fails_wholly;
     const std::vector<Draw> draws =

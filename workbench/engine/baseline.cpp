@@ -45,7 +45,8 @@ ErrorCode code_of(Invalidity invalidity) {
   return ErrorCode::internal;
 }
 
-/// A rival that cannot be had or fails is left out; its events say why.
+/// A rival that cannot be had, fails or takes no problem is left out, and one that refuses a
+/// problem there; their events say why.
 Result<std::vector<Subject>> prepare_rivals(Context& context) {
   std::vector<Variant> variants;
   for (const std::string& name : context.settings.rivals) {
@@ -65,9 +66,14 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
     const std::vector<Problem> problems = measured_problems(context.settings.suite);
     // The process that was judged is timed nowhere, so a profiler may look into it afterwards.
     SubjectProcesses judged(context);
-    WB_TRY_ASSIGN(const auto judgements,
-                  judge_subject(context, *rival, problems, Proof::whole, &judged));
+    WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *rival, problems, Proof::whole,
+                                                       &judged, Refusal::excludes));
     if (first_failure(judgements)) continue;
+    for (const Judgement& judgement : judgements) {
+      if (judgement.supported) continue;
+      rival->refused.emplace(to_text(judgement.problem), judgement.message);
+    }
+    if (rival->refused.size() == judgements.size()) continue;
     if (!judged.handles.empty() && judged.handles.front()) {
       WB_TRY(log_kernel_names(context, *rival, problems, *judged.handles.front()));
     }

@@ -27,6 +27,8 @@ struct Subject {
   Variant variant;
   Configuration configuration;
   Artifact artifact;
+  /// Of a rival: problems (their texts) that it answered with `constraints`, and its words.
+  std::map<std::string, std::string> refused = {};
 };
 
 /// How much of each phase, from the word of `effort`.
@@ -146,13 +148,17 @@ struct Judgement {
   std::int64_t event = 0;
 };
 class SubjectProcesses;
+/// What the answer `constraints` means: a candidate's claim to take the problem was false; a
+/// library knows only when it is called what it takes.
+enum class Refusal { fails, excludes };
 /// Loads the subject once and judges it on every problem it takes; stops at the first failure.
 /// Each is a verdict_given event. `extent`: screening or whole. `kept`: where the process is left,
 /// to be timed; it must hold none yet. Errors: only those of the log and canceled.
 Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
                                              const std::vector<Problem>& problems,
                                              Proof extent = Proof::whole,
-                                             SubjectProcesses* kept = nullptr);
+                                             SubjectProcesses* kept = nullptr,
+                                             Refusal refusal = Refusal::fails);
 std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements);
 /// What the first failure means for the subject; nothing when it passed.
 std::optional<Failure> failure_of(const std::vector<Judgement>& judgements);

@@ -260,20 +260,28 @@ Result<void> restore_context(Context& context) {
     return *std::move(subject);
   };
   WB_TRY_ASSIGN(context.incumbent, rebuild(view.incumbent));
-  // A rival serves when its baseline verdicts all passed.
+  // A rival serves when its baseline verdicts passed, but for the problems that it refused.
   context.rivals.clear();
   for (const std::string& name : context.settings.rivals) {
-    bool judged = false, passed = true;
+    bool any_passed = false, any_failed = false;
+    std::map<std::string, std::string> refused;
     for (const IterationView& iteration : view.iterations) {
       for (const Fact& verdict : iteration.verdicts) {
         const std::string subject = verdict.payload.value("subject", "");
         if (subject.substr(0, subject.find('@')) != name) continue;
-        judged = true;
-        passed = passed && verdict.payload.value("pass", false);
+        const bool pass = verdict.payload.value("pass", false);
+        any_passed = any_passed || pass;
+        if (verdict.payload.value("outcome", "") == to_string(Invalidity::constraints)) {
+          refused.emplace(verdict.payload.value("problem", ""),
+                          verdict.payload.value("message", ""));
+        } else {
+          any_failed = any_failed || !pass;
+        }
       }
     }
-    if (!judged || !passed) continue;
+    if (!any_passed || any_failed) continue;
     WB_TRY_ASSIGN(Subject rival, rebuild(name));
+    rival.refused = std::move(refused);
     rival.label = name;
     context.rivals.push_back(std::move(rival));
   }

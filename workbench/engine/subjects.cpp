@@ -167,6 +167,8 @@ Result<void> log_built(Context& context, const Variant& variant, const Configura
 
 std::optional<std::string> not_supported(const Subject& subject, const Problem& problem) {
   if (auto reason = unsupported_reason(subject.variant.manifest, problem)) return reason;
+  const auto refused = subject.refused.find(to_text(problem));
+  if (refused != subject.refused.end()) return refused->second;
   auto violated = violated_restriction(subject.variant.manifest, subject.configuration, &problem);
   if (!violated) return violated.error().message();
   if (*violated) return fmt::format("the restriction \"{}\" does not hold", **violated);

@@ -78,7 +78,7 @@ Proof parse_proof(std::string_view word) {
 
 Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
                                              const std::vector<Problem>& problems, Proof extent,
-                                             SubjectProcesses* kept) {
+                                             SubjectProcesses* kept, Refusal refusal) {
   std::vector<Judgement> judgements;
   // A subject that already died has no process left to unload; either way it is gone afterwards.
   SubjectProcesses own(context);
@@ -143,6 +143,10 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
                                {"message", judgement.message},
                                {"versions", versions},
                                {"runs", std::move(runs)}}));
+    if (refusal == Refusal::excludes && judgement.invalidity == Invalidity::constraints) {
+      judgement.invalidity.reset();
+      judgement.supported = false;
+    }
     const bool failed = judgement.invalidity.has_value();
     judgements.push_back(std::move(judgement));
     if (failed) break;  // wrong stops here and is never timed

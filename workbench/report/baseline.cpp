@@ -85,11 +85,19 @@ std::string rival_list(const Facts& facts) {
           fmt::format("**failed** its verdict on {}: {}{}; its times there stand in no comparison.",
                       count(static_cast<std::int64_t>(rival.failed.size()), "problem"),
                       brief(facts.words(rival.failure), 200), cite(rival.failure_seq));
+    } else if (rival.passed.empty() && !rival.refused.empty()) {
+      out += "takes no problem of this session" + cite(rival.refusal_seq) +
+             "; it stands in no comparison.";
     } else if (rival.passed.empty()) {
       out += "no verdict recorded; it stands in no comparison.";
     } else {
       out += fmt::format("passed its verdict on {}.",
                          count(static_cast<std::int64_t>(rival.passed.size()), "problem"));
+      if (!rival.refused.empty()) {
+        out += fmt::format(" It does not take {}{}.",
+                           count(static_cast<std::int64_t>(rival.refused.size()), "problem"),
+                           cite(rival.refusal_seq));
+      }
     }
     out += "\n" + rival_kernels(facts, rival);
   }

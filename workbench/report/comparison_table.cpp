@@ -19,8 +19,14 @@ std::string not_standing(const Facts& facts, const Compared& compared) {
   const RivalFacts* found = facts.find_rival(compared.against);
   if (found == nullptr || found->stands(compared.problem)) return {};
   const RivalFacts& rival = *found;
+  if (compared.problem.empty() && rival.failed.empty() && !rival.refused.empty()) {
+    return "left out: the rival does not take every problem" + cite(rival.refusal_seq);
+  }
   if (compared.problem.empty() && (!rival.failed.empty() || !rival.whole_suite)) {
     return "left out: the rival did not pass on every problem" + cite(rival.failure_seq);
+  }
+  if (rival.refused.contains(compared.problem)) {
+    return "left out: the rival does not take this problem" + cite(rival.refusal_seq);
   }
   if (rival.failed.contains(compared.problem) || !rival.built) {
     return "left out: the rival failed" + cite(rival.failure_seq);

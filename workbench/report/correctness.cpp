@@ -17,6 +17,7 @@ constexpr std::size_t k_max_rows = 80;
 /// All verdicts of one subject in one iteration.
 struct Summary {
   std::int64_t suite_passed = 0, other_passed = 0, failed = 0, runs = 0, lse_runs = 0;
+  std::int64_t refused = 0;  ///< by a rival, which is no failure
   std::int64_t blocks_judged = 0, blocks_total = 0;
   double worst_share = -1;
   std::string worst_problem, worst_rule;
@@ -34,6 +35,8 @@ void add_verdict(Summary& summary, const Facts& facts, const Fact& verdict, cons
         std::any_of(facts.suite.begin(), facts.suite.end(),
                     [&](const SuiteEntry& entry) { return entry.problem == problem; });
     ++(in_suite ? summary.suite_passed : summary.other_passed);
+  } else if (facts.has_refused(text(verdict.payload, "subject"), problem)) {
+    ++summary.refused;
   } else {
     ++summary.failed;
     if (summary.failure.empty()) {
@@ -81,6 +84,7 @@ std::vector<std::string> cells(const Facts& facts, const std::string& iteration,
                                const std::string& subject, const Summary& summary) {
   std::string result =
       summary.failed == 0 ? "pass" : "**fail** (" + brief(facts.words(summary.failure), 120) + ")";
+  if (summary.refused > 0) result += fmt::format(", {} not taken", summary.refused);
   return {iteration,
           code(subject, 60),
           result,

@@ -132,6 +132,9 @@ void Facts::note_rival_verdict(const Fact& verdict) {
   const std::string problem = text(verdict.payload, "problem");
   if (is_true(verdict.payload, "pass")) {
     facts.passed.insert(problem);
+  } else if (text(verdict.payload, "outcome") == "constraints") {
+    facts.refused.insert(problem);
+    if (facts.refusal_seq == 0) facts.refusal_seq = verdict.seq;
   } else if (text(verdict.payload, "outcome") != "environment") {
     facts.failed.insert(problem);
     if (facts.failure_seq == 0) {
@@ -230,6 +233,11 @@ std::string Facts::plan_label(const std::string& word) const {
 const RivalFacts* Facts::find_rival(const std::string& subject) const {
   const auto found = rivals.find(std::string(base_name(subject)));
   return found == rivals.end() ? nullptr : &found->second;
+}
+
+bool Facts::has_refused(const std::string& subject, const std::string& problem) const {
+  const RivalFacts* found = find_rival(subject);
+  return found != nullptr && found->refused.contains(problem);
 }
 
 const RivalFacts* Facts::strongest_rival(const ComparisonIndex& index) const {

@@ -78,15 +78,16 @@ struct Judged {
 
 struct RivalFacts {
   std::string name;
-  std::string version;           ///< "torch 2.13.0", or that it was not recorded
-  std::string versions;          ///< all it said of itself: "torch 2.13.0, python 3.11.2"
-  std::int64_t version_seq = 0;  ///< where; 0: not recorded
-  std::set<std::string> passed;  ///< problems
-  std::set<std::string> failed;  ///< problems; a failing verdict outweighs a passing one
+  std::string version;            ///< "torch 2.13.0", or that it was not recorded
+  std::string versions;           ///< all it said of itself: "torch 2.13.0, python 3.11.2"
+  std::int64_t version_seq = 0;   ///< where; 0: not recorded
+  std::set<std::string> passed;   ///< problems
+  std::set<std::string> failed;   ///< problems; a failing verdict outweighs a passing one
+  std::set<std::string> refused;  ///< problems that it says it does not take
   /// profile_taken events that name the kernels of one call, the last of each problem.
   std::vector<const Fact*> kernels;
-  std::string failure;  ///< the first failure's words
-  std::int64_t failure_seq = 0, built_seq = 0;
+  std::string failure;                                           ///< the first failure's words
+  std::int64_t failure_seq = 0, built_seq = 0, refusal_seq = 0;  ///< refusal: the first
   bool built = true;
   bool whole_suite = false;  ///< passed on every problem of the suite that is not held out
   /// May its time on this problem stand in a comparison? The objective ("") needs the whole suite.
@@ -124,6 +125,8 @@ struct Facts {
   [[nodiscard]] bool is_rival(const IterationView& iteration, const std::string& subject) const;
   /// By name or label; nullptr when it is none.
   [[nodiscard]] const RivalFacts* find_rival(const std::string& subject) const;
+  /// The subject is a rival that says that it does not take the problem.
+  [[nodiscard]] bool has_refused(const std::string& subject, const std::string& problem) const;
   /// The rival to name first: stands on the most problems, then the fastest. nullptr: none stands.
   [[nodiscard]] const RivalFacts* strongest_rival(const ComparisonIndex& index) const;
 
