@@ -54,3 +54,20 @@ def test_links_between_pages_resolve():
             continue
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / Path(target)).exists(), f"{page.name} links to {target}"
+
+
+def test_the_totals_of_the_coverage_page_are_those_of_its_rows():
+    page = (ROOT / "docs" / "coverage.md").read_text()
+    rows = re.findall(r"^\| (R\d[^|]*?) \| (\w+) \|", page, re.M)
+    state_of = {}
+    for numbers, state in rows:
+        for span in numbers.split(", "):
+            first, *last = [int(number.removeprefix("R")) for number in span.split("–")]
+            for number in range(first, (last or [first])[0] + 1):
+                assert number not in state_of, f"R{number} stands in two rows"
+                state_of[number] = state
+    assert sorted(state_of) == list(range(1, 146))
+    counts = [list(state_of.values()).count(state) for state in ("done", "partly", "later")]
+    assert sum(counts) == len(state_of), "a row has a state that is not known"
+    totals = "Done {}, partly {}, later {}, of {}.".format(*counts, len(state_of))
+    assert page.splitlines()[-1] == totals
