@@ -128,15 +128,18 @@ def test_a_session_with_an_iteration(wb):
 
 
 def test_the_tools_look_at_one_call(wb):
+    runs = json.loads(wb.run("sanitize", KERNEL, "--problem", PROBLEM, "--json").stdout)["runs"]
+    assert {run["tool"] for run in runs} == {"memcheck", "racecheck"}
+    assert {run["outcome"] for run in runs} <= {"clean", "not_available"}, runs
+    assert any(run["outcome"] == "clean" for run in runs), runs
     answer = json.loads(wb.run("profile", KERNEL, "--problem", PROBLEM, "--json").stdout)
     row = answer["problems"][0]
-    hidden = ("is not here", "administrator", "performance counters")
-    if not any(words in row["message"] for words in hidden):
-        kernels = [launch["kernel"] for launch in row["launches"]]
-        assert any("mma_flash" in kernel for kernel in kernels), row["message"]
-        assert row["launches"][0]["metrics"]["Duration"]["value"] > 0
-    runs = json.loads(wb.run("sanitize", KERNEL, "--problem", PROBLEM, "--json").stdout)["runs"]
-    assert [run for run in runs if run["outcome"] not in ("clean", "not_available")] == []
+    hidden = ("ncu is not here", "administrator", "performance counters")
+    if any(words in row["message"] for words in hidden):
+        pytest.skip(f"the sanitizers looked, ncu could not: {row['message'][:200]}")
+    kernels = [launch["kernel"] for launch in row["launches"]]
+    assert any("mma_flash" in kernel for kernel in kernels), row["message"]
+    assert row["launches"][0]["metrics"]["Duration"]["value"] > 0
 
 
 def test_pytorch_is_a_rival(wb):
