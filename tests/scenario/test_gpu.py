@@ -54,10 +54,14 @@ def gpu():
 def test_a_cuda_kernel_is_judged_and_timed(wb):
     answer = wb.json("check", KERNEL, "--problem", PROBLEM)
     assert answer["pass"]
+    median_us = {}
     for plan in ("hot", "cold", "eager"):
         words = ("measure", KERNEL, "--plan", plan, "--problem", PROBLEM, "--effort", "quick")
-        rows = wb.json(*words)["problems"]
-        assert all(0.5 < row["median_us"] < 1e5 for row in rows), rows
+        (row,) = wb.json(*words)["problems"]
+        median_us[plan] = row["median_us"]
+    # Beside each other: a hot call is the shortest, and none takes what no call of that size does.
+    assert 0 < median_us["hot"] < 2 * min(median_us["cold"], median_us["eager"]), median_us
+    assert max(median_us.values()) < 100 * median_us["hot"], median_us
 
 
 def random_problems(seed, masks, dims, count=24):
@@ -189,10 +193,16 @@ def test_a_process_that_was_profiled_slows_no_other(wb):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     problem = "B=1 Hq=4 Sq=128 D=64 f16"
     words = ("measure", "torch_flash", "--problem", problem, "--plan", "eager", "--effort", "quick")
-    before = wb.json(*words)["problems"][0]["median_us"]
+
+    def eager_us():
+        return wb.json(*words)["problems"][0]["median_us"]
+
+    before = eager_us()
     answer = wb.json("profile", "torch_flash", "--problem", problem)
     assert answer["problems"][0]["launches"], answer["problems"][0]["message"]
-    after = wb.json(*words)["problems"][0]["median_us"]
+    after = eager_us()
+    if after >= 1.5 * before:  # other work may have met one measurement; CUPTI would stay
+        after = min(after, eager_us())
     assert after < 1.5 * before, (before, after)
 
 
