@@ -194,6 +194,28 @@ std::int64_t visible_keys(const Problem& problem, std::int64_t row) {
   throw std::logic_error("a Causal outside its enumeration");
 }
 
+double expected_rows_without_keys(const Problem& problem) {
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  const std::int64_t seeing = seeing_rows(problem);
+  double rows = real(problem.Sq - seeing);
+  const double keep = share_kept(problem);
+  if (keep < 1.0) {
+    // A row that may see n keys sees none with probability (1 - keep)^n = exp(n * log_reject).
+    const double log_reject = std::log1p(-keep);
+    double full = real(seeing);  // rows that may see every key
+    if (problem.causal != Causal::none) {
+      // As in visible_pairs_per_head: first, first + 1, ... keys, then all: a geometric series.
+      const double first = real(visible_keys(problem, problem.Sq - seeing));
+      const double rising = std::min(full, real(problem.Skv) - first + 1);
+      rows +=
+          std::exp(first * log_reject) * std::expm1(rising * log_reject) / std::expm1(log_reject);
+      full -= rising;
+    }
+    rows += full * std::exp(real(problem.Skv) * log_reject);
+  }
+  return real(problem.B) * rows;
+}
+
 Work work(const Problem& problem, std::optional<double> kept_pairs_of_drawn_mask) {
   const auto real = [](std::int64_t value) { return static_cast<double>(value); };
   const double visible = visible_pairs_per_head(problem);

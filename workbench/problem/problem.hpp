@@ -79,6 +79,10 @@ Result<void> validate(const Problem& problem);
 /// Keys that query row `row` may see under the causal rule alone: keys [0, count).
 std::int64_t visible_keys(const Problem& problem, std::int64_t row);
 
+/// Expected number of rows of the mask [B,1,Sq,Skv] that see no key in one draw: those the causal
+/// rule leaves without any, and those whose visible keys a random mask all rejects. In closed form.
+double expected_rows_without_keys(const Problem& problem);
+
 /// Arithmetic and traffic that the problem itself demands. `kept_pairs` is the number of unmasked
 /// (q, k) pairs summed over B and Hq: exact for causal rules; for a bool mask pass the count from
 /// the drawn mask, else the expected share is used. An additive mask counts its -inf as masked.

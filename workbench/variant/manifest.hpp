@@ -40,6 +40,7 @@ struct Support {
   bool gqa = true;         ///< Hkv < Hq
   bool dv_differs = true;  ///< Dv != D
   /// Rows that see no key are 0, with an LSE of -infinity. PyTorch on a GPU gives others values.
+  /// False: problems are outside whose draws may have such a row.
   bool rows_without_keys = true;
   std::int64_t seq_q_max = std::int64_t{1} << 31, seq_kv_max = std::int64_t{1} << 31;
 };

@@ -2,6 +2,7 @@
 #include "problem/problem.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -195,6 +196,70 @@ TEST_CASE("causal kinds see the keys that the design names", "[problem][causal]"
   const auto top = parse_problem("B=1 Hq=1 Sq=5 Skv=3 D=4 causal=top_left").value();
   CHECK(visible_keys(top, 0) == 1);
   CHECK(visible_keys(top, 4) == 3);
+}
+
+TEST_CASE("rows without keys are expected as a sum over the rows says", "[problem][causal]") {
+  std::mt19937 random(13);
+  for (int i = 0; i < 500; ++i) {
+    const Problem p = random_problem(random);
+    INFO(to_text(p));
+    const double keep = p.mask == MaskKind::boolean    ? p.keep_frac
+                        : p.mask == MaskKind::additive ? k_additive_keep_frac
+                                                       : 1.0;
+    double rows = 0;
+    for (std::int64_t row = 0; row < p.Sq; ++row) {
+      double none = 1;
+      for (std::int64_t key = 0; key < visible_keys(p, row); ++key) none *= 1 - keep;
+      rows += none;
+    }
+    rows *= static_cast<double>(p.B);
+    CHECK(expected_rows_without_keys(p) == Approx(rows).epsilon(1e-9).margin(1e-12));
+  }
+}
+
+TEST_CASE("rows without keys are drawn as often as expected", "[problem][causal]") {
+  for (const std::string text :
+       {"B=1 Hq=3 Sq=8 Skv=2 D=1 mask=bool:0.5", "B=8 Hq=1 Sq=8 D=1 causal=top_left mask=bool:0.9",
+        "B=2 Hq=1 Sq=9 Skv=4 D=1 causal=bottom_right mask=additive",
+        "B=2 Hq=1 Sq=3 Skv=5 D=1 causal=bottom_right mask=bool:0.3"}) {
+    INFO(text);
+    const Problem p = parse_problem(text).value();
+    // One byte an element of a bool mask; of an additive one, f32, the -inf are told by `kept`.
+    const auto kept = [&](const Inputs& inputs, std::int64_t index) {
+      if (p.mask == MaskKind::boolean)
+        return inputs.mask[static_cast<std::size_t>(index)] != std::byte{0};
+      float value = 0;
+      std::memcpy(&value, inputs.mask.data() + index * 4, 4);
+      return value != -std::numeric_limits<float>::infinity();
+    };
+    constexpr int draws = 4000;
+    double found = 0;
+    for (int seed = 0; seed < draws; ++seed) {
+      const Inputs inputs = make_inputs(p, static_cast<std::uint32_t>(seed), Draw::normal);
+      for (std::int64_t row = 0; row < p.B * p.Sq; ++row) {
+        bool any = false;
+        for (std::int64_t key = 0; key < visible_keys(p, row % p.Sq); ++key) {
+          any = any || kept(inputs, row * p.Skv + key);
+        }
+        found += any ? 0 : 1;
+      }
+    }
+    CHECK(found / draws == Approx(expected_rows_without_keys(p)).epsilon(0.05));
+  }
+}
+
+TEST_CASE("rows without keys of problems of any size", "[problem][causal]") {
+  const auto rows = [](const char* text) {
+    return expected_rows_without_keys(parse_problem(text).value());
+  };
+  CHECK(rows("B=2 Hq=1 Sq=8 Skv=2 D=1") == 0);
+  CHECK(rows("B=2 Hq=1 Sq=8 Skv=2 D=1 causal=bottom_right") == 12);
+  CHECK(rows("B=2 Hq=1 Sq=8 Skv=2 D=1 causal=bottom_right mask=bool:1") == 12);
+  CHECK(rows("B=2 Hq=4 Sq=8 Skv=2 D=1 mask=bool:0.5") == Approx(4));
+  CHECK(rows("B=8 Hq=8 Sq=100000 D=1 causal=top_left mask=bool:0.9") == Approx(8 / 9.0));
+  CHECK(rows("B=1 Hq=1 Sq=100000 D=1 causal=top_left mask=bool:1e-17") == Approx(1e5));
+  CHECK(rows("B=1 Hq=1 Sq=1 Skv=2 D=1 mask=bool:1e-17") == Approx(1));
+  CHECK(rows("B=4 Hq=16 Sq=1024 D=64 bf16 mask=bool:0.7") < 1e-300);
 }
 
 TEST_CASE("pairs of causal rules are exact", "[problem][work]") {

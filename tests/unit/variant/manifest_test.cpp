@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernel_folder.hpp"
+#include "problem/suite.hpp"
 
 using namespace wb;
 using wb::test::manifest_text;
@@ -164,6 +165,51 @@ TEST_CASE("unsupported problems are named", "[variant][manifest]") {
   CHECK(reason("B=1 Hq=2 Hkv=1 Sq=64 D=64 f16").find("GQA") != std::string::npos);
   CHECK(reason("B=1 Hq=2 Sq=65 D=64 f16").find("Sq above") != std::string::npos);
   CHECK(reason("B=1 Hq=2 Sq=64 Skv=513 D=64 f16").find("Skv above") != std::string::npos);
+}
+
+TEST_CASE("rows that may see no key are outside where the manifest leaves them out",
+          "[variant][manifest]") {
+  const auto strict =
+      parse_manifest(manifest_text("k", R"("supports": {"rows_without_keys": false})"), "k");
+  const auto any = parse_manifest(manifest_text("k"), "k");
+  REQUIRE(strict.ok());
+  REQUIRE(any.ok());
+  const auto reason = [&](const std::string& text) {
+    const Problem problem = parse_problem(text).value();
+    CHECK_FALSE(unsupported_reason(*any, problem).has_value());
+    return unsupported_reason(*strict, problem).value_or("");
+  };
+  const std::string outside = "rows that may see no key";
+  CHECK(reason("B=1 Hq=1 Sq=40 Skv=8 D=16 causal=bottom_right") == outside);
+  CHECK(reason("B=1 Hq=1 Sq=8 Skv=2 D=16 mask=bool:0.5") == outside);
+  CHECK(reason("B=8 Hq=1 Sq=8 Skv=8 D=16 causal=top_left mask=bool:0.9") == outside);
+  CHECK(reason("B=1 Hq=1 Sq=8 Skv=3 D=16 mask=additive") == outside);
+  CHECK(reason("B=1 Hq=1 Sq=8 Skv=40 D=16 causal=bottom_right").empty());
+  CHECK(reason("B=1 Hq=1 Sq=8 Skv=8 D=16 causal=top_left").empty());
+  CHECK(reason("B=1 Hq=1 Sq=8 Skv=32 D=16 mask=bool:0.9").empty());
+}
+
+TEST_CASE("PyTorch's rivals on a GPU take every masked problem of the suites",
+          "[variant][manifest]") {
+  RealFileSystem file_system;
+  const fs::path root = WB_SOURCE_DIR;
+  const auto suites = load_suites(file_system, root / "kernels/suites.json");
+  REQUIRE(suites.ok());
+  const auto rival = Catalogue(file_system, {{root}}).find("torch_default");
+  REQUIRE(rival.ok());
+  REQUIRE_FALSE(rival->manifest.support.rows_without_keys);
+  std::vector<std::string> masked;
+  for (const auto& [name, suite] : *suites) {
+    for (const SuiteProblem& member : suite.problems) {
+      if (member.problem.mask == MaskKind::none) continue;
+      INFO(member.problem.name);
+      CHECK_FALSE(unsupported_reason(rival->manifest, member.problem).has_value());
+      masked.push_back(member.problem.name);
+    }
+  }
+  for (const std::string name : {"mask_bool_1k", "mask_bias_1k"}) {
+    CHECK(std::count(masked.begin(), masked.end(), name) >= 1);
+  }
 }
 
 TEST_CASE("technique words are sorted and unique", "[variant][manifest]") {
