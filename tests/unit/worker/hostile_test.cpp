@@ -206,9 +206,16 @@ TEST_CASE("a turn that asks for no fresh calls has none", "[worker][hostile]") {
   args.problem = *parse_problem("B=1 Hq=4 Sq=128 Skv=256 D=32 f32");
   args.plan = quick_plan();
   args.fresh_calls = false;
-  for (int i = 0; i < 60; ++i) {
+  // A look that others' load leaves open is no failure, but flags its turn: one without that flag
+  // had no look, or passed it, which this one cannot. 60 of them escape with a chance of 3 in
+  // 10000.
+  int counted = 0;
+  for (int i = 0; i < 200 && counted < 60; ++i) {
     const auto turn = client.turn(args);
     INFO((turn.ok() ? std::string() : turn.error().message));
     REQUIRE(turn.ok());
+    const auto& flags = turn->flags;
+    counted += std::find(flags.begin(), flags.end(), k_flag_foreign_load) == flags.end() ? 1 : 0;
   }
+  if (counted < 60) WARN("this machine is too busy: " << counted << " of 200 turns counted");
 }
