@@ -94,8 +94,11 @@ TEST_CASE("kernels that could not be named are unknown, and the last answer stan
   name_kernels(log, test::k_prefill, Json::array(), "torch.profiler failed: CUPTI is *busy*");
   CHECK(list_of_rivals(log).find("on prefill: unknown: torch.profiler failed: CUPTI is \\*busy") !=
         std::string::npos);
-  name_kernels(log, test::k_prefill, Json::array({launch("gemm", 1)}));
-  CHECK(list_of_rivals(log).find("unknown") == std::string::npos);
+  const auto last = name_kernels(log, test::k_prefill, Json::array({launch("gemm", 1)}));
+  const std::string list = list_of_rivals(log);
+  INFO(list);
+  CHECK(list.find("unknown") == std::string::npos);
+  CHECK(list.find(fmt::format("on prefill: `gemm` [e{}]", last)) != std::string::npos);
 }
 
 TEST_CASE("names and records of any kind leave the page whole", "[report][kernel_names][hostile]") {
