@@ -114,14 +114,20 @@ TEST_CASE("a process that a profiler looked into is judged and timed no more", "
     CHECK_FALSE(inside->available);
     CHECK(inside->reason.find("on the CPU") != std::string::npos);
   }
-  const auto refused = worker.client.turn(turn);
-  REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().invalidity == Invalidity::environment);
-  CHECK(refused.error().message.find("load it anew") != std::string::npos);
+  const auto check_refused = [](const auto& answer) {
+    REQUIRE_FALSE(answer.ok());
+    CHECK(answer.error().invalidity == Invalidity::environment);
+    CHECK(answer.error().message.find("load it anew") != std::string::npos);
+  };
+  check_refused(worker.client.turn(turn));
   protocol::VerdictArgs verdict;
   verdict.handle = loaded->handle;
   verdict.problem = look.problem;
-  CHECK_FALSE(worker.client.verdict(verdict).ok());
+  check_refused(worker.client.verdict(verdict));
+  protocol::RunArgs run;
+  run.handle = loaded->handle;
+  run.problem = look.problem;
+  check_refused(worker.client.run(run));
   const auto again = worker.client.load(python_variant(k_plain), {});
   REQUIRE(again.ok());
   verdict.handle = again->handle;
