@@ -81,6 +81,11 @@ std::string plain_text(std::string text) {
   return text;
 }
 
+/// A call that came to its end says so. Tools report on what ran before as if it were all.
+Failure ended_early() {
+  return {Invalidity::runtime, "the variant ended the process before the call was over", {}};
+}
+
 Outcome<protocol::ProfileResult> read_profile(const Run& run) {
   if (const auto why = why_ncu_is_blocked(run.report + run.printed)) return not_available(*why);
   // Before "no kernel was profiled": a call that failed launched none.
@@ -91,6 +96,7 @@ Outcome<protocol::ProfileResult> read_profile(const Run& run) {
         fmt::format("{}; ncu said: {}", launches.error().message(), words_of(run)));
   }
   if (launches->empty()) return not_available("ncu saw no kernel: the call launched none");
+  if (!run.end) return ended_early();
   protocol::ProfileResult result;
   result.available = true;
   result.records = {{"launches", *std::move(launches)}};
@@ -108,10 +114,7 @@ Outcome<protocol::ProfileResult> read_findings(const Run& run) {
     return not_available(
         fmt::format("compute-sanitizer ended without its summary; it said: {}", words_of(run)));
   }
-  if (clean && !run.end) {
-    return Failure{
-        Invalidity::runtime, "the variant ended the process before the call was over", {}};
-  }
+  if (clean && !run.end) return ended_early();
   Json messages = Json::array();
   for (const std::string& message : report.messages) messages.push_back(printable(message, 300));
   protocol::ProfileResult result;

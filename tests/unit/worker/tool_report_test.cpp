@@ -308,11 +308,19 @@ TEST_CASE("a clean run, findings, and a call that failed are three things",
   CHECK(both->records["errors"] == 2);
 }
 
-TEST_CASE("a variant that ends the process is not clean", "[worker][tool_report]") {
-  const auto early = PlayedTool("memcheck", k_clean_report + "echo 'some words'\n").play();
-  REQUIRE_FALSE(early.ok());
-  CHECK(early.error().invalidity == Invalidity::runtime);
-  CHECK(early.error().message.find("before the call was over") != std::string::npos);
+TEST_CASE("a variant that ends the process is not clean, and its launches are no profile",
+          "[worker][tool_report]") {
+  const std::string table = std::string(k_header) + metric(0, "k", "A", "%", "1");
+  for (auto& [tool, report] :
+       {std::pair<std::string, std::string>{"memcheck", k_clean_report},
+        std::pair<std::string, std::string>{"ncu", "cat > $REPORT <<'END'\n" + table + "END\n"}}) {
+    INFO(tool);
+    const auto early = PlayedTool(tool, report + "echo 'some words'\n").play();
+    REQUIRE_FALSE(early.ok());
+    CHECK(early.error().invalidity == Invalidity::runtime);
+    CHECK(early.error().message.find("before the call was over") != std::string::npos);
+    CHECK(PlayedTool(tool, report + says(std::nullopt)).play().ok());
+  }
 }
 
 TEST_CASE("a machine that cannot start the GPU is at fault, not the variant",
@@ -354,7 +362,7 @@ TEST_CASE("a tool that says nothing, is not there or never ends blames nobody",
 TEST_CASE("a profile keeps the report only where all of it has room", "[worker][tool_report]") {
   const std::string table = std::string(k_header) + metric(0, "k", "A", "%", "1");
   const auto write = [&](const std::string& more) {
-    return "cat > $REPORT <<'END'\n" + table + "END\n" + more;
+    return "cat > $REPORT <<'END'\n" + table + "END\n" + more + says(std::nullopt);
   };
   const auto small = PlayedTool("ncu", write("")).play();
   REQUIRE(small.ok());
