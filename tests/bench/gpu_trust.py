@@ -8,7 +8,8 @@ A pair is one problem in one comparison; a comparison takes all problems of a ba
 two parts take turns, so what --seconds allows is spent on both; with --append, FILE of --out is
 gone on with, under the delays that it holds. Its rows are on disk after each comparison. On the
 CPU backend it shows itself right, with slowdowns that two busy CPUs resolve. Exit status: 0 goals
-met by what was measured, 1 missed, 76 nothing could be measured.
+met by what was measured, 1 missed, 2 a fault of the script or of what it runs, 76 the machine was
+too busy to go on, or nothing could be measured.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 import planted
@@ -117,7 +119,7 @@ class Part:
         self.pair_s = (time.monotonic() - begin) / len(problems)
         rows = answer["problems"]
         if len(rows) != len(problems):
-            raise SystemExit(f"gpu_trust.py: {len(rows)} answers on {len(problems)} problems")
+            raise RuntimeError(f"{len(rows)} answers on {len(problems)} problems")
         for asked, row in zip(problems, rows, strict=True):
             kept = ("outcome", "speedup", "interval", "noise_floor_frac", "candidate_us",
                     "against_us", "reason")  # fmt: skip
@@ -201,7 +203,7 @@ def save(options, parts, state):
 
 
 def measure(bench, options, parts, state, deadline):
-    """Until every part is whole, the time is up or the machine has been busy too often."""
+    """Until every part is whole, the time is up or (then False) the machine was busy too often."""
     busy = 0
     while busy < MOST_BUSY:
         part = min(parts.values(), key=Part.done_frac)
@@ -216,6 +218,7 @@ def measure(bench, options, parts, state, deadline):
         save(options, parts, state)
         done = ", ".join(f"{p.name} {len(p.rows)} of {p.wanted}" for p in parts.values())
         print(f"{done}; {part.pair_s or 0:.1f} s a pair of the last", flush=True)
+    return busy < MOST_BUSY
 
 
 def read_options():
@@ -243,14 +246,14 @@ def read_options():
     return options
 
 
-def main():
-    options = read_options()
+def run_all(options):
+    """The exit status."""
     begin = time.monotonic()
     state = {"backend": options.backend, "regime": options.regime}
     if options.append and options.out and Path(options.out).exists():
         state = json.loads(Path(options.out).read_text())
         if (state["backend"], state["regime"]) != (options.backend, options.regime):
-            raise SystemExit(f"gpu_trust.py: {options.out} is of another backend or regime")
+            raise RuntimeError(f"{options.out} is of another backend or regime")
     classes = PROBLEMS[options.backend]
     # One of each class, then the next: a small batch has all classes.
     longest = max(map(len, classes.values()))
@@ -267,22 +270,31 @@ def main():
         parts[name].rows = rows
     with tempfile.TemporaryDirectory(prefix="sdpa_wb_trust_") as name:
         bench = Bench(options, Path(name))
-        try:
-            prepare(bench, options, problems, state)
-            print(f"kernels stand after {time.monotonic() - begin:.0f} s", flush=True)
-            measure(bench, options, parts, state, begin + options.seconds)
-        except subprocess.CalledProcessError as failure:
-            print(failure.stderr or failure, file=sys.stderr)
-            # 76 is the machine's fault, while calibrating too; all else is ours.
-            sys.exit(EXIT_ENVIRONMENT if failure.returncode == EXIT_ENVIRONMENT else 2)
+        prepare(bench, options, problems, state)
+        print(f"kernels stand after {time.monotonic() - begin:.0f} s", flush=True)
+        was_quiet = measure(bench, options, parts, state, begin + options.seconds)
     save(options, parts, state)
     lines, met = summary(parts, state, options.backend)
     print("\n".join(["", "| what | goal | measured |", "|---|---|---|", *lines]))
     print(f"{time.monotonic() - begin:.0f} s in all")
-    if not any(part.rows for part in parts.values()):
-        sys.exit(EXIT_ENVIRONMENT)
-    sys.exit(0 if met else 1)
+    if not was_quiet or not any(part.rows for part in parts.values()):
+        return EXIT_ENVIRONMENT
+    return 0 if met else 1
+
+
+def main():
+    options = read_options()
+    try:
+        return run_all(options)
+    except subprocess.CalledProcessError as failure:
+        print(f"gpu_trust.py: {failure}\n{failure.stderr or failure.output or ''}", file=sys.stderr)
+        # 76 is the machine's fault, while calibrating too; all else is ours.
+        return EXIT_ENVIRONMENT if failure.returncode == EXIT_ENVIRONMENT else 2
+    except Exception as fault:
+        traceback.print_exc()
+        print(f"gpu_trust.py: {fault}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -68,7 +68,7 @@ WB_CPU_KERNEL(tiled::needs, planted::forward)
 def replace_once(text, old, new):
     """The kernels may change: whoever edits them hears of it here, not through a wrong figure."""
     if text.count(old) != 1:
-        raise SystemExit(f"planted.py: {text.count(old)} places, not one, with: {old}")
+        raise RuntimeError(f"{text.count(old)} places, not one, with: {old}")
     return text.replace(old, new)
 
 
@@ -154,7 +154,7 @@ def calibrate(bench, problems):
     shortest = base_us.index(min(base_us))
     longer_us = probe_us[shortest] - base_us[shortest]
     if longer_us <= 0:
-        raise SystemExit(f"planted.py: a delay makes calls {-longer_us} us shorter")
+        raise RuntimeError(f"a delay makes calls {-longer_us} us shorter")
     unit_us = longer_us / PROBE_UNITS[bench.backend]
     return {"base_us": base_us, "unit_us": unit_us}
 
