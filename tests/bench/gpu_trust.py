@@ -9,7 +9,7 @@ two parts take turns, so what --seconds allows is spent on both; with --append, 
 gone on with, under the delays that it holds. Its rows are on disk after each comparison. On the
 CPU backend it shows itself right, with slowdowns that two busy CPUs resolve. Exit status: 0 goals
 met by what was measured, 1 missed, 2 a fault of the script or of what it runs, 76 the machine was
-too busy to go on, or nothing could be measured.
+too busy to go on, or fewer than half of the pairs of a row have an answer.
 """
 
 import argparse
@@ -48,6 +48,7 @@ SUSTAINED_PAIR_S = 90  # 30 turns of 2.2 s and more: a guess for the first compa
 LONG_US = 50  # from here on the smaller slowdown is planted
 PERCENT = {"cuda": (5.0, 2.0), "cpu": (50.0, 50.0)}  # below and above LONG_US
 FOUND_FRAC = 0.95  # 19 of 20
+ENOUGH_EQUAL, ENOUGH_PLANTED = 100, 20  # pairs that the goals speak of
 
 
 class Bench:
@@ -160,36 +161,57 @@ def prepare(bench, options, problems, state):
     planted.build_all(bench, ["planted_slow"])
 
 
+def answered_of(rows, enough):
+    """The rows that have a speedup, whether at least half do, and what else is to be said. A pair
+    that failed says "ambiguous" and has none: it is neither a false verdict nor a slowdown missed.
+    """
+    answered = [row for row in rows if row["speedup"]]
+    words = ""
+    if len(answered) < len(rows):
+        words += f"; {len(rows) - len(answered)} more have no answer"
+    if len(answered) < enough:
+        words += f"; too few: {enough} are wanted"
+    return answered, 2 * len(answered) >= len(rows), words
+
+
 def summary(parts, state, backend):
-    """(Markdown rows, whether all goals are met)."""
-    lines, met = [], True
-    equal = parts["equal"].rows
-    if equal:
+    """(Markdown rows, whether all goals are met by the pairs with an answer, and whether at least
+    half of each row have one)."""
+    lines, met, are_halves = [], True, True
+    if parts["equal"].rows:
+        equal, is_half, more = answered_of(parts["equal"].rows, ENOUGH_EQUAL)
         false = [row for row in equal if row["outcome"] in ("faster", "slower")]
         most = max(1, len(equal) // 100)
+        are_halves &= is_half
         met &= len(false) <= most
         words = {row["outcome"] for row in equal}
         counts = ", ".join(f"{sum(r['outcome'] == w for r in equal)} {w}" for w in sorted(words))
         lines.append(
             f"| {len(equal)} comparisons of equal code under two names, {state['regime']} "
-            f"| {most} false verdicts at most | {len(false)} ({counts}) |"
+            f"| {most} false verdicts at most | {len(false)} ({counts or 'none'}{more}) |"
         )
     for name in PROBLEMS[backend]:
-        rows = [row for row in parts["planted"].rows if class_of(backend, row["asked"]) == name]
-        if not rows:
+        asked = [row for row in parts["planted"].rows if class_of(backend, row["asked"]) == name]
+        if not asked:
             continue
+        rows, is_half, more = answered_of(asked, ENOUGH_PLANTED)
         found = sum(row["outcome"] == "slower" for row in rows)
-        least = math.ceil(FOUND_FRAC * len(rows)) if len(rows) >= 20 else len(rows) - 1
-        met &= found >= max(least, 1)
-        percents = sorted({state["percent"][row["asked"]] for row in rows})
+        is_many = len(rows) >= ENOUGH_PLANTED
+        least = math.ceil(FOUND_FRAC * len(rows)) if is_many else len(rows) - 1
+        are_halves &= is_half
+        met &= not rows or found >= max(least, 1)
+        percents = sorted({state["percent"][row["asked"]] for row in asked})
         planted_words = " and ".join(f"{p:g} %" for p in percents)
-        seen = statistics.median(100 * (1 / row["speedup"] - 1) for row in rows if row["speedup"])
-        call_us = statistics.median(row["against_us"] for row in rows)
+        where, median = name, ""
+        if rows:
+            where = f"{statistics.median(row['against_us'] for row in rows):.3g} us"
+            seen = statistics.median(100 * (1 / row["speedup"] - 1) for row in rows)
+            median = f", median {seen:.2f} %"
         lines.append(
-            f"| {planted_words} planted at {call_us:.3g} us, {state['regime']} "
-            f"| `slower` in 19 of 20 | {found} of {len(rows)}, median {seen:.2f} % |"
+            f"| {planted_words} planted at {where}, {state['regime']} "
+            f"| `slower` in 19 of 20 | {found} of {len(rows)}{median}{more} |"
         )
-    return lines, met
+    return lines, met, are_halves
 
 
 def save(options, parts, state):
@@ -240,6 +262,8 @@ def read_options():
     parser.add_argument("--out", metavar="FILE.json")
     parser.add_argument("--append", action="store_true", help="to what is in FILE.json")
     options = parser.parse_args()
+    if options.append and not options.out:
+        parser.error("--append needs the FILE.json of --out")
     is_sustained = options.regime == "sustained"
     options.batch = options.batch or (3 if is_sustained else 100)
     options.plant_effort = options.plant_effort or ("quick" if is_sustained else "standard")
@@ -250,7 +274,7 @@ def run_all(options):
     """The exit status."""
     begin = time.monotonic()
     state = {"backend": options.backend, "regime": options.regime}
-    if options.append and options.out and Path(options.out).exists():
+    if options.append and Path(options.out).exists():
         state = json.loads(Path(options.out).read_text())
         if (state["backend"], state["regime"]) != (options.backend, options.regime):
             raise RuntimeError(f"{options.out} is of another backend or regime")
@@ -274,12 +298,15 @@ def run_all(options):
         print(f"kernels stand after {time.monotonic() - begin:.0f} s", flush=True)
         was_quiet = measure(bench, options, parts, state, begin + options.seconds)
     save(options, parts, state)
-    lines, met = summary(parts, state, options.backend)
+    lines, met, are_halves = summary(parts, state, options.backend)
     print("\n".join(["", "| what | goal | measured |", "|---|---|---|", *lines]))
     print(f"{time.monotonic() - begin:.0f} s in all")
-    if not was_quiet or not any(part.rows for part in parts.values()):
-        return EXIT_ENVIRONMENT
-    return 0 if met else 1
+    rows = [row for part in parts.values() for row in part.rows]
+    for reason in sorted({row["reason"] for row in rows if not row["speedup"]}):
+        print(f"no answer: {reason}")
+    if not met:
+        return 1
+    return 0 if was_quiet and are_halves and rows else EXIT_ENVIRONMENT
 
 
 def main():

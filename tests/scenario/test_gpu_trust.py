@@ -4,6 +4,7 @@ its CPU form: that it plants what it says, counts, and keeps its rows."""
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from conftest import EXIT_ENVIRONMENT, ROOT, skip_busy
@@ -52,3 +53,43 @@ def test_a_fault_is_no_missed_goal(wb):
                   "--effort", "no_such_effort")  # fmt: skip
     assert refused.returncode == 2
     assert "no_such_effort" in refused.stderr
+    without_file = run(wb.program, "--append")
+    assert without_file.returncode == 2
+    assert "--append needs" in without_file.stderr
+
+
+def test_only_pairs_with_an_answer_are_counted(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    import gpu_trust
+
+    problem = gpu_trust.PROBLEMS["cpu"]["100 us"][0]
+
+    def row(outcome, speedup):
+        return {"asked": problem, "outcome": outcome, "speedup": speedup, "against_us": 100.0}
+
+    def summary(equal, planted):
+        parts = {"equal": SimpleNamespace(rows=equal), "planted": SimpleNamespace(rows=planted)}
+        state = {"regime": "burst", "percent": {problem: 50.0}}
+        lines, *answers = gpu_trust.summary(parts, state, "cpu")
+        return "\n".join(lines), tuple(answers)
+
+    same, slow = row("same", 1.0), row("slower", 0.667)
+    unclear, failed = row("ambiguous", 0.9), row("ambiguous", None)
+    text, answers = summary([same] * 100, [slow] * 19 + [unclear])
+    assert answers == (True, True)
+    assert "100 comparisons" in text
+    assert "19 of 20, median 49.9" in text
+    assert "too few" not in text
+    assert summary([same] * 98 + [slow] * 2, [])[1] == (False, True)
+    assert summary([], [slow] * 18 + [unclear] * 2)[1] == (False, True)
+    text, answers = summary([same] * 50 + [failed] * 50, [slow] * 10 + [failed] * 10)
+    assert answers == (True, True)
+    assert "50 comparisons" in text
+    assert "50 more have no answer; too few: 100 are wanted" in text
+    assert "10 of 10, median 49.9" in text
+    assert "10 more have no answer; too few: 20 are wanted" in text
+    assert summary([same] * 49 + [failed] * 50, [])[1] == (True, False)
+    assert summary([], [slow] * 9 + [failed] * 10)[1] == (True, False)
+    text, answers = summary([failed], [failed])
+    assert answers == (True, False)
+    assert "50 % planted at 100 us" in text
