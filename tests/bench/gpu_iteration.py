@@ -25,6 +25,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from session_events import events_of
+
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("build", "verdict", "select", "close")
 REQUESTS = {"hello": "hello", "load": "load", "verdict": "run", "turn": "turn", "unload": "unload"}
@@ -103,10 +105,6 @@ def show(title, rows):
     print(flush=True)
 
 
-def log_of(session):
-    return [json.loads(line) for line in (session / "events.jsonl").read_text().splitlines()]
-
-
 def by_commands(args, run, session):
     run("open", "--start", args.kernel, "--problem", args.problem, "--rivals", "none",
         "--effort", "quick", "--session", session)  # fmt: skip
@@ -118,7 +116,7 @@ def by_commands(args, run, session):
             "--predicted-speedup", PREDICTED, "--confirm", "never",
             "--session", session)  # fmt: skip
         walls_ms.append(1e3 * (time.monotonic() - begin))
-    rows = iterations_of(log_of(session))
+    rows = iterations_of(events_of(session))
     for row, wall_ms in zip(rows, walls_ms, strict=True):
         row["command"] = wall_ms
     return rows
@@ -134,7 +132,7 @@ def by_playbook(args, run, folder, session):
         }
     )  # fmt: skip
     run("run", playbook, "--session", session)
-    return iterations_of(log_of(session))
+    return iterations_of(events_of(session))
 
 
 def main():

@@ -5,12 +5,13 @@ Runs steps.lua twice with one cache; the second run compiles nothing. Usage: ove
 """
 
 import datetime
-import json
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from session_events import events_of
 
 HERE = Path(__file__).resolve().parent
 
@@ -25,8 +26,7 @@ def run(program, folder, session):
          "--path", HERE.parents[1], "--quiet"],
         check=True, cwd=folder, stdout=subprocess.DEVNULL,
     )  # fmt: skip
-    lines = (folder / session / "events.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
+    return events_of(folder / session)
 
 
 def overheads_ms(log):

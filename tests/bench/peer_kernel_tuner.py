@@ -15,46 +15,30 @@ from pathlib import Path
 
 import numpy as np
 from peer_tuning import (
-    ROOT,
-    RUNS,
     draw_problem,
     manifest_of,
     rate_by_kernel_tuner,
     rate_by_workbench,
     search_by_workbench,
+    source_around,
+    tune_by_kernel_tuner,
 )
 
 KERNEL = "cpu_tiled"
-HEADS, ROWS, DIM = 4, 512, 64
-PROBLEM = f"B=1 Hq={HEADS} Sq={ROWS} D={DIM} f32"
+SIZES = 4, 512, 64  # heads, rows, head dim
+PROBLEM = "B=1 Hq={} Sq={} D={} f32".format(*SIZES)
 # As workbench/variant/cpu_toolchain.cpp has them; Kernel Tuner adds -shared and -fPIC itself.
 FLAGS = ["-O3", "-std=c++20", "-fvisibility=hidden", "-pthread", "-march=native"]
 
-SOURCE = """
-#include "%(kernel)s/kernel.cpp"
-#include <stdlib.h>
-#include <time.h>
-
-extern "C" __attribute__((visibility("default")))
-float attention(float* q, float* k, float* v, float* out) {
-  static wb_sdpa_plan* plan = nullptr;
+KEEPS = """
   static void* workspace = nullptr;
-  if (plan == nullptr) {
-    wb_sdpa_problem p{};
-    p.struct_size = sizeof p;
-    p.abi_version = 1;
-    p.batch = 1; p.heads_q = p.heads_kv = %(heads)d;
-    p.seq_q = p.seq_kv = %(rows)d; p.dim = p.dim_v = %(dim)d;
-    const wb_strides s{%(heads)d * %(rows)d * %(dim)d, %(rows)d * %(dim)d, %(dim)d};
-    p.q = p.k = p.v = p.out = s;
-    p.scale = %(scale).17g;
+"""
+PREPARE = """
     p.device = -1;
     if (wb_sdpa_plan_create(&p, &plan) != WB_OK) return -1;
     workspace = aligned_alloc(256, (wb_sdpa_workspace_bytes(plan) + 511) / 256 * 256);
-  }
-  wb_sdpa_args a{};
-  a.struct_size = sizeof a;
-  a.q = q; a.k = k; a.v = v; a.out = out;
+"""
+CALL = """
   a.workspace = workspace;
   a.threads = 1;
   timespec begin, end;
@@ -62,25 +46,20 @@ float attention(float* q, float* k, float* v, float* out) {
   if (wb_sdpa_forward(plan, &a) != WB_OK) return -1;
   clock_gettime(CLOCK_MONOTONIC, &end);
   return (end.tv_sec - begin.tv_sec) * 1e3f + (end.tv_nsec - begin.tv_nsec) * 1e-6f;
-}
 """
 
 
 def by_kernel_tuner(manifest):
     """Its results and the time they took, s."""
-    import kernel_tuner
-
-    source = SOURCE % {
-        "kernel": KERNEL, "heads": HEADS, "rows": ROWS, "dim": DIM, "scale": DIM**-0.5,
-    }  # fmt: skip
-    given, expected = draw_problem(HEADS, ROWS, DIM)
-    includes = [f"-I{ROOT / 'kernels'}", f"-I{ROOT / 'kernels' / 'common'}"]
+    source = source_around(
+        f"{KERNEL}/kernel.cpp", SIZES, keeps=KEEPS, prepare=PREPARE, call=CALL,
+        includes="#include <stdlib.h>\n#include <time.h>\n",
+    )  # fmt: skip
+    given, expected = draw_problem(*SIZES)
     started = time.monotonic()
-    results, _ = kernel_tuner.tune_kernel(
-        "attention", source, 1, [*given, np.zeros_like(expected)],
-        manifest["tune_params"], restrictions=manifest["restrictions"], lang="C", compiler="g++",
-        compiler_options=[*FLAGS, *includes, '-DWB_BUILD_ID="peer"'],
-        answer=[None, None, None, expected], atol=1e-5, iterations=RUNS, quiet=True,
+    results, _ = tune_by_kernel_tuner(
+        source, manifest, [*given, np.zeros_like(expected)], "g++", FLAGS,
+        restrictions=manifest["restrictions"], answer=[None, None, None, expected], atol=1e-5,
     )  # fmt: skip
     return results, time.monotonic() - started
 

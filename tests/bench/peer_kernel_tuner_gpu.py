@@ -30,18 +30,18 @@ from pathlib import Path
 
 import numpy as np
 from peer_tuning import (
-    ROOT,
-    RUNS,
     draw_problem,
     manifest_of,
     rate_by_kernel_tuner,
     rate_by_workbench,
     search_by_workbench,
+    source_around,
+    tune_by_kernel_tuner,
 )
 
 KERNEL, START = "sm80_sequential_kv", "sm80_query_per_block"
-HEADS, ROWS, DIM = 16, 1024, 64
-PROBLEM = f"B=1 Hq={HEADS} Sq={ROWS} D={DIM} f32"
+SIZES = 16, 1024, 64  # heads, rows, head dim
+PROBLEM = "B=1 Hq={} Sq={} D={} f32".format(*SIZES)
 # As workbench/variant/cuda_toolchain.cpp has them; Kernel Tuner adds -shared when it links.
 FLAGS = [
     "-O3", "-std=c++20", "-cudart=static", "-Xcompiler=-fPIC,-fvisibility=hidden",
@@ -49,32 +49,18 @@ FLAGS = [
 ]  # fmt: skip
 TOLERANCE = 1e-5  # of an f32 result of about 0.05; products and sums are f32 throughout
 
-# The stream is not the default one, as the ABI asks, but waits for it: the tuner copies there.
-SOURCE = """
-#include "%(kernel)s/kernel.cu"
-
-extern "C" __attribute__((visibility("default")))
-float attention(float* q, float* k, float* v, float* out) {
-  static wb_sdpa_plan* plan = nullptr;
+KEEPS = """
   static cudaStream_t stream;
   static cudaEvent_t begin, end;
-  if (plan == nullptr) {
-    wb_sdpa_problem p{};
-    p.struct_size = sizeof p;
-    p.abi_version = 1;
-    p.batch = 1; p.heads_q = p.heads_kv = %(heads)d;
-    p.seq_q = p.seq_kv = %(rows)d; p.dim = p.dim_v = %(dim)d;
-    const wb_strides s{%(heads)d * %(rows)d * %(dim)d, %(rows)d * %(dim)d, %(dim)d};
-    p.q = p.k = p.v = p.out = s;
-    p.scale = %(scale).17g;
+"""
+# The stream is not the default one, as the ABI asks, but waits for it: the tuner copies there.
+PREPARE = """
     if (cudaStreamCreate(&stream) != cudaSuccess || cudaEventCreate(&begin) != cudaSuccess ||
         cudaEventCreate(&end) != cudaSuccess || wb_sdpa_plan_create(&p, &plan) != WB_OK) {
       return -1;
     }
-  }
-  wb_sdpa_args a{};
-  a.struct_size = sizeof a;
-  a.q = q; a.k = k; a.v = v; a.out = out;
+"""
+CALL = """
   a.stream = stream;
   cudaEventRecord(begin, stream);
   const int status = wb_sdpa_forward(plan, &a);
@@ -85,7 +71,6 @@ float attention(float* q, float* k, float* v, float* out) {
     return -1;
   }
   return time_ms;
-}
 """
 
 
@@ -124,7 +109,7 @@ def restriction_of(manifest):
     codes = [compile(text, text, "eval") for text in texts]
 
     def holds(configuration):
-        names = {"D": DIM, "Dv": DIM, **configuration}
+        names = {"D": SIZES[2], "Dv": SIZES[2], **configuration}
         return all(eval(code, {}, names) for code in codes)
 
     return holds
@@ -147,28 +132,19 @@ def verification(expected):
 
 def by_kernel_tuner(manifest, target, order, arrays, expected):
     """Fills `order` with its results; gives the time they took, s."""
-    import kernel_tuner
-
-    code = SOURCE % {
-        "kernel": KERNEL, "heads": HEADS, "rows": ROWS, "dim": DIM, "scale": DIM**-0.5,
-    }  # fmt: skip
-    number = target.removeprefix("sm_")
-    options = [
-        *FLAGS, f"-gencode=arch=compute_{number},code={target}", '-DWB_BUILD_ID="peer"',
-        f"-I{ROOT / 'kernels' / KERNEL}", f"-I{ROOT / 'kernels' / 'common'}",
-        f"-I{ROOT / 'kernels'}",
-    ]  # fmt: skip
+    code = source_around(
+        f"{KERNEL}/kernel.cu", SIZES, includes="", keeps=KEEPS, prepare=PREPARE, call=CALL
+    )
+    flags = [*FLAGS, f"-gencode=arch=compute_{target.removeprefix('sm_')},code={target}"]
     # It leaves its files where it runs, and tells device code by the end of a name.
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         source = Path(name) / "attention.cu"
         source.write_text(code)
         begin = time.monotonic()
         try:
-            kernel_tuner.tune_kernel(
-                "attention", str(source), 1, arrays, manifest["tune_params"],
-                restrictions=restriction_of(manifest), lang="C", compiler="nvcc",
-                compiler_options=options, iterations=RUNS, quiet=True, strategy=order,
-                **verification(expected),
+            tune_by_kernel_tuner(
+                str(source), manifest, arrays, "nvcc", flags,
+                restrictions=restriction_of(manifest), strategy=order, **verification(expected),
             )  # fmt: skip
         except Exception:
             order.error = order.error or traceback.format_exc()
@@ -199,14 +175,15 @@ def compare(args, manifest):
 
     found = search_by_workbench(Path(args.program).resolve(), KERNEL, START, PROBLEM)
     log = found.pop("log")
-    built = [e["payload"] for e in log if e["type"] == "variant_built"]
-    target = next(b["target"] for b in built if b["subject"].startswith(KERNEL))
+    events = [e["payload"] for e in log if e["type"] == "variant_built"]
+    built = [b for b in events if b["subject"].startswith(KERNEL)]  # not START, which is built too
+    target = built[0]["target"]
     wall_s = [b["wall_s"] for b in built if not b["cached"]]
     figures |= {"target": target, "workbench": found, "workbench_compile_s": wall_s}
     figures["workbench_a_minute"] = rate_by_workbench(found)
     keep()
 
-    given, expected = draw_problem(HEADS, ROWS, DIM)
+    given, expected = draw_problem(*SIZES)
     arrays = [cupy.asarray(x) for x in given] + [cupy.zeros(expected.shape, expected.dtype)]
     order = InOrder(limit_s=args.peer_limit_s)
     peer_s = by_kernel_tuner(manifest, target, order, arrays, expected)
@@ -229,7 +206,7 @@ def compare(args, manifest):
 
 
 def compile_only(args, manifest):
-    arrays = [np.zeros((HEADS, ROWS, DIM), np.float32) for _ in range(4)]
+    arrays = [np.zeros(SIZES, np.float32) for _ in range(4)]
     order = InOrder(most=args.compile_only)
     by_kernel_tuner(manifest, args.target, order, arrays, None)
     for result in order.results:

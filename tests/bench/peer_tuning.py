@@ -1,5 +1,5 @@
-"""What the CPU and the GPU form of the peer benchmark share: the reference result, the workbench's
-side of a search, and what both sides' figures say."""
+"""What the CPU and the GPU form of the peer benchmark share: the reference result, the lines that
+Kernel Tuner needs around a variant, both sides' searches, and what their figures say."""
 
 import json
 import subprocess
@@ -7,9 +7,37 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from session_events import events_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = 7  # Kernel Tuner's default: timed calls of a configuration
+
+# What Kernel Tuner calls: the variant's own source, its plan made at the first call. The caller's
+# parts are lines of that function: what it keeps, what comes before the plan, what a call is.
+SOURCE = """
+#include "%(source)s"
+%(includes)s
+extern "C" __attribute__((visibility("default")))
+float attention(float* q, float* k, float* v, float* out) {
+  static wb_sdpa_plan* plan = nullptr;
+%(keeps)s
+  if (plan == nullptr) {
+    wb_sdpa_problem p{};
+    p.struct_size = sizeof p;
+    p.abi_version = 1;
+    p.batch = 1; p.heads_q = p.heads_kv = %(heads)d;
+    p.seq_q = p.seq_kv = %(rows)d; p.dim = p.dim_v = %(dim)d;
+    const wb_strides s{%(heads)d * %(rows)d * %(dim)d, %(rows)d * %(dim)d, %(dim)d};
+    p.q = p.k = p.v = p.out = s;
+    p.scale = %(scale).17g;
+%(prepare)s
+  }
+  wb_sdpa_args a{};
+  a.struct_size = sizeof a;
+  a.q = q; a.k = k; a.v = v; a.out = out;
+%(call)s
+}
+"""
 
 
 def manifest_of(kernel):
@@ -31,6 +59,27 @@ def draw_problem(heads, rows, dim):
     return given, attention(*(x.astype(np.float64) for x in given)).astype(np.float32)
 
 
+def source_around(source, sizes, **parts):
+    """SOURCE for `source` below kernels/, sizes (heads, rows, dim); `parts`: includes, keeps,
+    prepare and call."""
+    heads, rows, dim = sizes
+    values = {"source": source, "heads": heads, "rows": rows, "dim": dim, "scale": dim**-0.5}
+    return SOURCE % (values | {name: text.strip("\n") for name, text in parts.items()})
+
+
+def tune_by_kernel_tuner(source, manifest, arrays, compiler, flags, **more):
+    """Its C backend on the whole space of a kernel; `source`: text or a file's name."""
+    import kernel_tuner
+
+    kernels = ROOT / "kernels"
+    folders = [kernels / manifest["name"], kernels / "common", kernels]
+    return kernel_tuner.tune_kernel(
+        "attention", source, 1, arrays, manifest["tune_params"], lang="C", compiler=compiler,
+        compiler_options=[*flags, '-DWB_BUILD_ID="peer"', *(f"-I{folder}" for folder in folders)],
+        iterations=RUNS, quiet=True, **more,
+    )  # fmt: skip
+
+
 def search_by_workbench(program, kernel, start, problem, common=()):
     """A session that is opened with `start` and searches the whole space of `kernel` with nothing
     cached. The figures of the search (confirmation left out), with all events under "log".
@@ -49,7 +98,7 @@ def search_by_workbench(program, kernel, start, problem, common=()):
             "--effort", "quick")  # fmt: skip
         run("tune", "--variant", kernel, "--hypothesis", "another tile fits the caches better",
             "--predicted-speedup", "1.2", "--strategy", "exhaustive")  # fmt: skip
-        log = [json.loads(line) for line in (session / "events.jsonl").read_text().splitlines()]
+        log = events_of(session)
     found = next(
         e["payload"]["tune"]
         for e in log
