@@ -15,9 +15,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <vector>
 
 #include "core/json.hpp"
 #include "gpu/hot_turn.hpp"
+#include "measure/statistics.hpp"
 
 using namespace wb;
 using wb::testing::Hot;
@@ -28,8 +30,10 @@ namespace {
 constexpr double k_delay_us = 20;  ///< of the kernel whose gap is taken off untraced medians
 constexpr double k_short_us = 10, k_long_us = 100;  ///< the bounds of the two classes
 constexpr double k_short_limit = 0.05, k_long_limit = 0.02;
-constexpr double k_plain_limit = 0.05;  ///< of untraced medians: clocks and power may differ
-constexpr double k_most_gap_us = 8;     ///< of a call, traced: 4.6 were seen
+/// Of the untraced medians' deviations, their median: at the power limit the clocks of two replays
+/// differ, by as much as 16 % (4 ms calls).
+constexpr double k_plain_limit = 0.02;
+constexpr double k_most_gap_us = 8;                          ///< of a call, traced: 4.6 were seen
 constexpr std::size_t k_least_short = 5, k_least_long = 10;  ///< problems of each class
 
 /// Spread from 10 us to some ms on an H200; several more than are wanted, as the class of a problem
@@ -190,6 +194,7 @@ TEST_CASE("hot medians less the node gap are the kernels' durations by CUPTI", "
                     {"delay_gap_us", plain_gap_us},
                     {"delay_traced_gap_us", traced_delay.gap_us}});
   std::size_t short_ones = 0, long_ones = 0;
+  std::vector<double> plain_deviations;
   for (const Row& row : rows) {
     INFO(row.problem);
     CHECK(row.traced.gap_us > -0.5);  // else kernels overlap: not built with EARLY_START=0
@@ -197,8 +202,10 @@ TEST_CASE("hot medians less the node gap are the kernels' durations by CUPTI", "
     if (row.traced.kernels_us < k_short_us) continue;
     (row.traced.kernels_us < k_long_us ? short_ones : long_ones) += 1;
     CHECK(std::abs(row.deviation()) <= row.limit());
-    CHECK(std::abs(row.plain_deviation()) < k_plain_limit);
+    plain_deviations.push_back(std::abs(row.plain_deviation()));
   }
+  REQUIRE_FALSE(plain_deviations.empty());
+  CHECK(median(plain_deviations) < k_plain_limit);
   CHECK(short_ones >= k_least_short);
   CHECK(long_ones >= k_least_long);
 }

@@ -53,7 +53,10 @@ struct Engine::State {
   Replay replay;
   bool in_playbook = false;  ///< the call that runs comes from the playbook
 
+  /// `restore`: an iteration that was in flight is abandoned.
   Result<void> hold_session(const fs::path& folder, bool restore);
+  /// Incumbent and rivals of a held session, built again for what is going to be measured.
+  Result<void> need_subjects();
   Result<Json> run_body(Engine& engine, const VerbSpec& verb, const Json& args,
                         const fs::path& folder);
   Result<Json> run_reading(const VerbSpec& verb, const Json& args, const fs::path& folder);
@@ -104,9 +107,14 @@ Result<void> Engine::State::hold_session(const fs::path& folder, bool restore) {
   // Without a baseline there is nothing to go on from; resume measures it again.
   if (restore && !view.incumbent.empty()) {
     WB_TRY(abandon_in_flight(context, view, k_was_in_flight));
-    WB_TRY(restore_context(context));
   }
   return {};
+}
+
+Result<void> Engine::State::need_subjects() {
+  if (context.incumbent) return {};
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  return view->incumbent.empty() ? Result<void>() : restore_context(context);
 }
 
 Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
@@ -248,6 +256,9 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
                       (verb->session == SessionNeed::optional && !session.empty());
   const bool has_own_body = m_state->bodies.contains(verb->name);
   if (inside && !has_own_body) WB_TRY(m_state->hold_session(session, true));
+  // A session can be closed where nothing can be measured any more.
+  const bool only_writes = verb->name == "note" || verb->name == "close";
+  if (inside && !has_own_body && !only_writes) WB_TRY(m_state->need_subjects());
   const bool recorded = inside && !has_own_body && !verb->reads_only;
   return recorded ? m_state->run_recorded(*this, *verb, checked, session, request_id)
                   : m_state->run_body(*this, *verb, checked, session);

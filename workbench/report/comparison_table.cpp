@@ -227,7 +227,7 @@ std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
     by_opponent[row->against_rival ? std::string(base_name(row->against)) : ""].push_back(row);
   }
   const Manner manner = manner_of(rows);
-  std::string out;
+  std::string out = sdpa_table(facts, index, candidate);
   for (const auto& [key, members] : by_opponent) {
     const RivalFacts* rival = key.empty() ? nullptr : facts.find_rival(key);
     out += rival != nullptr ? "Against the rival " + rival_name(*rival) + ":\n\n"

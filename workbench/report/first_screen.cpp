@@ -118,10 +118,10 @@ std::string lost_to_start(const Page& page) {
 
 std::string lost_line(const Page& page) {
   if (page.rival == nullptr) return missing_rival(page.facts) + lost_to_start(page);
-  const Standing stands = standing(page, *page.rival);
+  const Standing stands = standing(page);
   std::string out = fmt::format("{} of {} to {}", stands.lost.size(),
                                 count(static_cast<std::int64_t>(stands.measured()), "problem"),
-                                rival_name(*page.rival));
+                                rival_words(page, stands));
   for (std::size_t i = 0; i < std::min(stands.lost.size(), k_named_problems); ++i) {
     const Compared& lost = *stands.lost[i];
     out += fmt::format("{} {} {}{}", i == 0 ? ":" : ",",

@@ -60,12 +60,12 @@ void add_lost(const Page& page, Advice& steps) {
     return;
   }
   const std::vector<Headroom> rooms = headroom(page);
-  const Standing stands = standing(page, *page.rival);
+  const Standing stands = standing(page);
   for (std::size_t i = 0; i < std::min(stands.lost.size(), k_max_named); ++i) {
     const Compared& lost = *stands.lost[i];
-    std::string step =
-        fmt::format("Close the gap on {}: {} against {}{}", title_of(page, lost.problem),
-                    speedup(lost.ratio), code(page.rival->name, 60), cite(lost.seq));
+    std::string step = fmt::format("Close the gap on {}: {} against {}{}",
+                                   title_of(page, lost.problem), speedup(lost.ratio),
+                                   code(std::string(base_name(lost.against)), 60), cite(lost.seq));
     const auto room = std::find_if(rooms.begin(), rooms.end(), [&](const Headroom& candidate) {
       return page.facts.title(candidate.problem) == page.facts.title(lost.problem);
     });
@@ -80,7 +80,7 @@ void add_lost(const Page& page, Advice& steps) {
 void add_headroom(const Page& page, Advice& steps) {
   std::set<std::string> lost;
   if (page.rival != nullptr) {
-    for (const Compared* compared : standing(page, *page.rival).lost) {
+    for (const Compared* compared : standing(page).lost) {
       lost.insert(page.facts.title(compared->problem));
     }
   }
@@ -100,12 +100,12 @@ void add_headroom(const Page& page, Advice& steps) {
 void add_ambiguous(const Page& page, Advice& steps) {
   if (page.rival == nullptr) return;
   std::size_t named = 0;
-  for (const Compared* compared : standing(page, *page.rival).ambiguous) {
+  for (const Compared* compared : standing(page).ambiguous) {
     if (++named > k_max_named) break;
     const bool has_figure = compared->ratio.value.has_value();
     steps.push_back(fmt::format(
         "Measure {} against {} again with more processes or rounds: {}{}.",
-        title_of(page, compared->problem), code(page.rival->name, 60),
+        title_of(page, compared->problem), code(std::string(base_name(compared->against)), 60),
         has_figure ? "ambiguous, " + speedup(compared->ratio)
                    : "no figure (" + brief(page.facts.words(compared->reason), 120) + ")",
         cite(compared->seq)));

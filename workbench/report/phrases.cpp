@@ -197,30 +197,6 @@ std::string interval_name(const ComparisonIndex& index) {
   return confidence > 0 ? fmt::format("{:g} % interval", confidence * 100) : "interval";
 }
 
-Standing standing(const Page& page, const RivalFacts& rival) {
-  Standing result;
-  for (const SuiteEntry& entry : page.facts.suite) {
-    const Compared* compared = page.held.find(rival.name, entry.problem, page.facts.plan);
-    if (compared == nullptr || !rival.stands(entry.problem)) {
-      // Held-out problems are measured at confirmation only: nothing is missing before.
-      if (!entry.held_out) result.missing.push_back(entry.problem);
-    } else if (compared->outcome == "faster") {
-      result.won.push_back(compared);
-    } else if (compared->outcome == "slower") {
-      result.lost.push_back(compared);
-    } else if (compared->outcome == "same") {
-      result.same.push_back(compared);
-    } else {
-      result.ambiguous.push_back(compared);
-    }
-  }
-  std::stable_sort(result.lost.begin(), result.lost.end(),
-                   [](const Compared* a, const Compared* b) {
-                     return a->ratio.value.value_or(1) < b->ratio.value.value_or(1);
-                   });
-  return result;
-}
-
 std::vector<Headroom> headroom(const Page& page) {
   std::vector<Headroom> result;
   if (page.facts.holder == nullptr) return result;
@@ -256,13 +232,13 @@ std::string advice(const Page& page) {
   if (page.rival == nullptr) {
     return out + "; how it stands against PyTorch's SDPA is not known (no rival stands).";
   }
-  const Standing stands = standing(page, *page.rival);
-  const std::string rival = code(page.rival->name, 60);
+  const Standing stands = standing(page);
+  const std::string rival =
+      stands.rivals.size() == 1 ? code(stands.rivals.front(), 60) : std::string("the rivals");
   if (stands.lost.empty() && !stands.won.empty()) {
     out += fmt::format(", and of {} on {}", rival, problem_names(page.facts, stands.won));
   } else if (!stands.lost.empty() && stands.lost.size() == stands.measured()) {
-    out +=
-        fmt::format(", but not in place of {}, which is faster on every problem measured", rival);
+    out += fmt::format(", but not in place of {}, faster on every problem measured", rival);
   } else if (!stands.lost.empty()) {
     out += fmt::format("; keep {} for {}", rival, problem_names(page.facts, stands.lost));
   }

@@ -56,15 +56,22 @@ std::string problem_names(const Facts& facts, const std::vector<const Compared*>
 /// "99 % interval"; "interval" when it is not recorded or not the same everywhere.
 std::string interval_name(const ComparisonIndex& index);
 
-/// How the incumbent stands against one rival, problem by problem, on the objective's plan.
+/// The comparison with the fastest rival that stands on the problem, the one with the lowest figure
+/// under the plan: what pages call SDPA there. nullptr: none has a figure.
+const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
+                              const std::string& problem, const std::string& plan);
+/// How the incumbent stands against SDPA, problem by problem, on the objective's plan.
 struct Standing {
   std::vector<const Compared*> won, lost, same, ambiguous;
+  std::vector<std::string> rivals;   ///< the fastest of one problem at least, by name
   std::vector<std::string> missing;  ///< problems without a figure that may stand
   [[nodiscard]] std::size_t measured() const {
     return won.size() + lost.size() + same.size() + ambiguous.size();
   }
 };
-Standing standing(const Page& page, const RivalFacts& rival);
+Standing standing(const Page& page);
+/// The one rival with its versions, or "the fastest rival of each (`torch_cudnn`, …)".
+std::string rival_words(const Page& page, const Standing& stands);
 
 /// The findings of the holder's iteration that name the room left, the largest first.
 struct Headroom {
@@ -103,6 +110,10 @@ std::string notes_section(const Page& page);
 /// is: "incumbent"; `explain` adds what the words mean. Empty without comparisons.
 std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
                               std::string_view candidate, bool explain = true);
+/// A row a problem: the fastest rival there and how the candidate stands beside it, and their
+/// geometric mean. Empty with fewer than two rivals.
+std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
+                       std::string_view candidate);
 /// What the GPU was doing meanwhile, for the foot of those tables: clocks, power, temperature, what
 /// held the clocks down, processes of others. Empty where the log says nothing of it.
 std::string conditions_words(const std::vector<const Compared*>& rows, std::string_view candidate);

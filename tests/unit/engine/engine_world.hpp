@@ -118,4 +118,10 @@ struct Bench {
   }
 };
 
+/// The kernel of an event's subject, without "@" and what follows.
+inline std::string subject_name(const Event& event) {
+  const std::string label = event.payload.value("subject", "");
+  return label.substr(0, label.find('@'));
+}
+
 }  // namespace wb::testing

@@ -6,15 +6,7 @@ using namespace wb;
 using testing::Bench;
 using testing::FakeSubject;
 using testing::FakeWorker;
-
-namespace {
-
-std::string subject_name(const Event& event) {
-  const std::string label = event.payload.value("subject", "");
-  return label.substr(0, label.find('@'));
-}
-
-}  // namespace
+using testing::subject_name;
 
 TEST_CASE("a faster variant wins after confirmation and becomes the incumbent",
           "[engine][session]") {
@@ -176,77 +168,15 @@ TEST_CASE("load that does not end costs no more repeats than there are turns",
   CHECK(asked <= 2 * places);
 }
 
-TEST_CASE("a rival that fails its verdict never serves as a rival", "[engine][session]") {
+TEST_CASE("a session can be closed where its device is gone", "[engine][session]") {
   Bench bench;
-  FakeSubject wrong;
-  wrong.passes = [](const Problem&) { return false; };
-  bench.worker.subjects["torch_cpu_sdpa"] = wrong;
-  const Json opened = bench.open({{"rivals", {"torch_cpu_sdpa"}}});
-  CHECK(opened["rivals"].empty());
-  for (const Event& event : bench.events("comparison_made")) {
-    CHECK(event.payload["role"] != "rival");
-  }
-  bool shown_as_failed = false;
-  for (const Event& event : bench.events("verdict_given")) {
-    shown_as_failed = shown_as_failed || (subject_name(event) == "torch_cpu_sdpa" &&
-                                          event.payload["outcome"] == "correctness");
-  }
-  CHECK(shown_as_failed);
-}
-
-TEST_CASE("a rival is left out where it does not take the problem, and only there",
-          "[engine][session]") {
-  Bench bench;
-  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
-  bench.worker.subjects["cpu_tiled"] = Bench::with_time(80);
-  FakeSubject library = Bench::with_time(50);
-  library.takes = [](const Problem& problem) { return problem.Sq != 32; };
-  bench.worker.subjects["torch_cpu_sdpa"] = library;
-  FakeSubject none = Bench::with_time(50);
-  none.takes = [](const Problem&) { return false; };
-  bench.worker.subjects["cpu_online"] = none;
-  const Json opened = bench.open({{"problem", "B=1 Hq=1 Sq=32 D=16 f32;B=1 Hq=2 Sq=48 D=16 f32"},
-                                  {"rivals", {"torch_cpu_sdpa", "cpu_online"}}});
-  CHECK(opened["rivals"] == Json{"torch_cpu_sdpa"});
-  const auto timed_by_rival = [&bench] {
-    std::set<std::string> problems;
-    for (const Event& event : bench.events("turn_measured")) {
-      if (subject_name(event) == "torch_cpu_sdpa") {
-        problems.insert(event.payload["problem"].get<std::string>().substr(0, 18));
-      }
-    }
-    return problems;
-  };
-  CHECK(timed_by_rival() == std::set<std::string>{"B=1 Hq=2 Hkv=2 Sq="});
-  for (const Json& row : opened["baseline"]) {
-    const bool is_taken = row["problem"].get<std::string>().find("Sq=48") != std::string::npos;
-    CHECK(row["rivals_us"].contains("torch_cpu_sdpa") == is_taken);
-  }
-  bench.restart();  // another process knows it from the log
-  bench.iterate();
-  CHECK(timed_by_rival() == std::set<std::string>{"B=1 Hq=2 Hkv=2 Sq="});
-  bench.call("close", {{"reason", "test"}}, bench.session);
-  const std::string page =
-      bench.call("report", Json::object(), bench.session)["text"].get<std::string>();
-  CHECK(page.find("It does not take 1 problem") != std::string::npos);
-  CHECK(page.find("takes no problem of this session") != std::string::npos);
-  CHECK(page.find("**fail**") == std::string::npos);
-}
-
-TEST_CASE("a rival that passes is measured beside start and winner", "[engine][session]") {
-  Bench bench;
-  bench.worker.subjects["torch_cpu_sdpa"] = Bench::with_time(50);
-  bench.worker.subjects["cpu_tiled"] = Bench::with_time(80);
-  CHECK(bench.open({{"rivals", {"torch_cpu_sdpa"}}})["rivals"] == Json{"torch_cpu_sdpa"});
-  bench.iterate();
-  double against_rival = 0;
-  for (const Event& event : bench.events("comparison_made")) {
-    if (event.payload["role"] == "rival" && event.payload["phase"] == "confirmation" &&
-        event.payload["plan"] == "hot") {
-      against_rival = event.payload["speedup"].get<double>();
-    }
-  }
-  CHECK(against_rival == Approx(50.0 / 80.0).epsilon(0.02));
+  bench.open();
+  bench.restart();
+  bench.worker.verb_failures[protocol::Verb::hello] =
+      Failure{Invalidity::environment, "no such device here", ""};
+  bench.call("note", {{"text", "the node was given back"}}, bench.session);
+  bench.call("close", {{"reason", "the node was given back"}}, bench.session);
+  CHECK(bench.call("status", Json::object(), bench.session)["status"] == "closed");
 }
 
 TEST_CASE("a stop leaves the iteration open, pause abandons it, resume goes on",

@@ -18,12 +18,6 @@ std::string first_screen_of(const std::string& page) {
   return page.substr(0, page.find("\n## "));
 }
 
-std::string line_with(const std::string& page, const std::string& start) {
-  const auto at = page.find(start);
-  REQUIRE(at != std::string::npos);
-  return page.substr(at, page.find('\n', at) - at);
-}
-
 /// Baseline, then one iteration whose objective came out as said, in one phase.
 LogBuilder one_try(const std::string& outcome, const std::string& phase, double low, double high) {
   LogBuilder log;
@@ -175,35 +169,6 @@ TEST_CASE("a rival that was never judged does not stand", "[report][honesty]") {
   const std::string page = render_session(log.view());
   CHECK(page.find("3.33x") == std::string::npos);
   CHECK(page.find("no passing verdict") != std::string::npos);
-}
-
-TEST_CASE("the strongest rival is named first", "[report][honesty]") {
-  LogBuilder log;
-  open_session(log);
-  open_iteration(log, 0, k_start, "", 0);
-  const auto add_rival = [&](const std::string& name, double speedup) {
-    build(log, 0, name, name + " 1.0");
-    Versus versus;
-    versus.candidate = k_start;
-    versus.against = name;
-    versus.role = "rival";
-    versus.phase = "baseline";
-    versus.speedup = versus.low = versus.high = speedup;
-    versus.outcome = speedup < 1 ? "slower" : "faster";
-    for (const char* problem : {k_prefill, k_decode}) {
-      judge(log, 0, name, problem, 0.3);
-      versus.problem = problem;
-      compare(log, 0, versus);
-    }
-  };
-  add_rival("aaa_math@00000001", 1.8);
-  add_rival("torch_flash@00000002", 0.5);
-  add_rival("zzz_other@00000003", 0.9);
-  const std::string page = render_session(log.view());
-  CHECK(line_with(page, "- **Lost:**").find("torch_flash@00000002") != std::string::npos);
-  CHECK(line_with(page, "| speedup [").find("over `torch_flash@00000002`") != std::string::npos);
-  // The others are still in the tables.
-  CHECK(page.find("`aaa_math@00000001`") != std::string::npos);
 }
 
 TEST_CASE("without a figure over the suite the worst problem is shown, with its event",

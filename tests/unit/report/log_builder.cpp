@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "log_builder.hpp"
 
+#include "support/catch.hpp"
+
 namespace wb::test {
 
 IterationView* LogBuilder::target(const Json& payload) {
@@ -105,6 +107,12 @@ LogBuilder LogBuilder::prefix(std::size_t n) const {
     shorter.add(m_events[i].first, m_events[i].second);
   }
   return shorter;
+}
+
+std::string line_with(const std::string& page, const std::string& start) {
+  const auto at = page.find(start);
+  REQUIRE(at != std::string::npos);
+  return page.substr(at, page.find('\n', at) - at);
 }
 
 }  // namespace wb::test

@@ -10,12 +10,6 @@ using namespace wb::test;
 
 namespace {
 
-std::string line_with(const std::string& page, const std::string& start) {
-  const auto at = page.find(start);
-  REQUIRE(at != std::string::npos);
-  return page.substr(at, page.find('\n', at) - at);
-}
-
 void check_first_screen(const std::string& page) {
   const auto end = page.find("\n## ");
   REQUIRE(end != std::string::npos);

@@ -17,13 +17,6 @@ std::string section(const std::string& page, const std::string& title) {
   return page.substr(at, page.find("\n## ", at + 4) - at);
 }
 
-std::string line_with(const std::string& page, const std::string& start) {
-  const auto at = page.find(start);
-  INFO(start);
-  REQUIRE(at != std::string::npos);
-  return page.substr(at, page.find('\n', at) - at);
-}
-
 bool has(const std::string& page, const std::string& words) {
   return page.find(words) != std::string::npos;
 }

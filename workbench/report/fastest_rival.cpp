@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// SDPA, as a page says it: on each problem the fastest rival that stands there. Rivals differ in
+// which problems they take and in where they are fast, so no single one is PyTorch's SDPA.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "report/sections.hpp"
+
+namespace wb::page {
+namespace {
+
+/// "1.76x [1.74, 1.79], faster [e528]"; what is beside another rival than `expected` says which.
+std::string cell(const Compared* compared, const std::string& expected) {
+  if (compared == nullptr) return "none stands";
+  const std::string other(base_name(compared->against));
+  return outcome_words(*compared) + (other == expected ? "" : " (" + code(other, 60) + ")") +
+         cite(compared->seq);
+}
+
+/// Of the problems' speedups, by the suite's weights.
+std::optional<double> geometric_mean(const Facts& facts,
+                                     const std::vector<const Compared*>& fastest) {
+  double log_sum = 0, weights = 0;
+  for (std::size_t i = 0; i < facts.suite.size(); ++i) {
+    if (facts.suite[i].held_out && fastest[i] == nullptr) continue;
+    if (fastest[i] == nullptr) return std::nullopt;
+    log_sum += facts.suite[i].weight * std::log(*fastest[i]->ratio.value);
+    weights += facts.suite[i].weight;
+  }
+  return weights > 0 ? std::optional(std::exp(log_sum / weights)) : std::nullopt;
+}
+
+}  // namespace
+
+const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
+                              const std::string& problem, const std::string& plan) {
+  const Compared* fastest = nullptr;
+  for (const auto& [name, rival] : facts.rivals) {
+    const Compared* compared = index.find(name, problem, plan);
+    if (compared == nullptr || !rival.stands(problem)) continue;
+    if (!(compared->ratio.value > 0.0)) continue;
+    // Ratios are paired by round: they tell two rivals apart where medians do not.
+    if (fastest == nullptr || *compared->ratio.value < *fastest->ratio.value) fastest = compared;
+  }
+  return fastest;
+}
+
+std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
+                       std::string_view candidate) {
+  std::set<std::string> rivals;
+  for (const Compared& compared : index.all()) {
+    if (compared.against_rival) rivals.emplace(base_name(compared.against));
+  }
+  if (rivals.size() < 2) return {};
+  std::vector<std::string> header{"problem", "fastest rival", "its us>",
+                                  fmt::format("{} us>", candidate)};
+  for (const std::string& plan : facts.plans) {
+    header.push_back(inline_text(facts.plan_label(plan), 40));
+  }
+  Table table(header);
+  std::vector<const Compared*> fastest;
+  for (const SuiteEntry& entry : facts.suite) {
+    const Compared* first = fastest_rival(facts, index, entry.problem, facts.plan);
+    fastest.push_back(first);
+    if (first == nullptr) continue;
+    const std::string name(base_name(first->against));
+    std::vector<std::string> cells{inline_text(facts.title(entry.problem), 60), code(name, 60),
+                                   microseconds(first->against_us),
+                                   microseconds(first->candidate_us)};
+    for (const std::string& plan : facts.plans) {
+      cells.push_back(cell(fastest_rival(facts, index, entry.problem, plan), name));
+    }
+    table.row(std::move(cells));
+  }
+  if (table.empty()) return {};
+  std::string out = fmt::format(
+      "SDPA: on each problem the fastest rival that takes it, beside which the figure under {} is "
+      "the lowest. Where another is the fastest under another plan, it is named.\n\n{}\n",
+      inline_text(facts.plan_label(facts.plan), 40), table.str());
+  if (const auto mean = geometric_mean(facts, fastest)) {
+    out += fmt::format(
+        "Geometric mean of the speedups under {}: {}. It has no interval, and as each problem's "
+        "fastest rival was chosen by the same figures it favors the rivals a little.\n\n",
+        inline_text(facts.plan_label(facts.plan), 40), speedup(mean));
+  }
+  return out;
+}
+
+Standing standing(const Page& page) {
+  Standing result;
+  std::set<std::string> rivals;
+  for (const SuiteEntry& entry : page.facts.suite) {
+    const Compared* compared = fastest_rival(page.facts, page.held, entry.problem, page.facts.plan);
+    if (compared == nullptr) {
+      // One without a figure says why; held-out problems are measured at confirmation only.
+      for (const auto& [name, rival] : page.facts.rivals) {
+        const Compared* other = page.held.find(name, entry.problem, page.facts.plan);
+        if (compared == nullptr && other != nullptr && rival.stands(entry.problem)) {
+          compared = other;
+        }
+      }
+    }
+    if (compared == nullptr) {
+      if (!entry.held_out) result.missing.push_back(entry.problem);
+      continue;
+    }
+    rivals.emplace(base_name(compared->against));
+    auto& list = compared->outcome == "faster"   ? result.won
+                 : compared->outcome == "slower" ? result.lost
+                 : compared->outcome == "same"   ? result.same
+                                                 : result.ambiguous;
+    list.push_back(compared);
+  }
+  result.rivals.assign(rivals.begin(), rivals.end());
+  std::stable_sort(result.lost.begin(), result.lost.end(),
+                   [](const Compared* a, const Compared* b) {
+                     return a->ratio.value.value_or(1) < b->ratio.value.value_or(1);
+                   });
+  return result;
+}
+
+std::string rival_words(const Page& page, const Standing& stands) {
+  if (stands.rivals.size() == 1) {
+    if (const RivalFacts* rival = page.facts.find_rival(stands.rivals.front())) {
+      return rival_name(*rival);
+    }
+  }
+  std::string out = "the fastest rival of each (";
+  for (std::size_t i = 0; i < stands.rivals.size(); ++i) {
+    out += (i == 0 ? "" : ", ") + code(stands.rivals[i], 60);
+  }
+  return out + ")";
+}
+
+}  // namespace wb::page
