@@ -11,8 +11,9 @@ namespace {
 
 /// Sorted. Closed on purpose: advice is withheld when its technique is already listed, which works
 /// only when all manifests use the same word. A new word is added here and in docs/add_a_kernel.md.
-constexpr std::array<std::string_view, 32> k_techniques = {
+constexpr std::array<std::string_view, 34> k_techniques = {
     "async_copy",
+    "bank_conflict_padding",
     "bank_conflict_swizzle",
     "cache_tiling",
     "causal_load_balance",
@@ -24,6 +25,7 @@ constexpr std::array<std::string_view, 32> k_techniques = {
     "gqa_packing",
     "key_transpose",
     "l2_tile_order",
+    "launch_bounds",
     "lazy_rescale",
     "low_precision_p",
     "masked_block_skip",

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A played CUDA runtime: a kernel's source, compiled as C++ with this folder in the place of the
 // toolkit's headers, runs on the CPU, one fiber a thread and one block after the other. It has what
-// kernels of plain CUDA C++ use: block barriers, xor shuffles of a whole warp and one dynamic array
-// of shared memory. What a GPU would leave undefined is an error of the launch: a barrier that some
-// threads never reach, a write behind the shared memory asked for, a launch beyond the limits.
-// Included by kernels that tests/unit/variant/played_cuda_test.cpp compiles, in one file only.
+// kernels of plain CUDA C++ use: barriers of a block and of a warp, xor shuffles of a whole warp,
+// one dynamic array of shared memory, and copies that land when they are waited for (cp_async.cuh).
+// What a GPU would leave undefined is an error of the launch: a barrier that some threads never
+// reach, a write behind the shared memory asked for, a launch beyond the limits. Included by the
+// kernels that tests/unit/variant/played_cuda_test.cpp compiles, in one file only.
 #pragma once
 
 #include <ucontext.h>
@@ -35,7 +36,7 @@ struct dim3 {
   explicit dim3(unsigned of_x, unsigned of_y = 1, unsigned of_z = 1) : x(of_x), y(of_y), z(of_z) {}
 };
 
-inline dim3 threadIdx, blockIdx;  // of the fiber that runs
+inline dim3 threadIdx, blockIdx, gridDim;  // of the fiber that runs
 
 enum cudaError_t { cudaSuccess, cudaErrorInvalidValue, cudaErrorLaunchFailure };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
@@ -90,6 +91,8 @@ class Block {
  public:
   bool run(int threads, const std::function<void()>& body);
   void sync_block() { wait(false); }
+  void sync_warp() { wait(true); }
+  bool sync_block_or(bool value);
   float shuffle_xor(float value, int lanes);
 
  private:
@@ -106,6 +109,7 @@ class Block {
   std::vector<Warp> m_warps;
   std::size_t m_current = 0;
   long m_passed = 0;
+  bool m_any[2] = {};  // by turns, as a warp's values
   ucontext_t m_scheduler;
   const std::function<void()>* m_body = nullptr;
 };
@@ -133,6 +137,13 @@ inline float Block::shuffle_xor(float value, int lanes) {
   return values[lane ^ static_cast<std::size_t>(lanes)];
 }
 
+inline bool Block::sync_block_or(bool value) {
+  bool& any = m_any[m_passed % 2];
+  any = any || value;
+  wait(false);
+  return any;
+}
+
 inline bool Block::may_run(const Fiber& fiber) const {
   const std::size_t warp = static_cast<std::size_t>(&fiber - m_fibers.data()) / k_warp;
   return !fiber.done && fiber.waits_for <= (fiber.in_warp ? m_warps[warp].passed : m_passed);
@@ -148,6 +159,7 @@ inline bool Block::open_barriers() {
   };
   if (all_wait(0, m_fibers.size(), false)) {
     ++m_passed;
+    m_any[m_passed % 2] = false;
     return true;
   }
   bool opened = false;
@@ -162,6 +174,7 @@ inline bool Block::open_barriers() {
 inline bool Block::run(int threads, const std::function<void()>& body) {
   m_body = &body;
   m_passed = 0;
+  m_any[0] = false;
   m_fibers.resize(static_cast<std::size_t>(threads));
   m_warps.assign(m_fibers.size() / k_warp, {});
   for (std::size_t i = 0; i < m_fibers.size(); ++i) {
@@ -227,6 +240,13 @@ cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute, int bytes) {
   return cudaSuccess;
 }
 
+/// One, so that persistent blocks have more than one tile each.
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int, std::size_t) {
+  *blocks = 1;
+  return cudaSuccess;
+}
+
 template <class... Params>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Params...),
                                Params... params) {
@@ -239,6 +259,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
       threads % played::k_warp != 0 || config->dynamicSmemBytes > allowed) {
     return cudaErrorInvalidValue;
   }
+  gridDim = config->gridDim;
   for (unsigned i = 0; i < config->gridDim.x; ++i) {
     blockIdx = dim3(i);
     const bool fine = played::run_block(static_cast<int>(threads), config->dynamicSmemBytes,
@@ -253,4 +274,19 @@ inline void __syncthreads() {
 }
 inline float __shfl_xor_sync(unsigned, float value, int lanes) {
   return played::block.shuffle_xor(value, lanes);
+}
+inline int __syncthreads_or(int value) {
+  return played::block.sync_block_or(value != 0);
+}
+inline void __syncwarp() {
+  played::block.sync_warp();
+}
+inline void __threadfence() {}
+inline unsigned atomicAdd(unsigned* at, unsigned value) {
+  *at += value;
+  return *at - value;
+}
+inline std::size_t __cvta_generic_to_shared(const void* pointer) {
+  return static_cast<std::size_t>(static_cast<const char*>(pointer) -
+                                  reinterpret_cast<const char*>(scalar_smem));
 }

@@ -33,23 +33,27 @@ std::string with_played_headers(const std::string& source) {
 Variant played(const KernelFolder& folder, const std::string& name, const std::string& from = "",
                const std::string& to = "") {
   const fs::path kernels = source_root() / "kernels";
-  for (const char* header : {"plan.cuh", "scalar_rows.cuh", "sdpa_abi.h"}) {
+  for (const char* header : {"plan.cuh", "scalar_launches.cuh", "scalar_rows.cuh", "sdpa_abi.h"}) {
     folder.write(std::string("common/") + header,
                  with_played_headers(text_of(kernels / "common" / header)));
   }
-  for (const char* header : {"cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h"}) {
+  for (const char* header : {"cp_async.cuh", "cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h"}) {
     folder.write(std::string("common/") + header,
                  text_of(source_root() / "tests/support/played_cuda" / header));
   }
-  std::string source = text_of(kernels / name / "kernel.cu");
-  const std::size_t at = source.find(from);
-  REQUIRE(at != std::string::npos);
-  source.replace(at, from.size(), to);
-  folder.write(name + "/kernel.cpp", source);
   Json manifest = Json::parse(text_of(kernels / name / "kernel.json"));
   CHECK(manifest["architectures"] == Json{"sm_80"});
   manifest["backend"] = "cpu";
-  manifest["sources"] = Json{"kernel.cpp"};
+  bool found = false;
+  for (Json& file : manifest["sources"]) {
+    std::string source = text_of(kernels / name / file.get<std::string>());
+    const std::size_t at = source.find(from);
+    if (at != std::string::npos && !found) source.replace(at, from.size(), to);
+    found = found || at != std::string::npos;
+    if (file == "kernel.cu") file = "kernel.cpp";
+    folder.write(name + "/" + file.get<std::string>(), source);
+  }
+  REQUIRE(found);
   manifest.erase("architectures");
   folder.write(name + "/kernel.json", manifest.dump());
   return folder.must_read(name);
@@ -68,14 +72,15 @@ Problem small_problem(std::mt19937& random) {
 }
 
 /// Judges random problems, each of which must be right, or else until one is wrong.
-bool all_right(const LoadedKernel& kernel, const Variant& variant, bool is_asserted) {
+bool all_right(const LoadedKernel& kernel, const Variant& variant,
+               const Configuration& configuration, bool is_asserted) {
   std::mt19937 random(20261122);
   int taken = 0;
   for (int n = 0; n < k_problems; ++n) {
     const Problem problem = small_problem(random);
     const Draw draw = pick(random, {Draw::normal, Draw::large, Draw::edge});
     const auto seed = static_cast<std::uint32_t>(random());
-    if (!takes(variant, variant.manifest.defaults, problem)) continue;
+    if (!takes(variant, configuration, problem)) continue;
     const OutputVerdict verdict = judge(kernel, problem, seed, draw, n % 2 == 0, 1);
     INFO(label(variant) << " " << to_text(problem) << " seed " << seed << " draw "
                         << static_cast<int>(draw) << "\n"
@@ -87,6 +92,9 @@ bool all_right(const LoadedKernel& kernel, const Variant& variant, bool is_asser
   CHECK(taken > k_problems / 2);
   return true;
 }
+
+const std::vector<const char*> k_names = {"sm80_query_per_block", "sm80_sequential_kv",
+                                          "sm80_tiled_flash", "sm80_wide_heads"};
 
 struct Choice {
   const char* name;
@@ -100,7 +108,23 @@ const std::vector<Choice>& choices() {
       {"sm80_sequential_kv", {}},
       {"sm80_sequential_kv", {{"TILE_ROWS", 32}, {"TILE_KEYS", 32}, {"THREADS_PER_ROW", 4}}},
       {"sm80_sequential_kv", {{"TILE_ROWS", 16}, {"TILE_KEYS", 128}, {"THREADS_PER_ROW", 8}}},
-      {"sm80_sequential_kv", {{"TILE_ROWS", 128}, {"TILE_KEYS", 16}, {"THREADS_PER_ROW", 2}}}};
+      {"sm80_sequential_kv", {{"TILE_ROWS", 128}, {"TILE_KEYS", 16}, {"THREADS_PER_ROW", 2}}},
+      {"sm80_tiled_flash", {}},
+      {"sm80_tiled_flash", {{"QUERIES", 4}, {"PADDING", 4}, {"TILE_KEYS", 32}, {"GRID", 0}}},
+      {"sm80_tiled_flash",
+       {{"QUERIES", 64}, {"WARPS", 8}, {"VECTOR_LOADS", 1}, {"PADDING", 16}, {"GRID", 2}}},
+      {"sm80_tiled_flash",
+       {{"QUERIES", 8}, {"VECTOR_LOADS", 1}, {"ASYNC_COPY", 1}, {"SPLIT_KEYS", 64}, {"GRID", 0}}},
+      {"sm80_tiled_flash",
+       {{"TILE_KEYS", 32},
+        {"VECTOR_LOADS", 1},
+        {"ASYNC_COPY", 1},
+        {"SPLIT_KEYS", 64},
+        {"MERGE", 1},
+        {"GRID", 2}}},
+      {"sm80_wide_heads", {}},
+      {"sm80_wide_heads", {{"QUERIES", 4}, {"COLUMN_PARTS", 2}, {"THREADS", 128}}},
+      {"sm80_wide_heads", {{"QUERIES", 16}, {"COLUMN_PARTS", 2}, {"THREADS", 128}}}};
   return k_choices;
 }
 
@@ -114,7 +138,7 @@ TEST_CASE("the plain CUDA kernels pass the verdict", "[variant][played_cuda]") {
     for (const auto& [name, value] : choice.configuration) configuration[name] = value;
     INFO(to_text(configuration));
     const LoadedKernel kernel(build(variant, configuration, "g++").path.string());
-    all_right(kernel, variant, true);
+    all_right(kernel, variant, configuration, true);
   }
 }
 
@@ -122,17 +146,30 @@ TEST_CASE("the played GPU sees a missing barrier and a missing rescaling",
           "[variant][played_cuda]") {
   struct Fault {
     const char *name, *from, *to;
+    Configuration configuration;
   };
   for (const Fault& fault :
-       {Fault{"sm80_sequential_kv", "__syncthreads();  // K is read", "// K is read"},
-        Fault{"sm80_sequential_kv", "r.acc[i] *= alpha", ""},
-        Fault{"sm80_query_per_block", "__syncthreads();\n  x =", "x ="},
-        Fault{"sm80_query_per_block", "s.acc[d] * alpha", "s.acc[d]"}}) {
+       {Fault{"sm80_sequential_kv", "__syncthreads();  // K is read", "// K is read", {}},
+        Fault{"sm80_sequential_kv", "r.acc[i] *= alpha", "", {}},
+        Fault{"sm80_query_per_block", "__syncthreads();\n  x =", "x =", {}},
+        Fault{"sm80_query_per_block", "s.acc[d] * alpha", "s.acc[d]", {}},
+        Fault{"sm80_tiled_flash", "__syncthreads();  // the tile", "// the tile", {}},
+        Fault{"sm80_tiled_flash", "__syncwarp();", "", {}},
+        Fault{"sm80_tiled_flash", "w.acc[r][c] *= alpha", "", {}},
+        Fault{"sm80_tiled_flash",
+              "cp_async_wait_group<1>()",
+              "cp_async_wait_group<2>()",
+              {{"VECTOR_LOADS", 1}, {"ASYNC_COPY", 1}}},
+        Fault{"sm80_tiled_flash", "alpha * partial[1]", "partial[1]", {{"SPLIT_KEYS", 64}}},
+        Fault{"sm80_wide_heads", "__syncthreads();\n  add", "add", {}},
+        Fault{"sm80_wide_heads", "w.column_part * columns", "0", {{"COLUMN_PARTS", 2}}}}) {
     INFO(fault.name << ": " << fault.from);
     const KernelFolder folder;
     const Variant variant = played(folder, fault.name, fault.from, fault.to);
-    const LoadedKernel kernel(build(variant, variant.manifest.defaults, "g++").path.string());
-    CHECK_FALSE(all_right(kernel, variant, false));
+    Configuration configuration = variant.manifest.defaults;
+    for (const auto& [name, value] : fault.configuration) configuration[name] = value;
+    const LoadedKernel kernel(build(variant, configuration, "g++").path.string());
+    CHECK_FALSE(all_right(kernel, variant, configuration, false));
   }
 }
 
@@ -161,7 +198,7 @@ TEST_CASE("the plain CUDA kernels follow any strides and any broadcast mask",
   problem.mask = MaskKind::boolean;
   problem.keep_frac = 0.6;
   const Inputs inputs = make_inputs(problem, 3, Draw::normal);
-  for (const char* name : {"sm80_query_per_block", "sm80_sequential_kv"}) {
+  for (const char* name : k_names) {
     INFO(name);
     const KernelFolder folder;
     const Variant variant = played(folder, name);
@@ -211,6 +248,34 @@ TEST_CASE("the plain CUDA kernels follow any strides and any broadcast mask",
   }
 }
 
+TEST_CASE("split keys give the same bits however they are added up, call after call",
+          "[variant][played_cuda]") {
+  const KernelFolder folder;
+  const Variant variant = played(folder, "sm80_tiled_flash");
+  Problem problem;
+  problem.B = problem.Hq = problem.Hkv = 2;
+  problem.Sq = 20;
+  problem.Skv = 300;
+  problem.D = problem.Dv = 40;
+  problem.causal = Causal::top_left;  // most parts have no key for the rows
+  const Inputs inputs = make_inputs(problem, 5, Draw::normal);
+  std::vector<std::byte> expected;
+  for (const std::int64_t merge : {0, 1}) {
+    Configuration configuration = variant.manifest.defaults;
+    configuration["SPLIT_KEYS"] = 64;
+    configuration["MERGE"] = merge;
+    const LoadedKernel kernel(build(variant, configuration, "g++").path.string());
+    PlannedCall call(kernel, problem, inputs, false);
+    CHECK(kernel.workspace_bytes(call.plan()) > 0);
+    for (int n = 0; n < 3; ++n) {
+      std::ranges::fill(call.out(), std::byte{0xff});
+      call.run(1);
+      if (expected.empty()) expected.assign(call.out().begin(), call.out().end());
+      CHECK(std::ranges::equal(call.out(), expected));
+    }
+  }
+}
+
 TEST_CASE("a plan of the plain CUDA kernels takes nothing from one made before",
           "[variant][played_cuda]") {
   const KernelFolder folder;
@@ -230,7 +295,7 @@ TEST_CASE("a plan of the plain CUDA kernels takes nothing from one made before",
 TEST_CASE("the plain CUDA kernels refuse what they were not made for", "[variant][played_cuda]") {
   Problem problem;
   problem.Sq = problem.Skv = problem.D = problem.Dv = 4;
-  for (const char* name : {"sm80_query_per_block", "sm80_sequential_kv"}) {
+  for (const char* name : k_names) {
     INFO(name);
     const KernelFolder folder;
     const Variant variant = played(folder, name);
