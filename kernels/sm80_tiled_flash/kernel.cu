@@ -23,7 +23,8 @@
 //   costs     no tensor cores, and 8 products an element of K that is read, at best. Atomics on
 //             running maxima, as the idea was first written down, need a lock a row and give other
 //             bits in another order: here only the count is atomic, and the order is fixed
-//   compiled  COMPILED
+//   compiled  sm_80 and sm_90a, nvcc 13.0: 86 to 106 registers by default, at most 252 (8 rows a
+//             warp, tiles of 128 keys); no spills, no stack in the 200 configurations tried on each
 //   measured  not yet measured
 
 #ifndef QUERIES

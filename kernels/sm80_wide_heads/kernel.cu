@@ -8,15 +8,14 @@
 //             columns of the same rows, each computing the scores anew
 //   parent    sm80_query_per_block
 //   changed   lanes lie along the head dim, so that a warp reads K in whole lines; more rows a
-//   block
-//             and more blocks a row, each as a parameter of its own
-//   predicted QUERIES = 1: a few times faster than the parent, whose threads each read a row of K
-//   of
-//             their own. QUERIES times less traffic from K and V, but as many times fewer blocks:
-//             faster while the blocks fill the GPU. COLUMN_PARTS: the other way round
+//             block and more blocks a row, each as a parameter of its own
+//   predicted QUERIES 1 a few times faster than the parent, where each thread reads a row of K of
+//             its own. More QUERIES: as many times less traffic from K and V, and as many times
+//             fewer blocks, so faster while they fill the GPU. COLUMN_PARTS: the other way round
 //   costs     every column part computes all scores; the scores of all keys must fit in shared
 //             memory; without tensor cores, and every element of Q is loaded for every key
-//   compiled  COMPILED
+//   compiled  sm_80 and sm_90a, nvcc 13.0: 56 to 62 registers with 1 row, 104 to 123 with 4, 214 to
+//             254 with 16; no spills, no stack in all 40 configurations
 //   measured  not yet measured
 
 #include "scalar_launches.cuh"
@@ -158,7 +157,7 @@ __device__ void add_values(const ScalarParams& p, const Work& w, const float* we
 }
 
 template <typename T>
-__global__ void __launch_bounds__(THREADS) wide_heads(ScalarParams p) {
+__global__ void __launch_bounds__(THREADS, 1) wide_heads(ScalarParams p) {
   const Work w = start_work(p);
   float *sums = scalar_smem, *scores = scalar_smem + QUERIES;
   score_keys<T>(p, w, scores);

@@ -123,8 +123,7 @@ const std::vector<Choice>& choices() {
         {"MERGE", 1},
         {"GRID", 2}}},
       {"sm80_wide_heads", {}},
-      {"sm80_wide_heads", {{"QUERIES", 4}, {"COLUMN_PARTS", 2}, {"THREADS", 128}}},
-      {"sm80_wide_heads", {{"QUERIES", 16}, {"COLUMN_PARTS", 2}, {"THREADS", 128}}}};
+      {"sm80_wide_heads", {{"QUERIES", 4}, {"COLUMN_PARTS", 2}, {"THREADS", 128}}}};
   return k_choices;
 }
 
