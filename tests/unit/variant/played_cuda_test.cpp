@@ -14,7 +14,7 @@ using namespace wb::test;
 
 namespace {
 
-constexpr int k_problems = 32;
+constexpr int k_problems = 16;
 
 std::string text_of(const fs::path& path) {
   const auto text = RealFileSystem().read(path, 1u << 20);
