@@ -17,11 +17,19 @@ PROBLEM = "B=1 Hq=4 Sq=130 D=64 f16"
 PLAIN = {  # kernels whose configurations are judged on random problems: name, masks, head dims
     "sm80_query_per_block": (True, (1, 16, 17, 64, 128, 300)),
     "sm80_sequential_kv": (True, (1, 16, 17, 64, 80, 128)),
+    "sm80_tiled_flash": (True, (1, 16, 17, 64, 80, 128)),
+    "sm80_wide_heads": (True, (1, 17, 64, 200, 520)),
     "triton_flash": (False, (1, 16, 17, 64, 80, 128)),
 }
 CONFIGURATIONS = {
     "sm80_query_per_block": [[], ["THREADS=64"]],
     "sm80_sequential_kv": [[], ["TILE_ROWS=32", "TILE_KEYS=32", "THREADS_PER_ROW=4"]],
+    "sm80_tiled_flash": [
+        [],
+        ["VECTOR_LOADS=1", "PADDING=16", "ASYNC_COPY=1", "GRID=2"],
+        ["GRID=0", "SPLIT_KEYS=64", "MERGE=1"],
+    ],
+    "sm80_wide_heads": [[], ["QUERIES=4", "COLUMN_PARTS=2", "THREADS=128"]],
     "triton_flash": [[]],
 }
 

@@ -123,36 +123,62 @@ std::string gpu_settings_text(const GpuSettings& settings) {
   return text;
 }
 
+/// Whether PyTorch's SDPA can be had as a rival, by loading it as one. It is no must.
+Json pytorch_row(const Context& context, WorkerClient& worker, const std::string& rival,
+                 std::string name) {
+  const std::string next =
+      "install it for the interpreter above; without it no session says how a kernel stands "
+      "against PyTorch's SDPA";
+  const auto variant = context.catalogue.find(rival);
+  if (!variant) return check_row(name, "warning", variant.error().message(), next);
+  const auto loaded = worker.load(*variant, {});
+  if (!loaded) {
+    return check_row(name, "warning", printable(loaded.error().message, 300), next);
+  }
+  (void)worker.unload(loaded->handle);
+  std::string versions;
+  for (const char* key : {"torch", "cuda", "cudnn"}) {
+    const std::string version = loaded->versions.value(key, "");
+    if (!version.empty()) versions += (versions.empty() ? "" : ", ") + (key + (" " + version));
+  }
+  return check_row(name, "ok", versions.empty() ? "loads, and names no version" : versions, "");
+}
+
 /// A GPU is no must either. A worker of its own is asked: one measures on one device.
-Json gpu_row(const Context& context) {
+Json gpu_rows(const Context& context) {
   const std::string next = "CUDA variants can be built and inspected here, not measured";
+  const auto only = [](Json row) { return Json::array({std::move(row)}); };
   auto transport = context.services.open_transport();
-  if (!transport) return check_row("gpu", "warning", transport.error().message(), next);
+  if (!transport) return only(check_row("gpu", "warning", transport.error().message(), next));
   WorkerClient worker(*std::move(transport));
   protocol::HelloArgs args = context.services.hello;
   args.gpu = std::max<std::int64_t>(args.gpu, 0);
   const auto hello = worker.hello(args);
-  if (!hello) return check_row("gpu", "warning", hello.error().message, next);
+  if (!hello) return only(check_row("gpu", "warning", hello.error().message, next));
   if (hello->device.backend != "cuda") {
-    return check_row("gpu", "warning", "the worker measures on " + hello->device.name, next);
+    return only(check_row("gpu", "warning", "the worker measures on " + hello->device.name, next));
   }
   const auto canary = worker.canary();
   if (!canary || !canary->healthy) {
-    return check_row("gpu", "warning", canary ? canary->detail : canary.error().message,
-                     "the machine, not a variant, is at fault");
+    return only(check_row("gpu", "warning", canary ? canary->detail : canary.error().message,
+                          "the machine, not a variant, is at fault"));
   }
   const bool wakes_up = hello->gpu && hello->gpu->persistence_mode == false;
   // The driver tells the facts that no datasheet does, and they name it.
   const auto& told = hello->device.memory_bytes;
-  return check_row("gpu", "ok",
-                   fmt::format("{}, {}, {}, {}{}; a built-in attention ran and was right",
-                               hello->device.name, hello->device.architecture, hello->device.id,
-                               told ? told->source : "driver unknown",
-                               hello->gpu ? gpu_settings_text(*hello->gpu) : ""),
-                   wakes_up
-                       ? "turn persistence mode on (`nvidia-smi -pm 1`): without it the driver "
-                         "starts anew for each first process"
-                       : "");
+  Json rows = only(
+      check_row("gpu", "ok",
+                fmt::format("{}, {}, {}, {}{}; a built-in attention ran and was right",
+                            hello->device.name, hello->device.architecture, hello->device.id,
+                            told ? told->source : "driver unknown",
+                            hello->gpu ? gpu_settings_text(*hello->gpu) : ""),
+                wakes_up ? "turn persistence mode on (`nvidia-smi -pm 1`): without it the driver "
+                           "starts anew for each first process"
+                         : ""));
+  if (!hello->python.empty()) {
+    rows.push_back(pytorch_row(context, worker, "torch_default", "pytorch on the gpu"));
+  }
+  return rows;
 }
 
 }  // namespace
@@ -183,8 +209,11 @@ Result<Json> verb_doctor(Context& context) {
                          ? check_row("python", "warning", "no interpreter for Python subjects",
                                      "install python3, or give --python")
                          : check_row("python", "ok", hello.python, ""));
+    if (!hello.python.empty()) {
+      checks.push_back(pytorch_row(context, **worker, "torch_cpu_sdpa", "pytorch"));
+    }
   }
-  checks.push_back(gpu_row(context));
+  for (Json& row : gpu_rows(context)) checks.push_back(std::move(row));
   bool healthy = true;
   for (const Json& row : checks) healthy = healthy && row["state"] != "missing";
   return Json{{"healthy", healthy}, {"checks", std::move(checks)}};

@@ -254,8 +254,14 @@ TEST_CASE("without a CUDA toolchain a build says so", "[engine][cuda]") {
 
 TEST_CASE("doctor says whether kernels can be measured on a GPU", "[engine][cuda]") {
   CudaBench bench;
-  const auto gpu = [&] { return bench.call("doctor", Json::object())["checks"].back(); };
-  CHECK(gpu()["name"] == "gpu");
+  const auto row = [&](const std::string& name) {
+    const Json answer = bench.call("doctor", Json::object());
+    for (const Json& check : answer["checks"]) {
+      if (check["name"] == name) return check;
+    }
+    return Json();
+  };
+  const auto gpu = [&] { return row("gpu"); };
   CHECK(gpu()["state"] == "warning");
   CHECK(holds(gpu()["next"], "not measured"));
   bench.worker.hello_result.device.backend = "cuda";
@@ -276,4 +282,16 @@ TEST_CASE("doctor says whether kernels can be measured on a GPU", "[engine][cuda
   bench.worker.hello_result.gpu->persistence_mode = true;
   bench.restart();
   CHECK(gpu()["next"] == "");
+
+  CHECK(row("pytorch on the gpu").is_null());  // no interpreter, no rivals
+  bench.worker.hello_result.python = "/usr/bin/python3";
+  bench.restart();
+  CHECK(row("pytorch on the gpu")["state"] == "ok");
+  bench.worker.subjects["torch_default"].load_failure =
+      Failure{Invalidity::runtime, "ModuleNotFoundError: No module named 'torch'", ""};
+  bench.restart();
+  CHECK(row("pytorch on the gpu")["state"] == "warning");
+  CHECK(holds(row("pytorch on the gpu")["detail"], "No module named 'torch'"));
+  CHECK(holds(row("pytorch on the gpu")["next"], "install it"));
+  CHECK(row("pytorch")["state"] == "ok");
 }
