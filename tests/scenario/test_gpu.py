@@ -26,7 +26,7 @@ CONFIGURATIONS = {
     "sm80_sequential_kv": [[], ["TILE_ROWS=32", "TILE_KEYS=32", "THREADS_PER_ROW=4"]],
     "sm80_tiled_flash": [
         [],
-        ["VECTOR_LOADS=1", "PADDING=16", "ASYNC_COPY=1", "GRID=2"],
+        ["TILE_KEYS=32", "VECTOR_LOADS=1", "PADDING=16", "ASYNC_COPY=1", "GRID=2"],
         ["GRID=0", "SPLIT_KEYS=64", "MERGE=1"],
     ],
     "sm80_wide_heads": [[], ["QUERIES=4", "COLUMN_PARTS=2", "THREADS=128"]],
