@@ -4,6 +4,7 @@
 -- What every technique was worth, told as a chain of measured ratios. A step that wins is the next
 -- one's incumbent, so a figure is the gain over the step before:
 --   sdpa-wb run ladder --suite n6 --arguments rungs=cpu_online+cpu_tiled
+local climb = require "lib.climb"
 local words = require "lib.words"
 
 -- Why a rung should be faster than the one below it, and by how much. A kernel without an entry
@@ -58,33 +59,16 @@ return {
     effort = "quick",
   },
   run = function(wb, args)
-    local climbed, lines, product, stop = 0, {}, 1.0, nil
-    for _, kernel in ipairs(words.list(args.rungs)) do
+    local steps = {}
+    for i, kernel in ipairs(words.list(args.rungs)) do
       local rung = rungs[kernel] or {
         predicted = 1.1,
         reason = wb.kernels { name = kernel }.kernels[1].about,
       }
-      local answer = wb.iterate {
-        variant = kernel,
-        hypothesis = rung.reason,
-        predicted_speedup = rung.predicted,
-        confirm = "always",
-      }
-      stop = answer.stop_reason
-      if answer.outcome == "stopped" then
-        break
-      end
-      lines[#lines + 1] = kernel .. ": " .. words.outcome(answer)
-      if answer.outcome == "win" then
-        climbed = climbed + 1
-        product = product * (answer.speedup or 1.0)
-      end
-      if stop then
-        break
-      end
+      steps[i] = { variant = kernel, reason = rung.reason, predicted = rung.predicted }
     end
-    wb.note { text = string.format("%d of %d steps won. %s", climbed, #lines,
-                                   table.concat(lines, "; ")) }
-    return { steps = #lines, won = climbed, speedup = product, stop = stop }
+    local done = climb.steps(wb, steps)
+    wb.note { text = climb.words(done) }
+    return { steps = #done.lines, won = done.won, speedup = done.product, stop = done.stop }
   end,
 }

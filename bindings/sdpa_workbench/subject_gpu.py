@@ -24,8 +24,9 @@ EMPTY_PAIRS = 51
 CALLS_BEFORE_PROFILE = 2  # what they compile, choose and cache is done only once
 POISON_TILE_BYTES = 64 << 10
 HELD_SAMPLES = 16  # queued while the delay holds the stream
-HELD_CYCLES_EACH = 120_000  # about 60 us: longer than queueing one takes
 HELD_CYCLES_FIRST = 240_000
+# About 60 us a launch and 2 us a call in it: longer than queueing them takes.
+HELD_CYCLES_EACH, HELD_CYCLES_CALL = 120_000, 4_000
 
 
 class GpuTensors(loop.subject_tensors.TorchTensors):
@@ -113,7 +114,7 @@ class GpuSubject(loop.Subject):
                 self.queue_eager(calls, samples, started)
             else:
                 graph, self.result = self.graph_of(calls)
-                self.queue_graph(graph, samples, started)
+                self.queue_graph(graph, samples, calls, started)
             self.finish()  # other streams too, while the supervisor's clock runs
         finally:
             loop.gc.enable()
@@ -204,7 +205,7 @@ class GpuSubject(loop.Subject):
             if graph is None:
                 self.queue_eager(calls, samples)
             else:
-                self.queue_graph(graph, samples)
+                self.queue_graph(graph, samples, calls)
             self.finish()
             return statistics.median(self.call_times_us(calls, samples))
 
@@ -227,11 +228,12 @@ class GpuSubject(loop.Subject):
         events = self.events(samples + 1)
         return 1e3 * events[0].elapsed_time(events[samples])
 
-    def queue_graph(self, graph, samples, started=None):
+    def queue_graph(self, graph, samples, calls=1, started=None):
         """Without a graph: events with nothing between them."""
         events = self.events(samples + 1)
         held = min(samples, HELD_SAMPLES)
-        self.torch.cuda._sleep(HELD_CYCLES_FIRST + held * HELD_CYCLES_EACH)
+        each = HELD_CYCLES_EACH + calls * HELD_CYCLES_CALL
+        self.torch.cuda._sleep(HELD_CYCLES_FIRST + held * each)
         events[0].record()
         for sample in range(samples):
             if sample == HELD_SAMPLES:

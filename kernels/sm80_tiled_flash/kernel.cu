@@ -94,10 +94,12 @@ __device__ __forceinline__ void attend(const ScalarParams& p, const Cut& cut, in
 
   Rows<S> w;
   start_rows(w, first_row);
-  load_rows<S, QUERIES>(S::q(0), S::k_dim, q, p.sq.row, first_row, p.seq_q, p.dim, cut.aligned);
-  if (ASYNC_COPY && first_of_part < keys) {
-    load_tile(first_of_part, 0);
-    cp_async_commit_group();
+  if (first_of_part < keys) {  // else nobody would wait for copies into memory of the next item
+    load_rows<S, QUERIES>(S::q(0), S::k_dim, q, p.sq.row, first_row, p.seq_q, p.dim, cut.aligned);
+    if (ASYNC_COPY) {
+      load_tile(first_of_part, 0);
+      cp_async_commit_group();
+    }
   }
   int stage = 0;
   for (int first_key = first_of_part; first_key < keys; first_key += TILE_KEYS) {

@@ -260,6 +260,9 @@ class FakeWorker {
     if (found == m_loaded.end()) return missing(args.handle);
     const FakeSubject& subject = behaviour(found->second.label);
     if (subject.turn_failure) return fail(args.handle, *subject.turn_failure);
+    if (!subject.takes(args.problem)) {
+      return Failure{Invalidity::constraints, "this library does not take the problem", ""};
+    }
     const bool is_sustained = args.plan.regime == Regime::sustained;
     if (is_sustained && subject.fails_when_sustained) {
       return fail(args.handle, *subject.fails_when_sustained);

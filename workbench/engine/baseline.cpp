@@ -20,6 +20,12 @@ std::vector<Problem> measured_problems(const Suite& suite) {
   return problems;
 }
 
+bool takes_any(const Variant& variant, const std::vector<Problem>& problems) {
+  return std::any_of(problems.begin(), problems.end(), [&variant](const Problem& problem) {
+    return !unsupported_reason(variant.manifest, problem);
+  });
+}
+
 Error baseline_error(ErrorCode code, const std::string& subject, std::string cause) {
   const bool is_machine = code == ErrorCode::environment;
   return Error{code, "measure the baseline of", subject, std::move(cause),
@@ -53,32 +59,37 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
     WB_TRY_ASSIGN(Variant variant, context.catalogue.find(name));
     variants.push_back(std::move(variant));
   }
+  const std::vector<Problem> problems = measured_problems(context.settings.suite);
   if (context.worker) {
-    context.worker->announce_python(std::count_if(
-        variants.begin(), variants.end(),
-        [](const Variant& variant) { return variant.manifest.backend == Backend::python; }));
+    context.worker->announce_python(
+        std::count_if(variants.begin(), variants.end(), [&problems](const Variant& variant) {
+          return variant.manifest.backend == Backend::python && takes_any(variant, problems);
+        }));
   }
   std::vector<Subject> rivals;
   for (const Variant& variant : variants) {
     WB_TRY_ASSIGN(Outcome<Subject> rival, build_and_log(context, variant, {}));
     if (!rival) continue;
     rival->label = variant.manifest.name;  // a rival goes by its plain name
-    const std::vector<Problem> problems = measured_problems(context.settings.suite);
     // The process that was judged is timed nowhere, so a profiler may look into it afterwards.
     SubjectProcesses judged(context);
     WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *rival, problems, Proof::whole,
                                                        &judged, Refusal::excludes));
-    if (first_failure(judgements)) continue;
+    const auto takes_it = [](const Judgement& judgement) { return judgement.supported; };
+    if (first_failure(judgements) || std::none_of(judgements.begin(), judgements.end(), takes_it)) {
+      continue;
+    }
     for (const Judgement& judgement : judgements) {
       if (judgement.supported) continue;
       rival->refused.emplace(to_text(judgement.problem), judgement.message);
     }
-    if (rival->refused.size() == judgements.size()) continue;
+    refuse_held_out(*rival, context.settings.suite);
     if (!judged.handles.empty() && judged.handles.front()) {
       WB_TRY(log_kernel_names(context, *rival, problems, *judged.handles.front()));
     }
     rivals.push_back(*std::move(rival));
   }
+  if (context.worker) context.worker->announce_python(0);
   return rivals;
 }
 

@@ -97,6 +97,11 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   args.placement = place.placement;
   args.fresh_calls = request.fresh_calls;
   auto answer = context.worker->turn(args);
+  if (!answer && answer.error().invalidity == Invalidity::constraints) {
+    // It lives on, and other problems have nothing to do with this one.
+    for (auto& plan : result.lanes[place.problem]) plan[place.subject].failure = answer.error();
+    return std::optional<Turn>{};
+  }
   if (!answer) {
     // The process may be gone; later problems of this instance cannot use it either.
     handle.reset();
@@ -104,6 +109,7 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
     fail_all(result, place.subject, answer.error());
     return std::optional<Turn>{};
   }
+  context.last_sustained.reset();
   if (args.plan.kind == PlanKind::hot && request.regime == Regime::sustained) {
     context.last_sustained = context.services.clock.steady_now();
   }

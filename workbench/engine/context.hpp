@@ -27,7 +27,8 @@ struct Subject {
   Variant variant;
   Configuration configuration;
   Artifact artifact;
-  /// Of a rival: problems (their texts) that it answered with `constraints`, and its words.
+  /// Of a rival: problems (their texts) that it is not timed on, and why: it answered them with
+  /// `constraints`, or never was judged on them.
   std::map<std::string, std::string> refused = {};
 };
 
@@ -131,6 +132,9 @@ Outcome<Subject> build_subject(Context& context, const Variant& variant,
 
 /// Why this subject does not take the problem (manifest or restriction), or nothing.
 std::optional<std::string> not_supported(const Subject& subject, const Problem& problem);
+/// Rivals are judged on what is measured from the start on; what is held out tells candidates
+/// apart.
+void refuse_held_out(Subject& rival, const Suite& suite);
 
 /// Small odd-shaped problems next to the suite's (design 4.5): S = 1, odd sizes, Sq != Skv, GQA,
 /// causal kinds, layouts and masks, as far as the manifest claims them.

@@ -130,10 +130,12 @@ Json pytorch_row(const Context& context, WorkerClient& worker, const std::string
       "install it for the interpreter above; without it no session says how a kernel stands "
       "against PyTorch's SDPA";
   const auto variant = context.catalogue.find(rival);
-  if (!variant) return check_row(name, "warning", variant.error().message(), next);
+  if (!variant) return check_row(name, "warning", variant.error().message(), "");
   const auto loaded = worker.load(*variant, {});
   if (!loaded) {
-    return check_row(name, "warning", printable(loaded.error().message, 300), next);
+    const bool is_machine = loaded.error().invalidity == Invalidity::environment;
+    return check_row(name, "warning", printable(loaded.error().message, 300),
+                     is_machine ? "the machine, not PyTorch, is at fault" : next);
   }
   (void)worker.unload(loaded->handle);
   std::string versions;

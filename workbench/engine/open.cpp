@@ -259,32 +259,39 @@ Result<void> restore_context(Context& context) {
     }
     return *std::move(subject);
   };
-  WB_TRY_ASSIGN(context.incumbent, rebuild(view.incumbent));
-  // A rival serves when its baseline verdicts passed, but for the problems that it refused.
-  context.rivals.clear();
+  // All of them, or none: a verb that goes on without a rival would say nothing of it.
+  WB_TRY_ASSIGN(Subject incumbent, rebuild(view.incumbent));
+  std::vector<Subject> rivals;
   for (const std::string& name : context.settings.rivals) {
-    bool any_passed = false, any_failed = false;
-    std::map<std::string, std::string> refused;
+    // The last word on each problem; what was the machine's fault is none.
+    std::map<std::string, const Fact*> verdicts;
     for (const IterationView& iteration : view.iterations) {
       for (const Fact& verdict : iteration.verdicts) {
         const std::string subject = verdict.payload.value("subject", "");
         if (subject.substr(0, subject.find('@')) != name) continue;
-        const bool pass = verdict.payload.value("pass", false);
-        any_passed = any_passed || pass;
-        if (verdict.payload.value("outcome", "") == to_string(Invalidity::constraints)) {
-          refused.emplace(verdict.payload.value("problem", ""),
-                          verdict.payload.value("message", ""));
-        } else {
-          any_failed = any_failed || !pass;
-        }
+        if (verdict.payload.value("outcome", "") == to_string(Invalidity::environment)) continue;
+        verdicts[verdict.payload.value("problem", "")] = &verdict;
       }
+    }
+    bool any_passed = false, any_failed = false;
+    std::map<std::string, std::string> refused;
+    for (const auto& [problem, verdict] : verdicts) {
+      const bool pass = verdict->payload.value("pass", false);
+      const bool refuses =
+          verdict->payload.value("outcome", "") == to_string(Invalidity::constraints);
+      if (refuses) refused.emplace(problem, verdict->payload.value("message", ""));
+      any_passed = any_passed || pass;
+      any_failed = any_failed || (!pass && !refuses);
     }
     if (!any_passed || any_failed) continue;
     WB_TRY_ASSIGN(Subject rival, rebuild(name));
     rival.refused = std::move(refused);
+    refuse_held_out(rival, context.settings.suite);
     rival.label = name;
-    context.rivals.push_back(std::move(rival));
+    rivals.push_back(std::move(rival));
   }
+  context.rivals = std::move(rivals);
+  context.incumbent = std::move(incumbent);
   return {};
 }
 

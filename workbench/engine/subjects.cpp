@@ -175,6 +175,14 @@ std::optional<std::string> not_supported(const Subject& subject, const Problem& 
   return std::nullopt;
 }
 
+void refuse_held_out(Subject& rival, const Suite& suite) {
+  for (const SuiteProblem& member : suite.problems) {
+    if (member.held_out) {
+      rival.refused.emplace(to_text(member.problem), "rivals are not judged on held-out problems");
+    }
+  }
+}
+
 std::vector<Problem> edge_problems(const Manifest& manifest, const Suite& suite) {
   struct Shape {
     std::int64_t hq, hkv, sq, skv;

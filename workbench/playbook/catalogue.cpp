@@ -44,12 +44,19 @@ Result<std::string> read_source(const FileSystem& file_system, const fs::path& p
                "it is not UTF-8 text (compiled Lua is not accepted)", "give the Lua source"};
 }
 
+/// The folder lib/ beside the playbook; playbooks/documents/x.lua shares playbooks/lib/.
+fs::path lib_of(const fs::path& playbook) {
+  const fs::path folder = playbook.parent_path();
+  const bool in_topic = folder.has_parent_path() && folder.parent_path().filename() == "playbooks";
+  return (in_topic ? folder.parent_path() : folder) / "lib";
+}
+
 Result<PlaybookSource> read_playbook(const FileSystem& file_system, const fs::path& path) {
   PlaybookSource source;
   source.path = path.string();
   WB_TRY_ASSIGN(source.text, read_source(file_system, path));
   std::size_t total_bytes = source.text.size();
-  const fs::path lib = path.parent_path() / "lib";
+  const fs::path lib = lib_of(path);
   for (const std::string& stem : lua_files(lib)) {
     WB_TRY_ASSIGN(std::string text, read_source(file_system, lib / (stem + ".lua")));
     total_bytes += text.size();
@@ -72,6 +79,13 @@ std::string PlaybookSource::whole() const {
 Result<PlaybookSource> find_playbook(const FileSystem& file_system, const SearchPath& search_path,
                                      std::string_view name) {
   const fs::path given(name);
+  if (given.is_relative() && given.has_parent_path() && given.extension() != ".lua") {
+    for (const fs::path& root : search_path.roots) {  // a topic: "documents/n6_baseline"
+      const fs::path file = root / "playbooks" / (given.string() + ".lua");
+      std::error_code ignored;
+      if (fs::is_regular_file(file, ignored)) return read_playbook(file_system, file);
+    }
+  }
   if (given.has_parent_path() || given.extension() == ".lua") {
     return read_playbook(file_system, given);
   }

@@ -84,7 +84,10 @@ std::vector<std::string> cells(const Facts& facts, const std::string& iteration,
                                const std::string& subject, const Summary& summary) {
   std::string result =
       summary.failed == 0 ? "pass" : "**fail** (" + brief(facts.words(summary.failure), 120) + ")";
-  if (summary.refused > 0) result += fmt::format(", {} not taken", summary.refused);
+  if (summary.refused > 0) {
+    const bool any = summary.suite_passed + summary.other_passed + summary.failed > 0;
+    result = any ? fmt::format("{}, {} not taken", result, summary.refused) : "not taken";
+  }
   return {iteration,
           code(subject, 60),
           result,
@@ -151,7 +154,9 @@ SessionVerdicts read_verdicts(const Facts& facts) {
     std::map<std::string, Summary>& summaries = verdicts.iterations.emplace_back();
     for (const VerdictFact& verdict : iteration.verdicts) {
       const Json runs = verdict.runs();
-      add_verdict(verdicts.extent, sizes, verdict, runs);
+      if (!facts.has_refused(text(verdict.payload, "subject"), text(verdict.payload, "problem"))) {
+        add_verdict(verdicts.extent, sizes, verdict, runs);
+      }
       add_verdict(summaries[text(verdict.payload, "subject")], facts, verdict, runs);
     }
   }

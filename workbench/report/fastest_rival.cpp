@@ -15,6 +15,10 @@ namespace {
 /// "1.76x [1.74, 1.79], faster [e528]"; what is beside another rival than `expected` says which.
 std::string cell(const Compared* compared, const std::string& expected) {
   if (compared == nullptr) return "none stands";
+  if (!compared->ratio.value) {
+    return "no figure beside " + code(std::string(base_name(compared->against)), 60) +
+           cite(compared->seq);
+  }
   const std::string other(base_name(compared->against));
   return outcome_words(*compared) + (other == expected ? "" : " (" + code(other, 60) + ")") +
          cite(compared->seq);
@@ -26,7 +30,7 @@ std::optional<double> geometric_mean(const Facts& facts,
   double log_sum = 0, weights = 0;
   for (std::size_t i = 0; i < facts.suite.size(); ++i) {
     if (facts.suite[i].held_out && fastest[i] == nullptr) continue;
-    if (fastest[i] == nullptr) return std::nullopt;
+    if (fastest[i] == nullptr || !fastest[i]->ratio.value) return std::nullopt;
     log_sum += facts.suite[i].weight * std::log(*fastest[i]->ratio.value);
     weights += facts.suite[i].weight;
   }
@@ -41,7 +45,8 @@ const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
   for (const auto& [name, rival] : facts.rivals) {
     const Compared* compared = index.find(name, problem, plan);
     if (compared == nullptr || !rival.stands(problem)) continue;
-    if (!(compared->ratio.value > 0.0)) continue;
+    // It may have been the fastest, so no other may be called that.
+    if (!(compared->ratio.value > 0.0)) return compared;
     // Ratios are paired by round: they tell two rivals apart where medians do not.
     if (fastest == nullptr || *compared->ratio.value < *fastest->ratio.value) fastest = compared;
   }
@@ -52,7 +57,10 @@ std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
                        std::string_view candidate) {
   std::set<std::string> rivals;
   for (const Compared& compared : index.all()) {
-    if (compared.against_rival) rivals.emplace(base_name(compared.against));
+    const RivalFacts* rival = compared.against_rival ? facts.find_rival(compared.against) : nullptr;
+    if (rival != nullptr && !compared.problem.empty() && rival->stands(compared.problem)) {
+      rivals.insert(rival->name);
+    }
   }
   if (rivals.size() < 2) return {};
   std::vector<std::string> header{"problem", "fastest rival", "its us>",
@@ -95,15 +103,7 @@ Standing standing(const Page& page) {
   for (const SuiteEntry& entry : page.facts.suite) {
     const Compared* compared = fastest_rival(page.facts, page.held, entry.problem, page.facts.plan);
     if (compared == nullptr) {
-      // One without a figure says why; held-out problems are measured at confirmation only.
-      for (const auto& [name, rival] : page.facts.rivals) {
-        const Compared* other = page.held.find(name, entry.problem, page.facts.plan);
-        if (compared == nullptr && other != nullptr && rival.stands(entry.problem)) {
-          compared = other;
-        }
-      }
-    }
-    if (compared == nullptr) {
+      // Held-out problems are measured at confirmation only: nothing is missing before.
       if (!entry.held_out) result.missing.push_back(entry.problem);
       continue;
     }

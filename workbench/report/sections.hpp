@@ -57,7 +57,8 @@ std::string problem_names(const Facts& facts, const std::vector<const Compared*>
 std::string interval_name(const ComparisonIndex& index);
 
 /// The comparison with the fastest rival that stands on the problem, the one with the lowest figure
-/// under the plan: what pages call SDPA there. nullptr: none has a figure.
+/// under the plan: what pages call SDPA there. Where one that stands has no figure, its comparison,
+/// because it may have been the fastest. nullptr: none stands.
 const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
                               const std::string& problem, const std::string& plan);
 /// How the incumbent stands against SDPA, problem by problem, on the objective's plan.

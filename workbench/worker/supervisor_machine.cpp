@@ -14,8 +14,10 @@ namespace wb::worker {
 namespace {
 
 constexpr std::int64_t k_canary_deadline_ms = 10'000;
-constexpr std::int64_t k_empty_call_deadline_ms = 30'000;  // on a GPU the interpreter loads much
-constexpr std::chrono::milliseconds k_gpu_start{20'000};   // of a driver that nobody used yet
+constexpr std::int64_t k_empty_call_deadline_ms = 30'000;
+/// On a GPU an interpreter loads much, and up to nine may do so side by side.
+constexpr std::int64_t k_empty_start_deadline_ms = 60'000;
+constexpr std::chrono::milliseconds k_gpu_start{20'000};  // of a driver that nobody used yet
 constexpr int k_canary_tries = 3;
 
 /// Small, and with a causal rule and grouped heads, so that more than a copy can go wrong.
@@ -96,10 +98,11 @@ std::string Supervisor::find_interpreter(const std::string& wanted) {
 }
 
 Outcome<EmptyCall> Supervisor::measure_empty_call(SubjectKind kind) {
-  const Wait wait = wait_for(k_empty_call_deadline_ms);
-  auto subject = m_greeted->factory.load_builtin(kind, "empty", wait, SubjectFactory::From::spare);
+  auto subject = m_greeted->factory.load_builtin(kind, "empty", wait_for(k_empty_start_deadline_ms),
+                                                 SubjectFactory::From::spare);
   if (!subject.ok()) return std::move(subject).error();
-  m_greeted->factory.await_python_spares(wait);
+  m_greeted->factory.await_python_spares(wait_for(k_empty_start_deadline_ms));
+  const Wait wait = wait_for(k_empty_call_deadline_ms);
   protocol::TurnArgs args;
   args.problem = canary_problem();
   args.plan = empty_call_plan();

@@ -53,7 +53,8 @@ BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us, Clock 
   const std::int64_t max_samples = std::max(plan.max_samples, min_samples);
   const std::int64_t wanted = ratio_up(plan.timed_us, sample_us, min_samples, max_samples);
   if (plan.kind == PlanKind::cold) {
-    blocks.blocks = on_gpu ? std::min(wanted, k_most_cold_gpu_blocks) : wanted;
+    blocks.blocks =
+        on_gpu ? std::max(std::min(wanted, k_most_cold_gpu_blocks), min_samples) : wanted;
     blocks.refill_every = k_cold_refill_every;
   } else {
     // A block must be long enough for the second witness even where max_samples would end it

@@ -27,6 +27,10 @@ namespace wb::gpu {
 /// A GPU may read the source at any time until the wait; inputs do not change meanwhile.
 inline void cp_async_cg_zfill(std::uint32_t smem, const void* global, bool valid) {
   played::Copy copy = {smem, {}};
+  // Which of two copies of a group lands last is nobody's choice on a GPU.
+  for (const played::Copy& other : played::groups().back()) {
+    if (other.at == smem) played::fault = "two copies of one group have the same target";
+  }
   if (valid) std::memcpy(copy.bytes, global, sizeof copy.bytes);
   played::groups().back().push_back(copy);
 }

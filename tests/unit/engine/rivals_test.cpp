@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Rivals of a session: which of them serve, and on which problems.
+#include <cstdio>
 #include <set>
 
 #include "engine_world.hpp"
@@ -64,6 +65,17 @@ TEST_CASE("a rival is left out where it does not take the problem, and only ther
   CHECK(page.find("It does not take 1 problem") != std::string::npos);
   CHECK(page.find("takes no problem of this session") != std::string::npos);
   CHECK(page.find("**fail**") == std::string::npos);
+  CHECK(page.find("| not taken ") != std::string::npos);
+  CHECK(page.find("pass, 1 not taken") != std::string::npos);
+  // Refusals are no verdicts.
+  const std::size_t sentence = page.find(" verdicts passed");
+  REQUIRE(sentence != std::string::npos);
+  const std::string counts =
+      page.substr(page.rfind(' ', page.rfind(" of ", sentence) - 1) + 1,
+                  sentence - page.rfind(' ', page.rfind(" of ", sentence) - 1));
+  std::int64_t passed = 0, all = 0;
+  REQUIRE(std::sscanf(counts.c_str(), "%ld of %ld", &passed, &all) == 2);
+  CHECK(passed == all);
 }
 
 TEST_CASE("a rival that passes is measured beside start and winner", "[engine][session]") {

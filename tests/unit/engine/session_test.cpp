@@ -170,10 +170,19 @@ TEST_CASE("load that does not end costs no more repeats than there are turns",
 
 TEST_CASE("a session can be closed where its device is gone", "[engine][session]") {
   Bench bench;
-  bench.open();
+  bench.play_gpu();
+  bench.call("open",
+             {{"start", "triton_flash"},
+              {"problem", "B=1 Hq=4 Sq=64 D=64 f16"},
+              {"rivals", {"none"}},
+              {"effort", "quick"}},
+             bench.session);
   bench.restart();
   bench.worker.verb_failures[protocol::Verb::hello] =
       Failure{Invalidity::environment, "no such device here", ""};
+  const Json proposal{{"variant", "torch_flash"}, {"hypothesis", "x"}, {"predicted_speedup", 2.0}};
+  CHECK_FALSE(bench.engine->call("iterate", proposal, bench.session).ok());
+  bench.restart();
   bench.call("note", {{"text", "the node was given back"}}, bench.session);
   bench.call("close", {{"reason", "the node was given back"}}, bench.session);
   CHECK(bench.call("status", Json::object(), bench.session)["status"] == "closed");

@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: MIT
+-- Steps one after the other, each an iteration with its theory and its prediction, each confirmed.
+-- A step that wins is the next one's incumbent, so a figure is the gain over the step before.
+local words = require "lib.words"
+
+local climb = {}
+
+-- steps: list of { variant, configuration (may be absent), reason, predicted }. With `keep` a
+-- step's parameters are added to those of the steps of the same variant that won before it, so
+-- that each shows one change.
+-- Returns { lines, won, product, kept, stop }: lines are words, kept the winning parameters.
+function climb.steps(wb, steps, keep)
+  local done = { lines = {}, won = 0, product = 1.0, kept = {} }
+  for _, step in ipairs(steps) do
+    local configuration = {}
+    if keep and done.variant == step.variant then
+      for name, value in pairs(done.kept) do
+        configuration[name] = value
+      end
+    end
+    for name, value in pairs(step.configuration or {}) do
+      configuration[name] = value
+    end
+    local answer = wb.iterate {
+      variant = step.variant,
+      configuration = configuration,
+      hypothesis = step.reason,
+      predicted_speedup = step.predicted,
+      confirm = "always",
+    }
+    done.stop = answer.stop_reason
+    if answer.outcome == "stopped" then
+      break
+    end
+    done.lines[#done.lines + 1] = (step.name or step.variant) .. ": " .. words.outcome(answer)
+    if answer.outcome == "win" then
+      done.won = done.won + 1
+      done.product = done.product * (answer.speedup or 1.0)
+      done.variant, done.kept = step.variant, configuration
+    end
+    if done.stop then
+      break
+    end
+  end
+  return done
+end
+
+-- "2 of 5 steps won. a: win 1.20x; …"
+function climb.words(done)
+  return string.format("%d of %d steps won. %s", done.won, #done.lines,
+                       table.concat(done.lines, "; "))
+end
+
+return climb
