@@ -66,7 +66,7 @@ std::string checklist_section(const Page& page) {
       facts.baseline != nullptr && outcome_of(*facts.baseline) == IterationOutcome::baseline;
   out += box(done_if(baseline_done), "baseline measured and closed");
   out += box(done_if(!view.noise_floors.empty()), "noise floor measured");
-  out += box(done_if(page.rival != nullptr),
+  out += box(done_if(!page.sdpa.rivals.empty()),
              "a rival passed its verdict and was measured beside the incumbent");
   const auto unjudged = unjudged_figures(facts);
   out += box(facts.baseline == nullptr ? Box::not_applicable : done_if(unjudged.empty()),

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "report/format.hpp"
 #include "report/names.hpp"
@@ -238,35 +237,6 @@ const RivalFacts* Facts::find_rival(const std::string& subject) const {
 bool Facts::has_refused(const std::string& subject, const std::string& problem) const {
   const RivalFacts* found = find_rival(subject);
   return found != nullptr && found->refused.contains(problem);
-}
-
-const RivalFacts* Facts::strongest_rival(const ComparisonIndex& index) const {
-  struct Standing {
-    std::size_t problems = 0;
-    double log_sum = 0;
-  };
-  std::map<std::string, Standing> standings;
-  for (const Compared& compared : index.all()) {
-    if (!compared.against_rival || compared.plan != plan || compared.problem.empty()) continue;
-    const RivalFacts* found = find_rival(compared.against);
-    if (found == nullptr || !found->stands(compared.problem)) continue;
-    const double value = compared.ratio.value.value_or(0);
-    if (!(value > 0)) continue;
-    Standing& standing = standings[std::string(base_name(compared.against))];
-    ++standing.problems;
-    standing.log_sum += std::log(value);
-  }
-  const RivalFacts* strongest = nullptr;
-  Standing best;
-  for (const auto& [name, standing] : standings) {
-    const auto mean = [](const Standing& s) { return s.log_sum / static_cast<double>(s.problems); };
-    if (strongest == nullptr || standing.problems > best.problems ||
-        (standing.problems == best.problems && mean(standing) < mean(best))) {
-      strongest = &rivals.at(name);
-      best = standing;
-    }
-  }
-  return strongest;
 }
 
 }  // namespace wb::page

@@ -127,8 +127,6 @@ struct Facts {
   [[nodiscard]] const RivalFacts* find_rival(const std::string& subject) const;
   /// The subject is a rival that says that it does not take the problem.
   [[nodiscard]] bool has_refused(const std::string& subject, const std::string& problem) const;
-  /// The rival to name first: stands on the most problems, then the fastest. nullptr: none stands.
-  [[nodiscard]] const RivalFacts* strongest_rival(const ComparisonIndex& index) const;
 
  private:
   void read_suite();

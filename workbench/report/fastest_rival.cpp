@@ -24,7 +24,17 @@ std::string cell(const Compared* compared, const std::string& expected) {
          cite(compared->seq);
 }
 
-/// Of the problems' speedups, by the suite's weights.
+/// The fastest rivals of the suite's problems, in its order; nullptr where none stands.
+std::vector<const Compared*> fastest_rivals(const Facts& facts, const ComparisonIndex& index,
+                                            const std::string& plan) {
+  std::vector<const Compared*> fastest;
+  for (const SuiteEntry& entry : facts.suite) {
+    fastest.push_back(fastest_rival(facts, index, entry.problem, plan));
+  }
+  return fastest;
+}
+
+/// Of the problems' speedups, by the suite's weights. Nothing where one has no figure.
 std::optional<double> geometric_mean(const Facts& facts,
                                      const std::vector<const Compared*>& fastest) {
   double log_sum = 0, weights = 0;
@@ -69,10 +79,10 @@ std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
     header.push_back(inline_text(facts.plan_label(plan), 40));
   }
   Table table(header);
-  std::vector<const Compared*> fastest;
-  for (const SuiteEntry& entry : facts.suite) {
-    const Compared* first = fastest_rival(facts, index, entry.problem, facts.plan);
-    fastest.push_back(first);
+  const std::vector<const Compared*> fastest = fastest_rivals(facts, index, facts.plan);
+  for (std::size_t i = 0; i < facts.suite.size(); ++i) {
+    const SuiteEntry& entry = facts.suite[i];
+    const Compared* first = fastest[i];
     if (first == nullptr) continue;
     const std::string name(base_name(first->against));
     std::vector<std::string> cells{inline_text(facts.title(entry.problem), 60), code(name, 60),
@@ -97,17 +107,18 @@ std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
   return out;
 }
 
-Standing standing(const Page& page) {
+Standing standing(const Facts& facts, const ComparisonIndex& index) {
   Standing result;
   std::set<std::string> rivals;
-  for (const SuiteEntry& entry : page.facts.suite) {
-    const Compared* compared = fastest_rival(page.facts, page.held, entry.problem, page.facts.plan);
+  const std::vector<const Compared*> fastest = fastest_rivals(facts, index, facts.plan);
+  for (std::size_t i = 0; i < facts.suite.size(); ++i) {
+    const Compared* compared = fastest[i];
     if (compared == nullptr) {
       // Held-out problems are measured at confirmation only: nothing is missing before.
-      if (!entry.held_out) result.missing.push_back(entry.problem);
+      if (!facts.suite[i].held_out) result.missing.push_back(facts.suite[i].problem);
       continue;
     }
-    rivals.emplace(base_name(compared->against));
+    if (compared->ratio.value) rivals.emplace(base_name(compared->against));
     auto& list = compared->outcome == "faster"   ? result.won
                  : compared->outcome == "slower" ? result.lost
                  : compared->outcome == "same"   ? result.same
@@ -122,17 +133,23 @@ Standing standing(const Page& page) {
   return result;
 }
 
-std::string rival_words(const Page& page, const Standing& stands) {
-  if (stands.rivals.size() == 1) {
-    if (const RivalFacts* rival = page.facts.find_rival(stands.rivals.front())) {
-      return rival_name(*rival);
-    }
-  }
+const RivalFacts* only_rival(const Page& page) {
+  return page.sdpa.rivals.size() == 1 ? page.facts.find_rival(page.sdpa.rivals.front()) : nullptr;
+}
+
+std::string rival_words(const Page& page) {
+  if (const RivalFacts* rival = only_rival(page)) return rival_name(*rival);
   std::string out = "the fastest rival of each (";
-  for (std::size_t i = 0; i < stands.rivals.size(); ++i) {
-    out += (i == 0 ? "" : ", ") + code(stands.rivals[i], 60);
+  for (std::size_t i = 0; i < page.sdpa.rivals.size(); ++i) {
+    out += (i == 0 ? "" : ", ") + code(page.sdpa.rivals[i], 60);
   }
   return out + ")";
+}
+
+std::string sdpa_cell(const Page& page, const std::string& plan) {
+  if (const RivalFacts* rival = only_rival(page)) return rival_cell(page, *rival, plan);
+  const auto mean = geometric_mean(page.facts, fastest_rivals(page.facts, page.held, plan));
+  return mean ? speedup(mean) + ", geometric mean without an interval" : "not on every problem";
 }
 
 }  // namespace wb::page

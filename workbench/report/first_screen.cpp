@@ -117,11 +117,11 @@ std::string lost_to_start(const Page& page) {
 }
 
 std::string lost_line(const Page& page) {
-  if (page.rival == nullptr) return missing_rival(page.facts) + lost_to_start(page);
-  const Standing stands = standing(page);
+  if (page.sdpa.rivals.empty()) return missing_rival(page.facts) + lost_to_start(page);
+  const Standing& stands = page.sdpa;
   std::string out = fmt::format("{} of {} to {}", stands.lost.size(),
                                 count(static_cast<std::int64_t>(stands.measured()), "problem"),
-                                rival_words(page, stands));
+                                rival_words(page));
   for (std::size_t i = 0; i < std::min(stands.lost.size(), k_named_problems); ++i) {
     const Compared& lost = *stands.lost[i];
     out += fmt::format("{} {} {}{}", i == 0 ? ":" : ",",
@@ -153,10 +153,8 @@ std::string resolution_line(const Page& page) {
                                       : fmt::format("noise floor {} at most{}", percent(floor_frac),
                                                     cite(widest->seq));
   const Compared* figure = objective_figure(facts, page.held, facts.plan);
-  if (figure == nullptr && page.rival != nullptr) {
-    for (const SuiteEntry& entry : facts.suite) {
-      if (figure == nullptr) figure = page.held.find(page.rival->name, entry.problem, facts.plan);
-    }
+  for (const SuiteEntry& entry : facts.suite) {
+    if (figure == nullptr) figure = fastest_rival(facts, page.held, entry.problem, facts.plan);
   }
   if (figure != nullptr && figure->resolution_frac) {
     out += fmt::format("; a gain below {} would not have been seen{}",
@@ -238,13 +236,13 @@ std::string first_screen(const Page& page) {
     if (word != facts.plan) plans.emplace_back(word);
   }
   // A row a plan: the columns stay narrow enough to be read in a terminal.
+  const bool none_stands = page.sdpa.rivals.empty();
   Table table({"speedup [" + interval_name(page.held) + "]",
                "over the start " + code(facts.start, 60),
-               page.rival == nullptr ? "over a rival" : "over " + rival_name(*page.rival)});
+               none_stands ? "over a rival" : "over " + rival_words(page)});
   for (const std::string& plan : plans) {
     table.row({inline_text(facts.plan_label(plan), 40) + (plan == facts.plan ? " (decides)" : ""),
-               gain_cell(page, plan),
-               page.rival == nullptr ? "none stands" : rival_cell(page, *page.rival, plan)});
+               gain_cell(page, plan), none_stands ? "none stands" : sdpa_cell(page, plan)});
   }
   return out + table.str() + "\n";
 }

@@ -51,7 +51,7 @@ void add_regressions(const Page& page, Advice& steps) {
 
 /// Problems lost to the rival, with the room that the roofline leaves on them.
 void add_lost(const Page& page, Advice& steps) {
-  if (page.rival == nullptr) {
+  if (page.sdpa.rivals.empty()) {
     if (page.facts.baseline != nullptr) {
       steps.emplace_back(
           "Measure a rival that passes its verdict: without one nothing says how the incumbent "
@@ -60,9 +60,8 @@ void add_lost(const Page& page, Advice& steps) {
     return;
   }
   const std::vector<Headroom> rooms = headroom(page);
-  const Standing stands = standing(page);
-  for (std::size_t i = 0; i < std::min(stands.lost.size(), k_max_named); ++i) {
-    const Compared& lost = *stands.lost[i];
+  for (std::size_t i = 0; i < std::min(page.sdpa.lost.size(), k_max_named); ++i) {
+    const Compared& lost = *page.sdpa.lost[i];
     std::string step = fmt::format("Close the gap on {}: {} against {}{}",
                                    title_of(page, lost.problem), speedup(lost.ratio),
                                    code(std::string(base_name(lost.against)), 60), cite(lost.seq));
@@ -79,10 +78,8 @@ void add_lost(const Page& page, Advice& steps) {
 
 void add_headroom(const Page& page, Advice& steps) {
   std::set<std::string> lost;
-  if (page.rival != nullptr) {
-    for (const Compared* compared : standing(page).lost) {
-      lost.insert(page.facts.title(compared->problem));
-    }
+  for (const Compared* compared : page.sdpa.lost) {
+    lost.insert(page.facts.title(compared->problem));
   }
   std::size_t named = 0;
   for (const Headroom& room : headroom(page)) {
@@ -98,9 +95,9 @@ void add_headroom(const Page& page, Advice& steps) {
 
 /// Comparisons with the rival that came to no word.
 void add_ambiguous(const Page& page, Advice& steps) {
-  if (page.rival == nullptr) return;
+  if (page.sdpa.rivals.empty()) return;
   std::size_t named = 0;
-  for (const Compared* compared : standing(page).ambiguous) {
+  for (const Compared* compared : page.sdpa.ambiguous) {
     if (++named > k_max_named) break;
     const bool has_figure = compared->ratio.value.has_value();
     steps.push_back(fmt::format(

@@ -70,7 +70,7 @@ Page::Page(const SessionView& view)
       steps(indices_of(facts.wins)),
       held(facts.holder != nullptr ? ComparisonIndex(*facts.holder)
                                    : ComparisonIndex(IterationView{})),
-      rival(facts.strongest_rival(held)) {}
+      sdpa(standing(facts, held)) {}
 
 std::string outcome_words(const Compared& compared) {
   const std::string figure = speedup(compared.ratio);
@@ -229,10 +229,10 @@ std::string advice(const Page& page) {
                        facts.view.status == SessionStatus::closed ? "" : " so far");
   }
   std::string out = fmt::format("use {} in place of the start", incumbent_name(page, false));
-  if (page.rival == nullptr) {
+  if (page.sdpa.rivals.empty()) {
     return out + "; how it stands against PyTorch's SDPA is not known (no rival stands).";
   }
-  const Standing stands = standing(page);
+  const Standing& stands = page.sdpa;
   const std::string rival =
       stands.rivals.size() == 1 ? code(stands.rivals.front(), 60) : std::string("the rivals");
   if (stands.lost.empty() && !stands.won.empty()) {

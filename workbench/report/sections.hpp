@@ -11,14 +11,28 @@
 
 namespace wb::page {
 
-/// What all sections of one page are made from.
+/// How a candidate stands against SDPA (fastest_rival), problem by problem, on the objective's
+/// plan.
+struct Standing {
+  std::vector<const Compared*> won, lost, same, ambiguous;
+  std::vector<std::string> rivals;   ///< with a figure, as SDPA of one problem at least; by name
+  std::vector<std::string> missing;  ///< problems on which no rival stands
+  [[nodiscard]] std::size_t measured() const {
+    return won.size() + lost.size() + same.size() + ambiguous.size();
+  }
+};
+Standing standing(const Facts& facts, const ComparisonIndex& index);
+
+/// What all sections of one page are made from. Parts point into others, so it stays where it is.
 struct Page {
   explicit Page(const SessionView& view);
+  Page(const Page&) = delete;
+  Page& operator=(const Page&) = delete;
   Facts facts;
   CostGrid costs;
   std::vector<ComparisonIndex> steps;  ///< of each win, in order
   ComparisonIndex held;                ///< comparisons of the iteration that made the incumbent
-  const RivalFacts* rival;             ///< the strongest; nullptr when none stands
+  Standing sdpa;                       ///< the incumbent
 };
 
 // Phrases
@@ -61,18 +75,13 @@ std::string interval_name(const ComparisonIndex& index);
 /// because it may have been the fastest. nullptr: none stands.
 const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
                               const std::string& problem, const std::string& plan);
-/// How the incumbent stands against SDPA, problem by problem, on the objective's plan.
-struct Standing {
-  std::vector<const Compared*> won, lost, same, ambiguous;
-  std::vector<std::string> rivals;   ///< the fastest of one problem at least, by name
-  std::vector<std::string> missing;  ///< problems without a figure that may stand
-  [[nodiscard]] std::size_t measured() const {
-    return won.size() + lost.size() + same.size() + ambiguous.size();
-  }
-};
-Standing standing(const Page& page);
-/// The one rival with its versions, or "the fastest rival of each (`torch_cudnn`, …)".
-std::string rival_words(const Page& page, const Standing& stands);
+/// The rival that is SDPA on every problem; nullptr where several are, or none.
+const RivalFacts* only_rival(const Page& page);
+/// That one with its versions, or "the fastest rival of each (`torch_cudnn`, …)".
+std::string rival_words(const Page& page);
+/// The incumbent against SDPA under one plan: as rival_cell() for the only one, else the geometric
+/// mean of the problems' figures, which has no interval.
+std::string sdpa_cell(const Page& page, const std::string& plan);
 
 /// The findings of the holder's iteration that name the room left, the largest first.
 struct Headroom {
