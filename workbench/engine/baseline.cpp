@@ -8,6 +8,7 @@
 
 #include "engine/building.hpp"
 #include "engine/recorded.hpp"
+#include "engine/timing.hpp"
 
 namespace wb {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <thread>
 
-#include "engine/context.hpp"
+#include "engine/timing.hpp"
 #include "measure/roofline.hpp"
 
 namespace wb {

@@ -10,6 +10,7 @@
 #include "engine/building.hpp"
 #include "engine/milestones.hpp"
 #include "engine/recorded.hpp"
+#include "engine/timing.hpp"
 #include "report/report.hpp"
 
 namespace wb {

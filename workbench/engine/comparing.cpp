@@ -2,11 +2,12 @@
 // From lanes to comparisons: per problem and plan, and over the suite; every one an event.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "engine/context.hpp"
 #include "engine/regimes.hpp"
+#include "engine/timing.hpp"
 
 namespace wb {
 namespace {
@@ -26,6 +27,13 @@ std::vector<ProblemScore> that_take_part(std::vector<ProblemScore> scores, bool 
     return !item.comparison && (item.problem.held_out || !beside_incumbent);
   });
   return scores;
+}
+
+/// A rival that does not take every problem has no figure over the suite.
+bool covers_suite(const std::vector<ProblemScore>& scores) {
+  return std::all_of(scores.begin(), scores.end(), [](const ProblemScore& part) {
+    return part.comparison || part.problem.held_out;
+  });
 }
 
 Result<void> log_total(Context& context, const TimingRequest& request, const TimingResult& result,
@@ -186,6 +194,7 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
                                .regimes = std::move(regimes)},
                               part.candidate_us, part.incumbent_us));
       }
+      total.is_logged = s == 1 || covers_suite(total.scores);
       total.scores = that_take_part(std::move(total.scores), s == 1);
       total.total = score(context.settings.objective, total.scores);
       total.total.candidate = request.subjects[0]->label;
@@ -198,7 +207,9 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
   };
   for (const bool now : {false, true}) {
     for (const SuiteScore& item : suite_scores) {
-      if (decides(item) == now) WB_TRY(log_total(context, request, result, item));
+      if (item.is_logged && decides(item) == now) {
+        WB_TRY(log_total(context, request, result, item));
+      }
     }
   }
   return suite_scores;

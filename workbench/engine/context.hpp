@@ -177,106 +177,6 @@ std::optional<Failure> failure_of(const std::vector<Judgement>& judgements);
 Result<void> log_kernel_names(Context& context, const Subject& subject,
                               const std::vector<Problem>& problems, std::int64_t handle);
 
-// bench.cpp, comparing.cpp
-// ----------------------------------------------------------------------------------------
-
-/// One subject's turns on one problem under one plan.
-struct Lane {
-  std::vector<Turn> turns;
-  /// The flags of turns that were left out (is_disturbed) where a place had no clean one.
-  std::set<std::string, std::less<>> disturbed_by;
-  std::optional<Failure> failure;  ///< the subject failed here; it has no figure
-};
-/// The subjects' processes of one instance: unloaded when this goes out of scope.
-class SubjectProcesses {
- public:
-  explicit SubjectProcesses(Context& context) : m_context(context) {}
-  SubjectProcesses(const SubjectProcesses&) = delete;
-  SubjectProcesses& operator=(const SubjectProcesses&) = delete;
-  ~SubjectProcesses();
-  std::vector<std::optional<std::int64_t>> handles;  ///< by subject of the request
-
- private:
-  Context& m_context;
-};
-
-/// Of an ABBA round: a search may stop after the first half, which has each subject once.
-enum class RoundPart { whole, first_half, second_half };
-
-struct TimingRequest {
-  std::vector<const Subject*> subjects;  ///< interleaved; the same subject may stand twice (A/A)
-  std::vector<Problem> problems;
-  std::vector<PlanKind> plans;
-  Effort effort;
-  std::int64_t other_instances = 0;  ///< of plans that decide nothing; 0: as many as the others
-  Plan plan;                         ///< of a burst
-  Regime regime = Regime::burst;     ///< of hot turns; the other plans have none
-  std::string phase;                 ///< "baseline", "selection", "confirmation", "tune"
-  std::int64_t first_instance = 0, first_round = 0;  ///< where their numbers start
-  RoundPart part = RoundPart::whole;                 ///< of every round
-  bool fresh_calls = true;                           ///< as protocol::TurnArgs has it
-  /// Of one instance: the subjects that it has no process for yet are loaded, and all are left
-  /// running for a later request with the same subjects.
-  SubjectProcesses* kept = nullptr;
-};
-struct TimingResult {
-  /// [problem][plan][subject]
-  std::vector<std::vector<std::vector<Lane>>> lanes;
-  /// [problem]: first and last turn event
-  std::vector<std::pair<std::int64_t, std::int64_t>> events;
-};
-/// A lane with no clean turn has no figure, and the machine is at fault.
-void fail_if_disturbed(Lane& lane);
-/// Fresh processes for each instance, ABBA turns, every turn an event. A subject that does not take
-/// a problem has an empty lane; of half a round the caller says whether it had a clean turn, once
-/// it has joined the halves. Errors: only those of the log and canceled.
-Result<TimingResult> time_subjects(Context& context, const TimingRequest& request);
-
-/// Compares two lanes by the session's floors; ambiguous with the reason when one failed, is empty
-/// or lies below the roofline. With an ask: at the confidence that its strategy wants.
-Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,
-                         const Lane& candidate, std::string_view candidate_label, const Lane& other,
-                         std::string_view other_label, const Ask* ask = nullptr);
-
-/// NoiseFloor::between_instance_frac of the problem and plan; 0 when it was not measured.
-double same_margin(const Context& context, const Problem& problem, PlanKind plan);
-
-struct ComparisonContext {
-  std::string phase, role;  ///< role: "incumbent" or "rival"
-  PlanKind plan = PlanKind::hot;
-  std::pair<std::int64_t, std::int64_t> turns;
-  std::vector<std::string> flags;  ///< of any turn of either side
-  Json conditions = {};            ///< of the two sides' turns (conditions_of); null: no GPU
-  Json regimes = {};               ///< BothRegimes::figures; null: timed in one only
-};
-/// {candidate, against}: GpuConditions of all turns of each that count.
-Json conditions_of(const Lane& candidate, const Lane& against);
-/// Of all the lane's turns that count; nothing where there are none on a GPU.
-std::optional<GpuConditions> conditions_of(const Lane& lane);
-std::vector<std::string> flags_of(const Lane& one, const Lane& other);  ///< sorted, each once
-/// Logs comparison_made. problem empty: the objective over the suite.
-Result<std::int64_t> log_comparison(Context& context, const Comparison& comparison,
-                                    const std::optional<Problem>& problem,
-                                    const ComparisonContext& where, double candidate_us,
-                                    double against_us);
-double lane_median_us(const Lane& lane);
-
-/// One opponent over the suite under one plan.
-struct SuiteScore {
-  PlanKind plan;
-  std::size_t subject;  ///< of TimingRequest::subjects; 1 is the incumbent, 2… are rivals
-  std::vector<ProblemScore> scores;
-  Comparison total;
-};
-struct OtherRegime;  // regimes.hpp
-/// Compares subject 0 with the subjects from `first_opponent` on: on every problem and plan, then
-/// over the suite; each is a comparison_made event. The comparison that decides, with the incumbent
-/// under the objective's plan, comes last in the log. `other`: decides with it, problem by problem.
-Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRequest& request,
-                                                const TimingResult& result,
-                                                std::size_t first_opponent,
-                                                const OtherRegime* other = nullptr);
-
 // iteration.cpp: the stages that iterate and tune share
 // -----------------------------------------------------
 
@@ -334,6 +234,8 @@ Result<Json> run_baseline(Context& context, std::int64_t number);
 /// Fills incumbent, rivals and floors from a log whose baseline closed.
 Result<void> restore_context(Context& context);
 
+struct TimingRequest;  // timing.hpp
+struct TimingResult;
 /// What analyses may look at: one subject's figures, and who was beside it.
 Evidence evidence_of(const Context& context, const TimingRequest& request,
                      const TimingResult& result, std::size_t subject);

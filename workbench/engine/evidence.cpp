@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "engine/building.hpp"
-#include "engine/context.hpp"
+#include "engine/timing.hpp"
 #include "engine/verb_bodies.hpp"
 
 namespace wb {

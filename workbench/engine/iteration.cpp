@@ -6,6 +6,7 @@
 
 #include "engine/building.hpp"
 #include "engine/regimes.hpp"
+#include "engine/timing.hpp"
 #include "engine/verb_bodies.hpp"
 
 namespace wb {

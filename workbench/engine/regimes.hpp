@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/context.hpp"
+#include "engine/timing.hpp"
 
 namespace wb {
 

@@ -8,6 +8,7 @@
 #include "engine/environment_changes.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/recorded.hpp"
+#include "engine/timing.hpp"
 
 namespace wb {
 namespace {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/building.hpp"
+#include "engine/timing.hpp"
 #include "engine/verb_bodies.hpp"
 #include "measure/roofline.hpp"
 

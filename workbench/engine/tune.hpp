@@ -13,6 +13,7 @@
 
 #include "engine/building.hpp"
 #include "engine/strategy.hpp"
+#include "engine/timing.hpp"
 #include "engine/tune_builds.hpp"
 
 namespace wb {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/code_hash.hpp"
+#include "engine/timing.hpp"
 #include "engine/tune.hpp"
 
 namespace wb {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which verdict a configuration of a search gets, and when: screened before it is timed, wholly
 // judged before others are compared with it or it may be confirmed.
+#include "engine/timing.hpp"
 #include "engine/tune.hpp"
 
 namespace wb {

@@ -2,7 +2,7 @@
 // The correctness stage: one fresh subject process, judged on every problem before it is timed.
 #include <fmt/format.h>
 
-#include "engine/context.hpp"
+#include "engine/timing.hpp"
 
 namespace wb {
 namespace {

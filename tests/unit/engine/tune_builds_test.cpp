@@ -6,8 +6,13 @@
 #include <set>
 
 #include "support/catch.hpp"
+#include "tune_bench.hpp"
 
 using namespace wb;
+using testing::k_best;
+using testing::plant_bowl;
+using testing::plant_four;
+using testing::TuneBench;
 
 namespace {
 
@@ -167,4 +172,36 @@ TEST_CASE("a queue that goes away finishes what runs and drops the rest", "[engi
   BuildQueue idle(nothing, {});
   CHECK(idle.is_idle());
   CHECK(idle.take(std::chrono::milliseconds(0)).empty());
+}
+
+TEST_CASE("nobody compiles beside a turn on the same CPUs", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  bench.worker.hello_result.device.id = "cpu:fake:" + cpu_set_text(allowed_cpus());
+  int overlaps = 0;
+  for (auto& [label, subject] : bench.worker.subjects) {
+    const double us = subject.time_us({}, PlanKind::hot);
+    subject.time_us = [&, us](const Problem&, PlanKind) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      overlaps += bench.toolchain->active > 0 ? 1 : 0;
+      return us;
+    };
+  }
+  bench.open();
+  const Json answer = bench.tune();
+  CHECK(answer["tune"]["overlapped"] == false);
+  CHECK(answer["tune"]["builds"] == 12);
+  CHECK(overlaps == 0);
+  CHECK(answer["configuration"] == k_best);
+}
+
+TEST_CASE("with CPUs of their own, builds go on beside the turns", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  bench.worker.hello_result.device.id = "cpu:fake:4095";
+  bench.open();
+  const Json answer = bench.tune();
+  CHECK(answer["tune"]["overlapped"] == true);
+  CHECK(answer["configuration"] == k_best);
+  CHECK(bench.events("evaluation").size() == 12);
 }

@@ -6,75 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
-#include <thread>
-
+#include "builder_world.hpp"
 #include "core/hash.hpp"
-#include "kernel_folder.hpp"
 
 using namespace wb;
+using wb::test::BuilderWorld;
+using wb::test::FakeToolchain;
 using wb::test::KernelFolder;
 
 namespace {
-
-/// Writes a file that depends on all it is given, after a pause, and counts its calls.
-class FakeToolchain final : public Toolchain {
- public:
-  Result<CompilerIdentity> identity() const override {
-    ++identities;
-    if (!fault.empty()) return Error{ErrorCode::environment, "find", "fake", fault, ""};
-    return CompilerIdentity{"/fake", "fake 1.0", signature};
-  }
-  bool is_installed() const override { return installed; }
-  Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
-                               const BuildOptions&, std::string_view build_id,
-                               const fs::path& output) const override {
-    ++compiles;
-    if (!refusal.empty()) return Failure{Invalidity::compile, "fake refused", refusal};
-    std::this_thread::sleep_for(pause);
-    RealFileSystem file_system;
-    const std::string bytes = variant.id + to_text(configuration) + std::string(build_id) + salt;
-    REQUIRE(file_system.write_atomic(output, bytes, Durability::none).ok());
-    BuildRecord record;
-    record.compiler = "fake " + signature;
-    record.argv = {"fake", "-o", output.filename().string()};
-    record.wall_s = 1.5;
-    record.cpu_s = 1.25;
-    record.log = "a warning";
-    return record;
-  }
-  std::string signature = "s1", salt, refusal, fault;
-  bool installed = true;
-  std::chrono::milliseconds pause{0};
-  mutable std::atomic<int> compiles{0}, identities{0};
-};
-
-struct Fixture {
-  KernelFolder folder;
-  RealFileSystem file_system;
-  FakeToolchain toolchain;
-  fs::path cache_root = folder.path() / "cache";
-  Fixture() {
-    folder.kernel("k", "int x;\n", R"("tune_params": {"TILE": [1, 2, 3]}, "defaults": {"TILE": 1},
-                                      "restrictions": ["TILE != 3", "TILE * D < 1000"])");
-  }
-  [[nodiscard]] Variant variant() const { return folder.must_read("k"); }
-  Outcome<Artifact> build(const Configuration& configuration = {}) {
-    return ArtifactCache(file_system, cache_root).build(variant(), configuration, {}, &toolchain);
-  }
-  Artifact must_build(const Configuration& configuration = {}) {
-    auto artifact = build(configuration);
-    INFO((artifact.ok() ? std::string() : artifact.error().message));
-    REQUIRE(artifact.ok());
-    return *std::move(artifact);
-  }
-  [[nodiscard]] std::string text(const fs::path& path) const {
-    const auto read = file_system.read(path, 1u << 20);
-    REQUIRE(read.ok());
-    return *read;
-  }
-};
 
 std::size_t count_entries(const fs::path& folder) {
   return static_cast<std::size_t>(
@@ -85,7 +25,7 @@ std::size_t count_entries(const fs::path& folder) {
 
 TEST_CASE("what a killed builder left is removed, what a living one uses is not",
           "[variant][builder]") {
-  Fixture f;
+  BuilderWorld f;
   const fs::path temporary = f.cache_root / "tmp";
   fs::create_directories(temporary / "build-abandoned");
   fs::create_directories(temporary / "build-in-use");
@@ -102,7 +42,7 @@ TEST_CASE("what a killed builder left is removed, what a living one uses is not"
 }
 
 TEST_CASE("the artifact id covers everything the bytes depend on", "[variant][cache]") {
-  Fixture f;
+  BuilderWorld f;
   const Variant variant = f.variant();
   const auto id = [&](const Configuration& configuration, const BuildOptions& options = {}) {
     const auto result = artifact_id(variant, configuration, options, &f.toolchain);
@@ -125,7 +65,7 @@ TEST_CASE("the artifact id covers everything the bytes depend on", "[variant][ca
 }
 
 TEST_CASE("the second build comes from the cache", "[variant][cache]") {
-  Fixture f;
+  BuilderWorld f;
   const Artifact first = f.must_build();
   CHECK_FALSE(first.record.cached);
   CHECK(first.record.cpu_s == 1.25);
@@ -144,7 +84,7 @@ TEST_CASE("the second build comes from the cache", "[variant][cache]") {
 }
 
 TEST_CASE("a configuration that is not allowed is never compiled", "[variant][cache]") {
-  Fixture f;
+  BuilderWorld f;
   for (const Configuration& configuration :
        {Configuration{{"TILE", 3}}, Configuration{{"TILE", 9}}, Configuration{{"TYLE", 1}}}) {
     const auto artifact = f.build(configuration);
@@ -155,7 +95,7 @@ TEST_CASE("a configuration that is not allowed is never compiled", "[variant][ca
 }
 
 TEST_CASE("a failed compile leaves nothing behind", "[variant][cache]") {
-  Fixture f;
+  BuilderWorld f;
   f.toolchain.refusal = "k.cpp:1: error";
   const auto artifact = f.build();
   REQUIRE_FALSE(artifact.ok());
@@ -167,7 +107,7 @@ TEST_CASE("a failed compile leaves nothing behind", "[variant][cache]") {
 }
 
 TEST_CASE("a damaged entry is found by its hash and built again", "[variant][cache][hostile]") {
-  Fixture f;
+  BuilderWorld f;
   const Artifact first = f.must_build();
   const std::string sound = f.text(first.path);
   const fs::path record = first.path.parent_path() / "build.json";
@@ -209,7 +149,7 @@ TEST_CASE("a damaged entry is found by its hash and built again", "[variant][cac
 }
 
 TEST_CASE("eight processes that build the same thing agree on one", "[variant][cache]") {
-  Fixture f;
+  BuilderWorld f;
   const Variant variant = f.variant();
   const bool damaged = GENERATE(false, true);
   if (damaged) {
@@ -251,7 +191,7 @@ TEST_CASE("eight processes that build the same thing agree on one", "[variant][c
 
 TEST_CASE("eight threads that build different things do not disturb each other",
           "[variant][cache]") {
-  Fixture f;
+  BuilderWorld f;
   f.folder.kernel("k", "int x;\n", R"("tune_params": {"TILE": [0,1,2,3,4,5,6,7]},
                                       "defaults": {"TILE": 0})");
   const Variant variant = f.variant();
@@ -271,7 +211,7 @@ TEST_CASE("eight threads that build different things do not disturb each other",
 }
 
 TEST_CASE("a cache that cannot be written is the machine's fault", "[variant][cache][hostile]") {
-  Fixture f;
+  BuilderWorld f;
   REQUIRE(f.file_system.write_atomic(f.folder.path() / "file", "x", Durability::none).ok());
   f.cache_root = f.folder.path() / "file" / "cache";
   const auto artifact = f.build();
@@ -280,7 +220,7 @@ TEST_CASE("a cache that cannot be written is the machine's fault", "[variant][ca
 }
 
 TEST_CASE("leftovers of killed builders are swept", "[variant][cache]") {
-  Fixture f;
+  BuilderWorld f;
   const fs::path old = f.cache_root / "tmp" / "build-old", fresh = f.cache_root / "tmp/build-new";
   fs::create_directories(old);
   fs::create_directories(fresh);
@@ -288,131 +228,4 @@ TEST_CASE("leftovers of killed builders are swept", "[variant][cache]") {
   f.must_build();
   CHECK_FALSE(fs::exists(old));
   CHECK(fs::exists(fresh));
-}
-
-TEST_CASE("a python variant is a folder of its files", "[variant][cache]") {
-  Fixture f;
-  f.folder.write("rival/kernel.json", R"({"name": "rival", "backend": "python",
-    "sources": ["rival.py", "part/x.py"], "entry": "rival:sdpa"})");
-  f.folder.write("rival/rival.py", "from common.shared import sdpa\n");
-  f.folder.write("common/shared.py", "def sdpa(): pass\n");
-  f.folder.write("rival/part/x.py", "x = 1\n");
-  const Variant variant = f.folder.must_read("rival");
-  ArtifactCache cache(f.file_system, f.cache_root);
-  const auto artifact = cache.build(variant, {}, {}, nullptr);
-  REQUIRE(artifact.ok());
-  CHECK(f.text(artifact->path / "rival.py") == "from common.shared import sdpa\n");
-  CHECK(f.text(artifact->path / "common/shared.py") == "def sdpa(): pass\n");
-  CHECK(f.text(artifact->path / "part/x.py") == "x = 1\n");
-  CHECK(artifact->content_sha256.empty());
-  CHECK(cache.build(variant, {}, {}, nullptr)->record.cached);
-  // The id does not depend on whether a compiler happens to be at hand.
-  CHECK(cache.build(variant, {}, {}, &f.toolchain)->id == artifact->id);
-
-  REQUIRE(f.file_system.write_atomic(artifact->path / "rival.py", "evil", Durability::none).ok());
-  const auto again = cache.build(variant, {}, {}, nullptr);
-  REQUIRE(again.ok());
-  CHECK_FALSE(again->record.cached);
-  CHECK(f.text(again->path / "rival.py") == "from common.shared import sdpa\n");
-
-  f.folder.write("rival/rival.py", "from common.missing import sdpa\n");
-  const auto missing = f.folder.read("rival");
-  REQUIRE_FALSE(missing.ok());
-  CHECK(missing.error().message().find("kernels/common has no missing.py") != std::string::npos);
-}
-
-TEST_CASE("includes and libraries need a grant, which is part of the id", "[variant][cache]") {
-  Fixture f;
-  f.folder.write("extern/inc/lib_h/a.h", "int a;\n");
-  f.folder.write("extern/lib/libfoo.so", "so");
-  f.folder.kernel("g", "#include \"lib_h/a.h\"\n",
-                  R"("includes": ["lib_h"], "libraries": ["foo"])");
-  const Variant variant = f.folder.must_read("g");
-  const fs::path external = f.folder.root() / "extern";
-  BuildOptions options;
-  const auto id = [&] { return artifact_id(variant, {}, options, &f.toolchain); };
-  REQUIRE_FALSE(id().ok());
-  CHECK(id().error().message().find("--allow-include") != std::string::npos);
-  options.allowed_includes = {external / "inc"};
-  REQUIRE_FALSE(id().ok());
-  CHECK(id().error().message().find("foo") != std::string::npos);
-  options.allowed_includes = {external / "inc", external};
-  REQUIRE(id().ok());
-  const std::string first = *id();
-  f.folder.write("extern/inc/lib_h/a.h", "int changed_size;\n");
-  CHECK(*id() != first);
-  ArtifactCache cache(f.file_system, f.cache_root);
-  const auto refused = cache.build(variant, {}, {}, &f.toolchain);
-  REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().invalidity == Invalidity::constraints);
-}
-
-TEST_CASE("without its compiler a CUDA variant comes from the cache, whoever compiled it",
-          "[variant][cache][cuda]") {
-  Fixture f;
-  f.folder.write("c/kernel.json", R"({"name": "c", "backend": "cuda", "sources": ["kernel.cu"],
-    "tune_params": {"TILE": [1, 2]}, "defaults": {"TILE": 1}})");
-  f.folder.write("c/kernel.cu", "int x;\n");
-  const Variant variant = f.folder.must_read("c");
-  BuildOptions options{.target = "sm_90a"};
-  ArtifactCache cache(f.file_system, f.cache_root);
-  const auto build = [&](const Configuration& configuration = {}) {
-    return cache.build(variant, configuration, options, &f.toolchain);
-  };
-  const auto older = build();
-  REQUIRE(older.ok());
-  fs::last_write_time(older->path.parent_path() / "build.json",
-                      fs::file_time_type::clock::now() - std::chrono::hours(1));
-  f.toolchain.signature = "s2";
-  const auto newer = build();
-  REQUIRE(newer.ok());
-  REQUIRE(newer->id != older->id);
-  f.must_build();
-
-  f.toolchain.fault = "it is nowhere";
-  CHECK_FALSE(build().ok());  // a compiler that is there and broken is no missing one
-  f.toolchain.installed = false;
-  const auto found = build();
-  REQUIRE(found.ok());
-  CHECK(found->id == newer->id);
-  CHECK(found->record.cached);
-  CHECK(found->record.compiler == "fake s2");
-  CHECK(build({{"TILE", 1}})->id == newer->id);
-
-  // Another configuration or target is another artifact, and a CPU's "native" another machine's.
-  const auto missing = build({{"TILE", 2}});
-  REQUIRE_FALSE(missing.ok());
-  CHECK(missing.error().invalidity == Invalidity::environment);
-  CHECK(missing.error().message.find("it is nowhere") != std::string::npos);
-  CHECK(missing.error().message.find("no artifact of c for sm_90a") != std::string::npos);
-  options.target = "sm_80";
-  CHECK_FALSE(build().ok());
-  options.target = "sm_90a";
-  CHECK_FALSE(f.build().ok());
-
-  // A damaged one is none.
-  REQUIRE(f.file_system.write_atomic(newer->path, "evil", Durability::none).ok());
-  CHECK(build()->id == older->id);
-  f.folder.write("c/kernel.cu", "int y;\n");
-  CHECK_FALSE(cache.build(f.folder.must_read("c"), {}, options, &f.toolchain).ok());
-}
-
-TEST_CASE("what was compiled elsewhere had the same grants", "[variant][cache][cuda]") {
-  Fixture f;
-  f.folder.write("extern/lib_h/a.h", "int a;\n");
-  f.folder.write("c/kernel.json", R"({"name": "c", "backend": "cuda", "sources": ["kernel.cu"],
-    "includes": ["lib_h"]})");
-  f.folder.write("c/kernel.cu", "#include \"lib_h/a.h\"\n");
-  const BuildOptions options{.target = "sm_90a", .allowed_includes = {f.folder.root() / "extern"}};
-  ArtifactCache cache(f.file_system, f.cache_root);
-  const Variant variant = f.folder.must_read("c");
-  REQUIRE(cache.build(variant, {}, options, &f.toolchain).ok());
-  f.toolchain.fault = "it is nowhere";
-  f.toolchain.installed = false;
-  CHECK(cache.build(variant, {}, options, &f.toolchain).ok());
-  const auto refused = cache.build(variant, {}, {.target = "sm_90a"}, &f.toolchain);
-  REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().invalidity == Invalidity::constraints);
-  f.folder.write("extern/lib_h/a.h", "int changed_size;\n");
-  CHECK_FALSE(cache.build(variant, {}, options, &f.toolchain).ok());
 }
