@@ -17,6 +17,7 @@ set(WB_GLIBC_FLOOR 2.36 CACHE INTERNAL "The oldest glibc that wheels run on")
 function(wb_install)
   install(DIRECTORY kernels playbooks DESTINATION "${WB_SHARE}" PATTERN __pycache__ EXCLUDE)
   install(FILES bindings/sdpa_workbench/subject.py bindings/sdpa_workbench/subject_gpu.py
+          bindings/sdpa_workbench/subject_gpu_tensors.py
           bindings/sdpa_workbench/subject_kernels.py
           bindings/sdpa_workbench/subject_tensors.py
           DESTINATION "${WB_SHARE}/bindings/sdpa_workbench")

@@ -91,13 +91,8 @@ class CacheFlusher:
 class Stage:
     """The tensors of one problem and placement, kept from turn to turn."""
 
-    def __init__(self, tensors, problem, key, shared):
-        self.tensors, self.problem, self.key = tensors, problem, key
-        self.values = {name: tensors.private(shared[name]) for name in (*problem.inputs, "out")}
-
-    def refill(self, shared):
-        for name in self.problem.inputs:
-            self.tensors.copy(self.values[name], shared[name])
+    def __init__(self, tensors, problem, key, values):
+        self.tensors, self.problem, self.key, self.values = tensors, problem, key, values
 
     def regions(self):
         return [self.tensors.address(value) for value in self.values.values()]
@@ -137,10 +132,9 @@ class Subject:
 
     def run(self, message, fds):
         problem = subject_tensors.Problem(message["problem"])
-        want_lse = len(fds) > len(problem.inputs) + 1
-        names = [*problem.inputs, "out", *(["lse"] if want_lse else [])]
-        shared = self.map(problem, names, fds)
-        values = {name: self.tensors.private(tensor) for name, tensor in shared.items()}
+        want_lse = len(fds) > len(self.handed_inputs(problem)) + 1
+        shared = self.map(problem, ["out", *(["lse"] if want_lse else [])], fds)
+        values = self.values_of(problem, message, shared)
         begin = time.perf_counter_ns()
         try:
             result = self.call(problem, values)()
@@ -162,13 +156,14 @@ class Subject:
 
     def turn(self, message, fds):
         problem = subject_tensors.Problem(message["problem"])
-        self.shared = self.map(problem, [*problem.inputs, "out"], fds)
+        self.shared = self.map(problem, ["out"], fds)
         key = (json.dumps(message["problem"], sort_keys=True), message["placement"])
         begin = time.perf_counter_ns()
         if self.stage is None or self.stage.key != key:
-            self.stage = Stage(self.tensors, problem, key, self.shared)
+            values = self.values_of(problem, message, self.shared)
+            self.stage = Stage(self.tensors, problem, key, values)
         else:
-            self.stage.refill(self.shared)
+            self.refill(message)
         refill_us = (time.perf_counter_ns() - begin) / 1e3
         self.flusher = self.flusher or CacheFlusher()
         call = self.call(problem, self.stage.values)
@@ -183,7 +178,7 @@ class Subject:
 
     def prime(self, message, _fds):
         if "seed" in message:
-            self.stage.refill(self.shared)
+            self.refill(message)
         if message["warm"]:
             self.result = self.call(self.stage.problem, self.stage.values)()
         self.poison(message["poison"])
@@ -213,9 +208,21 @@ class Subject:
     def finish(self):
         """Waits until what was called is done; calls on a CPU return so."""
 
-    def map(self, problem, names, fds):
+    def handed_inputs(self, problem):
+        """Those that come as memory files, before the outputs."""
+        return problem.inputs
+
+    def values_of(self, _problem, _message, shared):
+        """Tensors of its own, by name."""
+        return {name: self.tensors.private(tensor) for name, tensor in shared.items()}
+
+    def refill(self, _message):
+        for name in self.stage.problem.inputs:
+            self.tensors.copy(self.stage.values[name], self.shared[name])
+
+    def map(self, problem, outputs, fds):
         shared = {}
-        for name, fd in zip(names, fds, strict=True):
+        for name, fd in zip([*self.handed_inputs(problem), *outputs], fds, strict=True):
             buffer = mmap.mmap(fd, 0)  # the whole file
             shared[name] = self.tensors.view(problem, name, buffer)
         return shared

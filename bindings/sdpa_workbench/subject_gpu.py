@@ -10,9 +10,12 @@ have a gate, a delay on the stream keeps the device waiting while the host queue
 import ctypes
 import itertools
 import math
+import mmap
 import statistics
 
 import sdpa_wb_subject as loop
+
+gpu_tensors = loop.beside("subject_gpu_tensors")
 
 GRAPH_US = 200.0  # one launch of a settling graph lasts about so long
 LEAST_CALL_US = 0.2  # an empty call: its graph must not grow without end
@@ -27,15 +30,6 @@ HELD_SAMPLES = 16  # queued while the delay holds the stream
 HELD_CYCLES_FIRST = 240_000
 # About 60 us a launch and 2 us a call in it: longer than queueing them takes.
 HELD_CYCLES_EACH, HELD_CYCLES_CALL = 120_000, 4_000
-
-
-class GpuTensors(loop.subject_tensors.TorchTensors):
-    def __init__(self, device):
-        super().__init__()
-        self.device = device
-
-    def private(self, shared):
-        return shared.to(self.device)  # keeps the strides
 
 
 class GpuSubject(loop.Subject):
@@ -64,19 +58,22 @@ class GpuSubject(loop.Subject):
 
     def load(self, message, fds):
         answer = super().load(message, fds)
-        self.tensors = GpuTensors(self.device)
+        self.tensors = gpu_tensors.GpuTensors(self.device)
+        with mmap.mmap(fds[0], 0, prot=mmap.PROT_READ) as code:
+            self.fill_kernel = gpu_tensors.FillKernel(self.driver, code[:], message["fill_kernel"])
         return answer
 
     def turn(self, message, fds):
         problem = loop.subject_tensors.Problem(message["problem"])
-        self.shared = self.map(problem, [*problem.inputs, "out"], fds)
+        self.shared = self.map(problem, ["out"], fds)
         key = (loop.json.dumps(message["problem"], sort_keys=True), message["placement"])
         begin = loop.time.perf_counter_ns()
         if self.stage is None or self.stage.key != key:
             self.graphs = {}  # they hold calls with the old tensors
-            self.stage = loop.Stage(self.tensors, problem, key, self.shared)
+            values = self.values_of(problem, message, self.shared)
+            self.stage = loop.Stage(self.tensors, problem, key, values)
         else:
-            self.stage.refill(self.shared)
+            self.refill(message)
         self.finish()
         refill_us = (loop.time.perf_counter_ns() - begin) / 1e3
         self.kind = message["kind"]
@@ -92,7 +89,7 @@ class GpuSubject(loop.Subject):
         if self.kind != "eager":
             self.graph_of(message["calls"])  # before the inputs are fresh: it is launched once
         if "seed" in message:
-            self.stage.refill(self.shared)
+            self.refill(message)
         if message["warm"]:
             self.result = self.staged_call()()
         self.poison(message["poison"])
@@ -136,8 +133,7 @@ class GpuSubject(loop.Subject):
 
     def profile(self, message, fds):
         problem = loop.subject_tensors.Problem(message["problem"])
-        shared = self.map(problem, [*problem.inputs, "out"], fds)
-        values = {name: self.tensors.private(tensor) for name, tensor in shared.items()}
+        values = self.values_of(problem, message, self.map(problem, ["out"], fds))
         call = self.call(problem, values)
         for _ in range(CALLS_BEFORE_PROFILE):
             call()
@@ -145,6 +141,23 @@ class GpuSubject(loop.Subject):
         return loop.beside("subject_kernels").launches_of(self.torch, call, self.finish)
 
     # What they share
+
+    def handed_inputs(self, _problem):
+        return []
+
+    def values_of(self, problem, message, shared):
+        values = super().values_of(problem, message, shared)
+        values |= {name: self.tensors.empty(problem, name) for name in problem.inputs}
+        self.fill(problem, values, message)
+        return values
+
+    def refill(self, message):
+        self.fill(self.stage.problem, self.stage.values, message)
+
+    def fill(self, problem, values, message):
+        for name, launch in zip(problem.inputs, message["fills"], strict=True):
+            if launch is not None:
+                self.fill_kernel.queue(launch, values[name], self.stream)
 
     def finish(self):
         self.torch.cuda.synchronize(self.device)

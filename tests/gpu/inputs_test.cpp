@@ -7,7 +7,7 @@
 #include "core/files.hpp"
 #include "core/hash.hpp"
 #include "gpu/gpu.hpp"
-#include "gpu/random_problem.hpp"
+#include "support/random_problem.hpp"
 #include "variant/installed.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
 

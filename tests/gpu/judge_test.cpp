@@ -8,7 +8,7 @@
 #include <string>
 
 #include "gpu/gpu.hpp"
-#include "gpu/random_problem.hpp"
+#include "support/random_problem.hpp"
 #include "unit/problem/subject.hpp"
 #include "worker/cuda/gpu_judge.hpp"
 

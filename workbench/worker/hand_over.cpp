@@ -1,15 +1,49 @@
 // SPDX-License-Identifier: MIT
 #include "worker/hand_over.hpp"
 
-#include <fmt/format.h>
-
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
+#include "protocol/protocol.hpp"
 #include "worker/caches.hpp"
+#include "worker/cuda/device_code.hpp"
+#include "worker/cuda/gpu_inputs.hpp"
 #include "worker/failure.hpp"
 #include "worker/secret.hpp"
 
 namespace wb::worker {
+namespace {
+
+/// In the order in which they are handed over.
+std::vector<Tensor> inputs_of(const Problem& problem) {
+  std::vector<Tensor> inputs{Tensor::q, Tensor::k, Tensor::v};
+  if (problem.mask != MaskKind::none) inputs.push_back(Tensor::mask);
+  return inputs;
+}
+
+/// One for each input: null for one without elements, else `blocks`, `threads` and the kernel's
+/// parameter as it lies in memory, whose first eight bytes become the tensor's address.
+Json fills_of(const Problem& problem, std::uint32_t seed, Draw draw) {
+  static_assert(offsetof(cuda::device::FillParams, to) == 0);
+  Json fills = Json::array();
+  for (const Tensor tensor : inputs_of(problem)) {
+    const auto launch = cuda::fill_launch(problem, seed, tensor, draw);
+    if (!launch) {
+      fills.push_back(nullptr);
+      continue;
+    }
+    const std::string_view bytes(reinterpret_cast<const char*>(&launch->params),
+                                 sizeof launch->params);
+    fills.push_back({{"blocks", launch->grid.x},
+                     {"threads", launch->grid.threads},
+                     {"params_base64", protocol::base64_encode(bytes)}});
+  }
+  return fills;
+}
+
+}  // namespace
 
 Poison draw_poison() {
   return Poison{draw_secret<std::uint64_t>() >> 2};
@@ -22,10 +56,14 @@ Outcome<SharedMemory> make_output(const char* name, std::size_t size_bytes, cons
   return *std::move(memory);
 }
 
-Outcome<HandedInputs> HandedInputs::create(const Problem& problem) {
-  HandedInputs inputs(problem);
-  for (const Tensor tensor : {Tensor::q, Tensor::k, Tensor::v, Tensor::mask}) {
-    if (tensor == Tensor::mask && problem.mask == MaskKind::none) continue;
+Outcome<HandedInputs> HandedInputs::create(const Problem& problem, Clock clock) {
+  HandedInputs inputs(problem, clock);
+  if (clock == Clock::device) {
+    const auto code = cuda::device_code();
+    if (!code.ok()) return environment(code.error().message());
+    return inputs;
+  }
+  for (const Tensor tensor : inputs_of(problem)) {
     auto memory = as_outcome(SharedMemory::create("input", tensor_bytes(problem, tensor)));
     if (!memory.ok()) return std::move(memory).error();
     inputs.m_tensors.push_back(*std::move(memory));
@@ -33,7 +71,11 @@ Outcome<HandedInputs> HandedInputs::create(const Problem& problem) {
   return inputs;
 }
 
-void HandedInputs::refill(std::uint32_t seed, Draw draw, int threads) {
+void HandedInputs::refill(std::uint32_t seed, Draw draw, int threads, Json& message) {
+  if (m_clock == Clock::device) {
+    message["fills"] = fills_of(m_problem, seed, draw);
+    return;
+  }
   for (std::size_t i = 0; i < m_tensors.size(); ++i) {
     fill_tensor(m_problem, seed, static_cast<Tensor>(i), draw, m_tensors[i].bytes(), threads);
   }
@@ -43,6 +85,15 @@ void HandedInputs::read_through(int threads) const {
   std::vector<std::span<const std::byte>> tensors;
   for (const SharedMemory& memory : m_tensors) tensors.emplace_back(memory.bytes());
   worker::read_through(tensors, threads);
+}
+
+std::optional<SharedMemory> fill_code() {
+  const auto code = cuda::device_code();
+  if (!code.ok()) return std::nullopt;
+  auto memory = SharedMemory::create("device code", code->inputs.size());
+  if (!memory.ok()) return std::nullopt;
+  std::copy(code->inputs.begin(), code->inputs.end(), memory->bytes().begin());
+  return *std::move(memory);
 }
 
 std::vector<int> HandedInputs::fds() const {

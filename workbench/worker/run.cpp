@@ -32,22 +32,22 @@ Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol
     if (!made.ok()) return std::move(made).error();
     lse.emplace(*std::move(made));
   }
+  Json message = {{"op", "run"},
+                  {"problem", to_json(problem)},
+                  {"draw", to_string(args.draw)},
+                  {"seed", task.seed}};
   std::vector<int> fds;
   std::optional<HandedInputs> inputs;
   if (subject.kind() == SubjectKind::python) {
-    auto handed = HandedInputs::create(problem);
+    auto handed = HandedInputs::create(problem, context.clock);
     if (!handed.ok()) return std::move(handed).error();
     inputs.emplace(*std::move(handed));
-    inputs->refill(task.seed, args.draw, context.threads);
+    inputs->refill(task.seed, args.draw, context.threads, message);
     fds = inputs->fds();
   }
   fds.push_back(out->fd());
   if (lse) fds.push_back(lse->fd());
-  auto answer = subject.ask({{"op", "run"},
-                             {"problem", to_json(problem)},
-                             {"draw", to_string(args.draw)},
-                             {"seed", task.seed}},
-                            fds, wait);
+  auto answer = subject.ask(std::move(message), fds, wait);
   if (!answer.ok()) return std::move(answer).error();
   ObjectReader reader(*answer, "an answer");
   const double call_us = reader.real("call_us");

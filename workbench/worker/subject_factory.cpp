@@ -8,7 +8,9 @@
 #include <system_error>
 #include <utility>
 
+#include "worker/cuda/gpu_inputs.hpp"
 #include "worker/failure.hpp"
+#include "worker/hand_over.hpp"
 #include "worker/roles.hpp"
 
 namespace wb::worker {
@@ -134,7 +136,13 @@ Outcome<LoadedSubject> SubjectFactory::finish(Started started, const std::string
                                      printable(ready.error().untrusted_output, 400)));
     }
   }
-  auto answer = started.process.ask(std::move(message), {}, wait);
+  std::optional<SharedMemory> code;
+  std::vector<int> fds;
+  if (m_setting.gpu && started.process.kind() == SubjectKind::python && (code = fill_code())) {
+    message["fill_kernel"] = cuda::k_fill_kernel;
+    fds.push_back(code->fd());
+  }
+  auto answer = started.process.ask(std::move(message), fds, wait);
   if (!answer.ok()) return std::move(answer).error();
   LoadedSubject subject{label, std::nullopt, std::move(started.scratch), std::move(started.process),
                         Json::object()};

@@ -28,10 +28,10 @@ double us_between(Deadline begin, Deadline end) {
 
 }  // namespace
 
-std::uint32_t TurnConductor::refill() {
+void TurnConductor::refill(Json& message) {
   m_seed = draw_secret<std::uint32_t>();
-  if (m_inputs) m_inputs->refill(m_seed, Draw::normal, m_context.threads);
-  return m_seed;
+  message["seed"] = m_seed;
+  if (m_inputs) m_inputs->refill(m_seed, Draw::normal, m_context.threads, message);
 }
 
 Outcome<void> TurnConductor::set_stage() {
@@ -41,17 +41,17 @@ Outcome<void> TurnConductor::set_stage() {
   if (!shown.ok()) return std::move(shown).error();
   m_shown.emplace(*std::move(shown));
   if (m_subject.kind() == SubjectKind::python) {
-    auto inputs = HandedInputs::create(m_args.problem);
+    auto inputs = HandedInputs::create(m_args.problem, m_context.clock);
     if (!inputs.ok()) return std::move(inputs).error();
     m_inputs.emplace(*std::move(inputs));
   }
-  const Deadline begin = std::chrono::steady_clock::now();
   Json message = {{"op", "turn"},
                   {"problem", to_json(m_args.problem)},
                   {"placement", m_args.placement},
-                  {"seed", refill()},
                   {"settle_us", m_args.plan.settle_us},
                   {"kind", to_string(m_args.plan.kind)}};
+  const Deadline begin = std::chrono::steady_clock::now();
+  refill(message);
   const double handed_refill_us = us_between(begin, std::chrono::steady_clock::now());
   std::vector<int> fds = m_inputs ? m_inputs->fds() : std::vector<int>();
   fds.push_back(m_shown->fd());
@@ -92,7 +92,7 @@ Outcome<void> TurnConductor::prime(bool fresh_inputs, bool warm, std::int64_t ca
                 {"warm", warm},
                 {"poison", m_poison.seed},
                 {"flush", cold()}};
-  if (fresh_inputs) prime["seed"] = refill();
+  if (fresh_inputs) refill(prime);
   if (fresh_inputs && !warm && !cold() && m_inputs) m_inputs->read_through(m_context.threads);
   auto primed = m_subject.ask(std::move(prime), {}, m_wait);
   if (!primed.ok()) return std::move(primed).error();

@@ -49,7 +49,8 @@ class TurnConductor {
   Outcome<void> try_fresh_calls();
 
   [[nodiscard]] bool cold() const { return m_args.plan.kind == PlanKind::cold; }
-  std::uint32_t refill();
+  /// Draws a seed for new inputs, and tells the message of it.
+  void refill(Json& message);
 
   SubjectProcess& m_subject;
   const protocol::TurnArgs& m_args;

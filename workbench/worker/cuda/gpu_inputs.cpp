@@ -22,7 +22,7 @@ CudaResult<GpuInputs> GpuInputs::create(const ContextPtr& context) {
   WB_TRY_ASSIGN(const auto module,
                 Module::load(context, code.inputs,
                              fmt::format("the device code of inputs ({})", code.about)));
-  WB_TRY_ASSIGN(Kernel fill, module->kernel("wb_fill_tensor"));
+  WB_TRY_ASSIGN(Kernel fill, module->kernel(k_fill_kernel));
   WB_TRY_ASSIGN(Kernel poison, module->kernel("wb_fill_poison"));
   return GpuInputs(std::move(fill), std::move(poison));
 }
@@ -40,18 +40,17 @@ CudaResult<void> GpuInputs::poison(const Stream& stream, const Poison& poison, D
       stream, {.x = std::min(blocks, k_max_fill_blocks), .threads = device::k_scan_threads}, p);
 }
 
-CudaResult<void> GpuInputs::fill(const Stream& stream, const Problem& problem, std::uint32_t seed,
-                                 Tensor tensor, Draw draw, DeviceAddress to) const {
+std::optional<FillLaunch> fill_launch(const Problem& problem, std::uint32_t seed, Tensor tensor,
+                                      Draw draw) {
   const TensorShape shape = tensor_shape(problem, tensor);
   const bool is_mask = tensor == Tensor::mask;
   const bool is_scaled = draw == Draw::large && (tensor == Tensor::q || tensor == Tensor::k);
   device::FillParams p{};
-  p.to = reinterpret_cast<void*>(to);  // NOLINT(performance-no-int-to-ptr)
   p.heads = shape.heads;
   p.rows = shape.rows;
   p.width = shape.width;
   p.elements = element_count(problem, tensor);
-  if (p.elements == 0) return {};
+  if (p.elements == 0) return std::nullopt;
   p.strides = device_word(tensor_strides(problem, tensor));
   const bool is_bool = problem.mask == MaskKind::boolean;
   p.keep_below = keep_threshold(is_bool ? problem.keep_frac : k_additive_keep_frac);
@@ -63,8 +62,17 @@ CudaResult<void> GpuInputs::fill(const Stream& stream, const Problem& problem, s
   p.mask = is_mask ? device_word(problem.mask) : device::MaskForm::none;
   const std::int64_t counters = (p.elements + 1) / 2;
   const std::int64_t blocks = (counters + device::k_scan_threads - 1) / device::k_scan_threads;
-  return m_fill.launch(
-      stream, {.x = std::min(blocks, k_max_fill_blocks), .threads = device::k_scan_threads}, p);
+  return FillLaunch{
+      .grid = {.x = std::min(blocks, k_max_fill_blocks), .threads = device::k_scan_threads},
+      .params = p};
+}
+
+CudaResult<void> GpuInputs::fill(const Stream& stream, const Problem& problem, std::uint32_t seed,
+                                 Tensor tensor, Draw draw, DeviceAddress to) const {
+  std::optional<FillLaunch> launch = fill_launch(problem, seed, tensor, draw);
+  if (!launch) return {};
+  launch->params.to = reinterpret_cast<void*>(to);  // NOLINT(performance-no-int-to-ptr)
+  return m_fill.launch(stream, launch->grid, launch->params);
 }
 
 CudaResult<DeviceInputs> GpuInputs::make(const Stream& stream, const Problem& problem,

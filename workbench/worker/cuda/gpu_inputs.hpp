@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // GpuInputs: a problem's tensors made from a seed straight in device memory, the same bits as
-// make_inputs (problem/inputs.hpp); and the poison of an output. For the GPU judge, and for CUDA
-// subjects and their refills.
+// make_inputs (problem/inputs.hpp); and the poison of an output. For the GPU judge, for CUDA
+// subjects and their refills; Python subjects are told the launches (hand_over.hpp).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "problem/inputs.hpp"
 #include "problem/verdict.hpp"
+#include "worker/cuda/device/params.hpp"
 #include "worker/cuda/device_buffer.hpp"
 #include "worker/cuda/module.hpp"
 
@@ -17,6 +19,17 @@ namespace wb::worker::cuda {
 struct DeviceInputs {
   DeviceBuffer q, k, v, mask;
 };
+
+inline constexpr const char* k_fill_kernel = "wb_fill_tensor";  ///< of DeviceCode::inputs
+
+/// The launch of that kernel which makes one tensor.
+struct FillLaunch {
+  Grid grid;
+  device::FillParams params;  ///< its address `to` is left to who launches
+};
+/// As fill_tensor. Nothing for a tensor without elements.
+std::optional<FillLaunch> fill_launch(const Problem& problem, std::uint32_t seed, Tensor tensor,
+                                      Draw draw);
 
 class GpuInputs {
  public:
