@@ -11,7 +11,9 @@ namespace wb::verbs {
 using K = ArgumentKind;
 
 inline const ArgumentSpec k_suite{
-    .name = "suite", .kind = K::string, .doc = "a suite name, or names joined by '+'"};
+    .name = "suite",
+    .kind = K::string,
+    .doc = "a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*"};
 inline const ArgumentSpec k_problem{
     .name = "problem",
     .kind = K::string,

@@ -6,6 +6,7 @@
 
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
+#include "engine/suite_selection.hpp"
 #include "engine/verb_bodies.hpp"
 #include "report/report.hpp"
 
@@ -111,23 +112,7 @@ Result<Suite> suite_from_arguments(Context& context, const Json& args) {
   Suite suite;
   if (args.contains("suite")) {
     WB_TRY_ASSIGN(const auto all, load_all_suites(context.services));
-    std::string names = args["suite"].get<std::string>();
-    for (std::size_t begin = 0; begin <= names.size();) {
-      const std::size_t end = std::min(names.find('+', begin), names.size());
-      const std::string name = names.substr(begin, end - begin);
-      const auto found = all.find(name);
-      if (found == all.end()) {
-        std::vector<std::string> known;
-        for (const auto& entry : all) known.push_back(entry.first);
-        const std::string near = did_you_mean(name, known);
-        return Error{ErrorCode::not_found, "find the suite", name, "there is no such suite",
-                     near.empty() ? fmt::format("suites: {}", fmt::join(known, ", "))
-                                  : fmt::format("did you mean {}?", near)};
-      }
-      for (const SuiteProblem& member : found->second.problems) suite.problems.push_back(member);
-      begin = end + 1;
-    }
-    suite.name = names;
+    WB_TRY_ASSIGN(suite, select_problems(all, args["suite"].get<std::string>()));
   }
   if (args.contains("problem")) {
     std::string texts = args["problem"].get<std::string>();
@@ -158,21 +143,23 @@ Result<Suite> suite_from_arguments(Context& context, const Json& args) {
 
 Result<Json> verb_suites(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto all, load_all_suites(context.services));
-  const bool one = args.contains("suite");
-  if (one) WB_TRY(suite_from_arguments(context, args));  // for its did-you-mean
   Json rows = Json::array();
-  for (const auto& [name, suite] : all) {
-    if (one && name != args["suite"].get<std::string>()) continue;
-    Json problems = Json::array();
-    for (const SuiteProblem& member : suite.problems) {
-      if (member.held_out) continue;
-      problems.push_back({{"name", member.problem.name},
-                          {"problem", to_text(member.problem)},
-                          {"weight", member.weight}});
-    }
-    Json row{{"name", name}, {"about", suite.about}, {"count", suite.problems.size()}};
-    if (one) row["problems"] = std::move(problems);
-    rows.push_back(std::move(row));
+  const auto add_row = [&](const Suite& suite) -> Json& {
+    rows.push_back(
+        {{"name", suite.name}, {"about", suite.about}, {"count", suite.problems.size()}});
+    return rows.back();
+  };
+  if (!args.contains("suite")) {
+    for (const auto& entry : all) add_row(entry.second);
+    return Json{{"suites", std::move(rows)}};
+  }
+  WB_TRY_ASSIGN(const Suite suite, select_problems(all, args["suite"].get<std::string>()));
+  Json& problems = add_row(suite)["problems"] = Json::array();
+  for (const SuiteProblem& member : suite.problems) {
+    if (member.held_out) continue;
+    problems.push_back({{"name", member.problem.name},
+                        {"problem", to_text(member.problem)},
+                        {"weight", member.weight}});
   }
   return Json{{"suites", std::move(rows)}};
 }

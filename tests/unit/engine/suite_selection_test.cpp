@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "engine/suite_selection.hpp"
+
+#include "support/catch.hpp"
+
+namespace wb {
+namespace {
+
+SuiteProblem problem(const std::string& name, bool held_out = false) {
+  SuiteProblem entry;
+  entry.problem.name = name;
+  entry.held_out = held_out;
+  return entry;
+}
+
+const std::map<std::string, Suite>& suites() {
+  static const std::map<std::string, Suite> all{
+      {"prefill",
+       {"prefill",
+        "long queries",
+        {problem("fa_D64_full"), problem("fa_D64_causal"), problem("fa_D128_full"),
+         problem("secret", true)}}},
+      {"short", {"short", "small ones", {problem("small_c"), problem("small_f")}}}};
+  return all;
+}
+
+std::vector<std::string> names(const std::string& words) {
+  const auto suite = select_problems(suites(), words);
+  INFO(words);
+  REQUIRE(suite.ok());
+  CHECK(suite->name == words);
+  std::vector<std::string> result;
+  for (const SuiteProblem& entry : suite->problems) result.push_back(entry.problem.name);
+  return result;
+}
+
+std::string refusal(const std::string& words) {
+  const auto suite = select_problems(suites(), words);
+  INFO(words);
+  REQUIRE_FALSE(suite.ok());
+  CHECK(suite.error().code == ErrorCode::not_found);
+  return suite.error().message();
+}
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("suites, several and parts of them") {
+  CHECK(names("short") == Names{"small_c", "small_f"});
+  CHECK(names("short+prefill:fa_D128_full") == Names{"small_c", "small_f", "fa_D128_full"});
+  CHECK(names("prefill:fa_D64_*") == Names{"fa_D64_full", "fa_D64_causal"});
+  // In the suite's order, each once.
+  CHECK(names("prefill:fa_D128_full,*_full") == Names{"fa_D64_full", "fa_D128_full"});
+  CHECK(names("prefill:*").size() == 4);  // what is held out stays so
+  CHECK(select_problems(suites(), "prefill:*")->problems.back().held_out);
+}
+
+TEST_CASE("a word that names nothing is refused, and held-out problems are not told") {
+  CHECK_THAT(refusal("shrt"), Catch::Contains("did you mean short?"));
+  CHECK_THAT(refusal("short+"), Catch::Contains("no such suite"));
+  CHECK_THAT(refusal(""), Catch::Contains("no such suite"));
+  CHECK_THAT(refusal("short:"), Catch::Contains("no problem of it has this name"));
+  CHECK_THAT(refusal("prefill:fa_D64_*,fa_D129_full"), Catch::Contains("fa_D128_full"));
+  const std::string unknown = refusal("prefill:zzzzzz");
+  CHECK_THAT(unknown, Catch::Contains("fa_D64_causal"));
+  CHECK_THAT(unknown, !Catch::Contains("secret"));
+}
+
+}  // namespace
+}  // namespace wb

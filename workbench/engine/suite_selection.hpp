@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The words that choose problems: `n6`, `n6+short`, `prefill:fa_D64_*,gqa_*`.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "problem/suite.hpp"
+
+namespace wb {
+
+/// Suites joined by '+'. A ':' after a suite's name takes only its problems with one of the names
+/// that follow, with commas between and '*' for any letters; in the suite's order. The result is
+/// named as it was asked for. Errors: not_found (no such suite; a name that no problem has).
+Result<Suite> select_problems(const std::map<std::string, Suite>& suites, std::string_view words);
+
+}  // namespace wb
