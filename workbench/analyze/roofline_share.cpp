@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How much of the device's peak a subject reaches on a problem, with the peak of the problem's own
-// dtype, and the headroom that leaves. One finding per observation.
+// dtype, and the headroom that leaves above what the peak or an empty call takes, whichever is
+// longer. One finding per observation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,8 +47,22 @@ Shares shares_of(const Device& device, const Observation& observation, const Wor
   return shares;
 }
 
+/// What a time could at best come to.
+struct Bound {
+  std::string_view name;  ///< "memory", "compute" or "launch"
+  double headroom = 1;    ///< time over that
+};
+
+Bound bound_of(const Observation& observation, double share, bool by_bytes, double overhead_us) {
+  const double time_us = observation.measurement.median_us;
+  // No kernel does less than an empty one, however little the problem asks for.
+  if (overhead_us > share * time_us) return {"launch", std::max(time_us / overhead_us, 1.0)};
+  return {by_bytes ? "memory" : "compute", 1 / share};
+}
+
 std::string statement_of(const Observation& observation, const Shares& shares, double share,
-                         bool by_bytes, const Device& device) {
+                         bool by_bytes, const Bound& bound, const Evidence& evidence) {
+  const Device& device = evidence.device;
   const std::string what =
       by_bytes ? "memory bandwidth"
                : fmt::format("{} compute peak", to_string(observation.problem.dtype));
@@ -59,7 +74,10 @@ std::string statement_of(const Observation& observation, const Shares& shares, d
   if (share > 1 + k_roofline_tolerance_frac) {
     return words + ": above the peak, so the peak or the time is wrong";
   }
-  words += fmt::format(", headroom {:.3g}x", 1 / share);
+  words += fmt::format(", headroom {:.3g}x", bound.headroom);
+  if (bound.name == "launch") {
+    words += fmt::format(" above an empty call ({:.3g} us)", evidence.call_overhead_us);
+  }
   if (shares.flops && shares.bytes) {
     words += by_bytes ? fmt::format("; {:.3g} % of the compute peak", 100 * *shares.flops)
                       : fmt::format("; {:.3g} % of the memory bandwidth", 100 * *shares.bytes);
@@ -82,15 +100,17 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
     Finding finding;
     finding.analysis = "roofline_share";
     finding.problem = label(observation.problem);
-    finding.statement = statement_of(observation, shares, share, by_bytes, evidence.device);
+    const Bound bound = bound_of(observation, share, by_bytes, evidence.call_overhead_us);
+    finding.statement = statement_of(observation, shares, share, by_bytes, bound, evidence);
     finding.figures = {{"subject", observation.subject},
                        {"plan", to_string(observation.plan)},
                        {"time_us", observation.measurement.median_us},
                        {"achieved_flops_per_s", demanded.flops / time_s},
                        {"achieved_bytes_per_s", demanded.min_bytes / time_s},
                        {"share_frac", share},
-                       {"headroom_ratio", 1 / share},
-                       {"bound", by_bytes ? "memory" : "compute"}};
+                       {"headroom_ratio", bound.headroom},
+                       {"bound", bound.name},
+                       {"peak", by_bytes ? "memory" : "compute"}};
     if (shares.flops) {
       finding.figures["flop_share_frac"] = *shares.flops;
       finding.figures["peak_flops_per_s"] =

@@ -77,7 +77,7 @@ struct HelloResult {
   std::int64_t threads = 1;
   std::string isolation;     ///< what confines subjects: "rlimits", "rlimits+no_new_privs" …
   std::string python;        ///< interpreter found, empty when none
-  double empty_call_us = 0;  ///< an empty native call through the timing loop
+  double empty_call_us = 0;  ///< the least that a call costs; docs/worker_protocol.md
   double empty_python_call_us = 0;      ///< the same through a Python subject; 0 when none
   std::optional<GpuSettings> gpu = {};  ///< on a GPU
   std::vector<std::string> backends;

@@ -68,7 +68,8 @@ void add_stand(Table& table, const Facts& facts, const std::string& problem, con
   const Json& share =
       stand.share != nullptr ? field(stand.share->payload, "figures") : field(any.payload, "none");
   const auto frac = number(share, "share_frac");
-  const std::string bound = text(share, "bound");
+  const std::string bound = text(share, share.contains("peak") ? "peak" : "bound");
+  const auto room = headroom_of(share);
   table.row(
       {title,
        stand.regime == nullptr
@@ -76,8 +77,7 @@ void add_stand(Table& table, const Facts& facts, const std::string& problem, con
            : inline_text(text(field(stand.regime->payload, "figures"), "regime"), 40),
        microseconds(number(field(any.payload, "figures"), "time_us")),
        frac ? percent(frac) + (bound.empty() ? "" : " of " + inline_text(bound, 40)) : "not known",
-       frac && *frac > 0 ? fixed(1 / *frac, 1 / *frac < 10 ? 1 : 0) + "x" : "not known",
-       cite(events)});
+       room ? fixed(*room, *room < 10 ? 1 : 0) + "x" : "not known", cite(events)});
 }
 
 /// Findings name problems as they like; rows stand in the order of the problem table.

@@ -69,7 +69,7 @@ void add_lost(const Page& page, Advice& steps) {
       return page.facts.title(candidate.problem) == page.facts.title(lost.problem);
     });
     if (room != rooms.end()) {
-      step += fmt::format("; the roofline leaves at most {}x{}",
+      step += fmt::format("; its bound leaves at most {}x{}",
                           fixed(room->factor, room->factor < 10 ? 1 : 0), cite(room->finding->seq));
     }
     steps.push_back(step + ".");
@@ -86,10 +86,10 @@ void add_headroom(const Page& page, Advice& steps) {
     if (room.factor < k_least_room) break;
     if (lost.contains(page.facts.title(room.problem))) continue;  // named above with its room
     if (++named > 2) break;
-    steps.push_back(
-        fmt::format("Look at {}: it runs at {} of its roofline bound, so at most {}x is left{}.",
-                    title_of(page, room.problem), percent(1 / room.factor),
-                    fixed(room.factor, room.factor < 10 ? 1 : 0), cite(room.finding->seq)));
+    steps.push_back(fmt::format("Look at {}: it runs at {} of its bound, so at most {}x is left{}.",
+                                title_of(page, room.problem), percent(1 / room.factor),
+                                fixed(room.factor, room.factor < 10 ? 1 : 0),
+                                cite(room.finding->seq)));
   }
 }
 

@@ -197,6 +197,13 @@ std::string interval_name(const ComparisonIndex& index) {
   return confidence > 0 ? fmt::format("{:g} % interval", confidence * 100) : "interval";
 }
 
+std::optional<double> headroom_of(const Json& figures) {
+  const auto share = number(figures, "share_frac");
+  if (!share || !(*share > 0)) return std::nullopt;
+  const auto ratio = number(figures, "headroom_ratio");
+  return ratio && *ratio > 0 ? *ratio : 1 / *share;
+}
+
 std::vector<Headroom> headroom(const Page& page) {
   std::vector<Headroom> result;
   if (page.facts.holder == nullptr) return result;
@@ -204,9 +211,9 @@ std::vector<Headroom> headroom(const Page& page) {
     if (!text(finding.payload, "analysis").starts_with("roofline")) continue;
     const Json& figures = field(finding.payload, "figures");
     const std::string plan = text(figures, "plan");
-    const auto share = number(figures, "share_frac");
-    if ((!plan.empty() && plan != page.facts.plan) || !share || !(*share > 0)) continue;
-    result.push_back({&finding, text(finding.payload, "problem"), 1 / *share});
+    const auto room = headroom_of(figures);
+    if ((!plan.empty() && plan != page.facts.plan) || !room) continue;
+    result.push_back({&finding, text(finding.payload, "problem"), *room});
   }
   std::stable_sort(result.begin(), result.end(),
                    [](const Headroom& a, const Headroom& b) { return a.factor > b.factor; });

@@ -87,8 +87,10 @@ std::string sdpa_cell(const Page& page, const std::string& plan);
 struct Headroom {
   const Fact* finding = nullptr;
   std::string problem;
-  double factor = 0;  ///< time / bound, above 1
+  double factor = 0;  ///< time over the bound: of the device's peak, or an empty call's time
 };
+/// Of a roofline finding's figures; nothing where it has no share of a peak.
+std::optional<double> headroom_of(const Json& figures);
 std::vector<Headroom> headroom(const Page& page);
 
 /// What the facts advise, in one sentence.

@@ -61,8 +61,9 @@ class GpuBench final : public Bench {
     }
     GpuFacts facts;
     WB_TRY_ASSIGN(facts.device, cuda::describe_gpu(context));
-    WB_TRY_ASSIGN(const cuda::Stopwatch stopwatch, cuda::Stopwatch::create(m_judge.stream()));
+    WB_TRY_ASSIGN(cuda::Stopwatch stopwatch, cuda::Stopwatch::create(m_judge.stream()));
     facts.empty_pair_us = stopwatch.empty_pair_us();
+    WB_TRY_ASSIGN(facts.empty_call_us, stopwatch.empty_call_us(m_judge.stream()));
     return to_json(facts);
   }
 

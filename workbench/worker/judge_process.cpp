@@ -48,7 +48,9 @@ Result<JudgeTask> judge_task_from_json(const Json& json) {
 }
 
 Json to_json(const GpuFacts& facts) {
-  return {{"device", wb::to_json(facts.device)}, {"empty_pair_us", facts.empty_pair_us}};
+  return {{"device", wb::to_json(facts.device)},
+          {"empty_pair_us", facts.empty_pair_us},
+          {"empty_call_us", facts.empty_call_us}};
 }
 
 JudgeProcess::JudgeProcess(Family& family, std::string own_program, Confinement confinement,
@@ -128,6 +130,7 @@ Outcome<GpuFacts> JudgeProcess::gpu_facts(Deadline deadline, CancelSource cancel
   const Json* device_json = reader.member("device");
   GpuFacts facts;
   facts.empty_pair_us = reader.real("empty_pair_us");
+  facts.empty_call_us = reader.real("empty_call_us");
   Result<Device> device = device_from_json(device_json != nullptr ? *device_json : Json());
   if (!reader.finish().ok() || !device.ok()) return fail("sent no valid facts of its GPU");
   facts.device = *std::move(device);

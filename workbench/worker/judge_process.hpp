@@ -30,6 +30,7 @@ Result<JudgeTask> judge_task_from_json(const Json& json);
 struct GpuFacts {
   Device device;
   double empty_pair_us = 0;  ///< between two events with nothing between them
+  double empty_call_us = 0;  ///< an empty kernel, one of many in a graph
 };
 Json to_json(const GpuFacts& facts);
 

@@ -77,6 +77,7 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
     if (!facts.ok()) return std::move(facts).error();
     device = std::move(facts->device);
     empty_native.timed_us = facts->empty_pair_us;
+    empty_native.call_us = facts->empty_call_us;
   } else {
     device = detect_cpu();
   }
@@ -111,7 +112,7 @@ Outcome<EmptyCall> Supervisor::measure_empty_call(SubjectKind kind) {
   if (!turn.ok()) return turn.error();
   const auto lone_us = time_lone_call_us(subject->process, args, context(), wait);
   if (!lone_us.ok()) return lone_us.error();
-  return EmptyCall{median(turn->samples_us), *lone_us};
+  return EmptyCall{.timed_us = median(turn->samples_us), .lone_us = *lone_us};
 }
 
 Outcome<Json> Supervisor::hello(const protocol::HelloArgs& args) {
@@ -151,9 +152,11 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
         empty.error().untrusted_output);
   }
   m_greeted->empty_native.lone_us = empty->lone_us;
-  // On a GPU the stopwatch's own figure stands already: an empty call puts nothing on the device.
-  if (!on_gpu()) m_greeted->empty_native.timed_us = empty->timed_us;
-  result.empty_call_us = m_greeted->empty_native.timed_us;
+  // On a GPU the stopwatch's own figures stand already: an empty call puts nothing on the device.
+  if (!on_gpu()) {
+    m_greeted->empty_native.timed_us = m_greeted->empty_native.call_us = empty->timed_us;
+  }
+  result.empty_call_us = m_greeted->empty_native.call_us;
   result.python = find_interpreter(args.python);
   if (result.python.empty()) return to_json(result);
   if (on_gpu()) {
@@ -186,7 +189,8 @@ Outcome<void> Supervisor::need_empty_python() {
     return failure;
   }
   // An empty call puts nothing on the device; what blurs a sample is the pair of events.
-  m_greeted->empty_python = {m_greeted->empty_native.timed_us, empty->lone_us};
+  m_greeted->empty_python = {.timed_us = m_greeted->empty_native.timed_us,
+                             .lone_us = empty->lone_us};
   return {};
 }
 

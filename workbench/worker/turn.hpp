@@ -18,6 +18,8 @@ namespace wb::worker {
 struct EmptyCall {
   /// By the timing loop, for resolution_limited; on a GPU two events with nothing between them.
   double timed_us = 0;
+  /// The least that a call costs: as timed_us, on a GPU an empty kernel in a graph.
+  double call_us = 0;
   double lone_us = 0;  ///< see time_lone_call_us
 };
 

@@ -49,6 +49,30 @@ TEST_CASE("Memory's share counts where the plan can show it", "[analyze][unit]")
   CHECK(figure(cold[0], "byte_share_frac") == Approx(0.065536).epsilon(1e-3));
 }
 
+TEST_CASE("No headroom is promised below what an empty call takes", "[analyze][unit]") {
+  Evidence evidence;
+  evidence.device = made::device();
+  evidence.call_overhead_us = 2;
+  // 2.1e6 FLOP in 10 us are 21 % of the peak: 2.1 us at best, and an empty call takes less.
+  evidence.observations.push_back(made::observation("B=1 Hq=1 Sq=90 D=64 f32", 10));
+  // 1e3 FLOP: nothing at all at the peak, but a call is a call.
+  evidence.observations.push_back(made::observation("B=1 Hq=1 Sq=4 D=16 f32", 10));
+  // Below the empty call: no room is left, and none is negative.
+  evidence.observations.push_back(made::observation("B=1 Hq=1 Sq=4 D=16 f32", 1.5));
+  const auto found = made::run("roofline_share", evidence);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].figures.at("bound") == "compute");
+  CHECK(figure(found[0], "headroom_ratio") == Approx(1 / figure(found[0], "share_frac")));
+  for (const Finding& small : {found[1], found[2]}) {
+    CHECK(small.figures.at("bound") == "launch");
+    CHECK(small.figures.at("peak") == "compute");
+    CHECK(figure(small, "share_frac") < 0.01);
+  }
+  CHECK(figure(found[1], "headroom_ratio") == Approx(5));
+  CHECK(found[1].statement.find("headroom 5x above an empty call (2 us)") != std::string::npos);
+  CHECK(figure(found[2], "headroom_ratio") == Approx(1));
+}
+
 TEST_CASE("More than the peak is called wrong, not fast", "[analyze][unit]") {
   const auto above = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f32", 1000));
   REQUIRE(above.size() == 1);

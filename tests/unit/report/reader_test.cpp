@@ -183,7 +183,7 @@ TEST_CASE("next steps come from facts and cite them", "[report][reader]") {
         "at most 9.1x [e",
         "Dispatch decode to `cpu_unfused@5a11ce00`, or find why the incumbent is slower there: "
         "0.50x [0.48, 0.52] [e103].",
-        "Look at prefill: it runs at 24 % of its roofline bound, so at most 4.2x is left [e",
+        "Look at prefill: it runs at 24 % of its bound, so at most 4.2x is left [e",
         "Measure prefill against `torch_cpu` again with more processes or rounds: ambiguous, 1.16x "
         "[1.13, 1.18] [e105].",
         "Mend `cpu_simd@00dead03` (iteration 3, compile [e",

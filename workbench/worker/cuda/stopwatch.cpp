@@ -12,6 +12,7 @@ namespace wb::worker::cuda {
 namespace {
 
 constexpr int k_empty_pairs = 51;
+constexpr std::int64_t k_empty_calls = 200, k_empty_samples = 11;
 /// Launches queued before the gate opens, which must not be more than the driver takes (gate.hpp);
 /// a sample is long enough that the host stays ahead of the device with the others.
 constexpr std::size_t k_behind_gate = 128;
@@ -81,6 +82,22 @@ CudaResult<Samples> Stopwatch::hot(const Stream& stream, const Graph& graph, std
   WB_TRY(queue_hot(stream, graph, behind_gate, count));
   WB_TRY(stream.synchronize());
   return read(calls, count, us_since(begin));
+}
+
+CudaResult<double> Stopwatch::empty_call_us(const Stream& stream) {
+  WB_TRY_ASSIGN(const Kernel kernel, m_code->kernel("wb_spin"));
+  const device::SpinParams at_once{};
+  const auto enqueue = [&]() -> CudaResult<void> {
+    for (std::int64_t i = 0; i < k_empty_calls; ++i) {
+      WB_TRY(kernel.launch(stream, {.threads = 32}, at_once));
+    }
+    return {};
+  };
+  WB_TRY_ASSIGN(const Graph graph, Graph::record(stream, enqueue));
+  WB_TRY(graph.launch(stream));
+  WB_TRY(stream.synchronize());
+  WB_TRY_ASSIGN(const Samples samples, hot(stream, graph, k_empty_calls, k_empty_samples));
+  return median(samples.call_us);
 }
 
 CudaResult<Samples> Stopwatch::one_pair(const Stream& stream, const Graph* graph,

@@ -50,6 +50,8 @@ class Stopwatch {
   /// memory for that. Errors: limit.
   [[nodiscard]] CudaResult<void> flush(const Stream& stream);
 
+  /// What a call costs that does nothing: an empty kernel, by hot().
+  [[nodiscard]] CudaResult<double> empty_call_us(const Stream& stream);
   /// The median time between two events with nothing between them: about 1 us.
   [[nodiscard]] double empty_pair_us() const { return m_empty_pair_us; }
 
