@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Several rivals: which one is named first, and which is SDPA on a problem.
+#include <cmath>
+#include <limits>
+#include <map>
+
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"
@@ -7,28 +11,48 @@
 using namespace wb;
 using namespace wb::test;
 
+namespace {
+
+constexpr const char* k_chunk = "B=1 Hq=8 Hkv=8 Sq=64 Skv=512 D=64 f32 causal=none";
+constexpr double k_no_figure = std::numeric_limits<double>::quiet_NaN();
+
+/// A rival that stands on those problems in the baseline, with the start's speedup beside it; the
+/// others it does not take.
+void add_rival(LogBuilder& log, const std::string& name,
+               const std::map<std::string, double>& speedups) {
+  build(log, 0, name, name + " 1.0");
+  for (const auto& [problem, speedup] : speedups) {
+    judge(log, 0, name, problem, 0.3);
+    Versus versus{.candidate = k_start, .against = name, .role = "rival", .phase = "baseline"};
+    versus.problem = problem;
+    versus.speedup = versus.low = versus.high = speedup;
+    versus.outcome = std::isnan(speedup) ? "ambiguous" : speedup < 1 ? "slower" : "faster";
+    compare(log, 0, versus);
+  }
+}
+
+/// prefill, decode and chunk, none of them measured yet.
+void open_three_problems(LogBuilder& log) {
+  Json opened = opened_payload();
+  opened["suite"]["problems"].push_back(
+      {{"problem", k_chunk}, {"name", "chunk"}, {"weight", 1.0}, {"held_out", false}});
+  log.add("session_opened", opened);
+  open_iteration(log, 0, k_start, "", 0);
+}
+
+bool says(const std::string& words, const std::string& part) {
+  return words.find(part) != std::string::npos;
+}
+
+}  // namespace
+
 TEST_CASE("the strongest rival is named first", "[report][honesty]") {
   LogBuilder log;
   open_session(log);
   open_iteration(log, 0, k_start, "", 0);
-  const auto add_rival = [&](const std::string& name, double speedup) {
-    build(log, 0, name, name + " 1.0");
-    Versus versus;
-    versus.candidate = k_start;
-    versus.against = name;
-    versus.role = "rival";
-    versus.phase = "baseline";
-    versus.speedup = versus.low = versus.high = speedup;
-    versus.outcome = speedup < 1 ? "slower" : "faster";
-    for (const char* problem : {k_prefill, k_decode}) {
-      judge(log, 0, name, problem, 0.3);
-      versus.problem = problem;
-      compare(log, 0, versus);
-    }
-  };
-  add_rival("aaa_math@00000001", 1.8);
-  add_rival("torch_flash@00000002", 0.5);
-  add_rival("zzz_other@00000003", 0.9);
+  add_rival(log, "aaa_math@00000001", {{k_prefill, 1.8}, {k_decode, 1.8}});
+  add_rival(log, "torch_flash@00000002", {{k_prefill, 0.5}, {k_decode, 0.5}});
+  add_rival(log, "zzz_other@00000003", {{k_prefill, 0.9}, {k_decode, 0.9}});
   const std::string page = render_session(log.view());
   CHECK(line_with(page, "- **Lost:**").find("torch_flash@00000002") != std::string::npos);
   CHECK(line_with(page, "| speedup [").find("over `torch_flash@00000002`") != std::string::npos);
@@ -40,30 +64,13 @@ TEST_CASE("SDPA is the fastest rival of each problem", "[report][honesty]") {
   LogBuilder log;
   open_session(log);
   open_iteration(log, 0, k_start, "", 0);
-  const auto add_rival = [&](const std::string& name, double prefill, double decode) {
-    build(log, 0, name, name + " 1.0");
-    for (const char* problem : {k_prefill, k_decode}) {
-      const double speedup = problem == k_prefill ? prefill : decode;
-      if (speedup == 0) continue;  // it does not take this problem
-      judge(log, 0, name, problem, 0.3);
-      Versus versus;
-      versus.candidate = k_start;
-      versus.against = name;
-      versus.role = "rival";
-      versus.phase = "baseline";
-      versus.problem = problem;
-      versus.speedup = versus.low = versus.high = speedup;
-      versus.outcome = speedup < 1 ? "slower" : "faster";
-      compare(log, 0, versus);
-    }
-  };
-  add_rival("torch_flash", 0.5, 2.0);
+  add_rival(log, "torch_flash", {{k_prefill, 0.5}, {k_decode, 2.0}});
   const std::string one = render_session(log.view());
   CHECK(one.find("SDPA: on each problem") == std::string::npos);
   CHECK(line_with(one, "- **Lost:**").find("1 of 2 problems to `torch_flash`") !=
         std::string::npos);
-  add_rival("torch_cudnn", 0.8, 0.8);
-  add_rival("torch_math", 0, 9.0);
+  add_rival(log, "torch_cudnn", {{k_prefill, 0.8}, {k_decode, 0.8}});
+  add_rival(log, "torch_math", {{k_decode, 9.0}});
   const std::string page = render_session(log.view());
   const std::string lost = line_with(page, "- **Lost:**");
   CHECK(lost.find("2 of 2 problems to the fastest rival of each (`torch_cudnn`, `torch_flash`)") !=
@@ -74,4 +81,45 @@ TEST_CASE("SDPA is the fastest rival of each problem", "[report][honesty]") {
   CHECK(line_with(table, "Geometric mean").find("0.63x") != std::string::npos);  // of 0.5 and 0.8
   CHECK(page.find("Close the gap on prefill: 0.50x [0.50, 0.50] against `torch_flash`") !=
         std::string::npos);
+}
+
+TEST_CASE("several rivals head one column of the first screen, without an interval",
+          "[report][honesty]") {
+  LogBuilder log;
+  open_session(log);
+  open_iteration(log, 0, k_start, "", 0);
+  add_rival(log, "torch_flash", {{k_prefill, 0.5}, {k_decode, 2.0}});
+  add_rival(log, "torch_cudnn", {{k_prefill, 0.8}, {k_decode, 0.8}});
+  const std::string page = render_session(log.view());
+  CHECK(says(line_with(page, "| speedup ["),
+             "| over the fastest rival of each (`torch_cudnn`, `torch_flash`) "));
+  CHECK(says(line_with(page, "| hot burst (decides)"),
+             "| 0.63x, geometric mean without an interval "));  // of 0.5 and 0.8
+  // Nothing was measured under that plan.
+  CHECK(says(line_with(page, "| cold "), "| not on every problem "));
+}
+
+TEST_CASE("where a rival that stands has no figure nobody is called the fastest",
+          "[report][honesty]") {
+  LogBuilder log;
+  open_three_problems(log);
+  add_rival(log, "torch_flash", {{k_prefill, 0.5}, {k_decode, 2.0}, {k_chunk, 2.0}});
+  add_rival(log, "torch_cudnn", {{k_prefill, 0.8}, {k_decode, 0.8}, {k_chunk, 0.8}});
+  const std::string before = render_session(log.view());
+  CHECK(says(line_with(before, "- **Lost:**"), "3 of 3 problems to "));
+  CHECK(says(before, "Geometric mean of the speedups under hot burst: 0.68x"));
+
+  add_rival(log, "torch_math", {{k_chunk, k_no_figure}});
+  const std::string seq = std::to_string(log.last());
+  const std::string page = render_session(log.view());
+  const std::string lost = line_with(page, "- **Lost:**");
+  CHECK(says(lost, "2 of 3 problems to the fastest rival of each (`torch_cudnn`, `torch_flash`)"));
+  CHECK(says(lost, "; won 0, same 0, ambiguous 1."));
+  CHECK_FALSE(says(lost, "chunk"));
+  CHECK(says(line_with(page, "| hot burst (decides)"), "| not on every problem "));
+  const std::string table = page.substr(page.find("SDPA: on each problem"));
+  const std::string chunk = line_with(table, "| chunk");
+  CHECK(says(chunk, "| no figure beside `torch_math` [e" + seq + "]"));
+  CHECK(says(line_with(table, "| prefill"), "| `torch_flash` "));
+  CHECK_FALSE(says(page, "Geometric mean"));
 }

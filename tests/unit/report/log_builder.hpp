@@ -64,7 +64,7 @@ struct Versus {
   std::string role = "incumbent", phase = "confirmation", plan = "hot";
   std::string problem = {};  ///< empty: the objective
   double candidate_us = 0, against_us = 0;
-  double speedup = 1, low = 1, high = 1;
+  double speedup = 1, low = 1, high = 1;  ///< speedup NaN: the log has no figure
   std::string outcome = "faster", reason = "";
 };
 std::int64_t compare(LogBuilder& log, std::int64_t iteration, const Versus& versus);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The events that the story is told in.
+#include <cmath>
+
 #include "log_builder.hpp"
 
 namespace wb::test {
@@ -134,6 +136,7 @@ std::pair<std::int64_t, std::int64_t> turns(LogBuilder& log, std::int64_t iterat
 }
 
 std::int64_t compare(LogBuilder& log, std::int64_t iteration, const Versus& versus) {
+  const bool has_figure = std::isfinite(versus.speedup);
   return log.add("comparison_made",
                  {{"iteration", iteration},
                   {"phase", versus.phase},
@@ -142,8 +145,8 @@ std::int64_t compare(LogBuilder& log, std::int64_t iteration, const Versus& vers
                   {"candidate", versus.candidate},
                   {"against", versus.against},
                   {"role", versus.role},
-                  {"speedup", versus.speedup},
-                  {"interval", interval(versus.low, versus.high)},
+                  {"speedup", has_figure ? Json(versus.speedup) : Json()},
+                  {"interval", has_figure ? interval(versus.low, versus.high) : Json()},
                   {"noise_floor_frac", 0.012},
                   {"outcome", versus.outcome},
                   {"reason", versus.reason},
