@@ -84,9 +84,12 @@ std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
     const SuiteEntry& entry = facts.suite[i];
     const Compared* first = fastest[i];
     if (first == nullptr) continue;
-    const std::string name(base_name(first->against));
-    std::vector<std::string> cells{inline_text(facts.title(entry.problem), 60), code(name, 60),
-                                   microseconds(first->against_us),
+    // A rival without a figure keeps the others from being the fastest; it is not that itself.
+    const bool is_known = first->ratio.value.has_value();
+    const std::string name(is_known ? base_name(first->against) : "");
+    std::vector<std::string> cells{inline_text(facts.title(entry.problem), 60),
+                                   is_known ? code(name, 60) : "not known",
+                                   microseconds(is_known ? first->against_us : std::nullopt),
                                    microseconds(first->candidate_us)};
     for (const std::string& plan : facts.plans) {
       cells.push_back(cell(fastest_rival(facts, index, entry.problem, plan), name));

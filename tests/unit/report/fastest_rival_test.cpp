@@ -120,6 +120,8 @@ TEST_CASE("where a rival that stands has no figure nobody is called the fastest"
   const std::string table = page.substr(page.find("SDPA: on each problem"));
   const std::string chunk = line_with(table, "| chunk");
   CHECK(says(chunk, "| no figure beside `torch_math` [e" + seq + "]"));
+  CHECK(says(chunk, "| not known "));
+  CHECK_FALSE(says(chunk, "torch_cudnn"));
   CHECK(says(line_with(table, "| prefill"), "| `torch_flash` "));
   CHECK_FALSE(says(page, "Geometric mean"));
 }
