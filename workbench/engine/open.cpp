@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `open`: identity, environment, baseline. And the way back: a context restored from a log.
+// `open`: identity, environment, baseline.
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
@@ -240,59 +240,6 @@ Result<Json> verb_open(Context& context, const Json& given_args, const fs::path&
               {"incumbent", context.incumbent->label},
               {"baseline", std::move(rows)},
               {"rivals", std::move(rivals)}};
-}
-
-Result<void> restore_context(Context& context) {
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
-  for (const Fact& fact : view.noise_floors) {
-    Json figures = fact.payload;
-    for (const char* key : {"problem", "plan", "subject"}) figures.erase(key);
-    WB_TRY_ASSIGN(const NoiseFloor floor, noise_floor_from_json(figures));
-    context.floors[{fact.payload.value("problem", ""), fact.payload.value("plan", "")}] = floor;
-  }
-  const auto rebuild = [&](const std::string& id) -> Result<Subject> {
-    WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, id));
-    Outcome<Subject> subject = build_subject(context, resolved.first, resolved.second);
-    if (!subject) {
-      return Error{ErrorCode::environment, "build again", id, subject.error().message,
-                   "was the toolchain changed? `sdpa-wb doctor` tells"};
-    }
-    return *std::move(subject);
-  };
-  // All of them, or none: a verb that goes on without a rival would say nothing of it.
-  WB_TRY_ASSIGN(Subject incumbent, rebuild(view.incumbent));
-  std::vector<Subject> rivals;
-  for (const std::string& name : context.settings.rivals) {
-    // The last word on each problem; what was the machine's fault is none.
-    std::map<std::string, const Fact*> verdicts;
-    for (const IterationView& iteration : view.iterations) {
-      for (const Fact& verdict : iteration.verdicts) {
-        const std::string subject = verdict.payload.value("subject", "");
-        if (subject.substr(0, subject.find('@')) != name) continue;
-        if (verdict.payload.value("outcome", "") == to_string(Invalidity::environment)) continue;
-        verdicts[verdict.payload.value("problem", "")] = &verdict;
-      }
-    }
-    bool any_passed = false, any_failed = false;
-    std::map<std::string, std::string> refused;
-    for (const auto& [problem, verdict] : verdicts) {
-      const bool pass = verdict->payload.value("pass", false);
-      const bool refuses =
-          verdict->payload.value("outcome", "") == to_string(Invalidity::constraints);
-      if (refuses) refused.emplace(problem, verdict->payload.value("message", ""));
-      any_passed = any_passed || pass;
-      any_failed = any_failed || (!pass && !refuses);
-    }
-    if (!any_passed || any_failed) continue;
-    WB_TRY_ASSIGN(Subject rival, rebuild(name));
-    rival.refused = std::move(refused);
-    refuse_held_out(rival, context.settings.suite);
-    rival.label = name;
-    rivals.push_back(std::move(rival));
-  }
-  context.rivals = std::move(rivals);
-  context.incumbent = std::move(incumbent);
-  return {};
 }
 
 }  // namespace wb

@@ -10,6 +10,19 @@ using testing::Bench;
 using testing::FakeSubject;
 using testing::subject_name;
 
+namespace {
+
+std::int64_t turns_of_rival(const Bench& bench, std::int64_t iteration) {
+  std::int64_t n = 0;
+  for (const Event& event : bench.events("turn_measured")) {
+    const bool is_it = event.payload["subject"] == "torch_cpu_sdpa";
+    n += is_it && event.payload["iteration"] == iteration ? 1 : 0;
+  }
+  return n;
+}
+
+}  // namespace
+
 TEST_CASE("a rival that fails its verdict never serves as a rival", "[engine][session]") {
   Bench bench;
   FakeSubject wrong;
@@ -92,4 +105,69 @@ TEST_CASE("a rival that passes is measured beside start and winner", "[engine][s
     }
   }
   CHECK(against_rival == Approx(50.0 / 80.0).epsilon(0.02));
+}
+
+TEST_CASE("a fault of the machine in an abandoned baseline does not cost the rival",
+          "[engine][session]") {
+  Bench bench;
+  const Failure busy{Invalidity::environment, "the machine is busy", ""};
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(80);
+  bench.worker.subjects["torch_cpu_sdpa"] = Bench::with_time(50);
+  bench.worker.subjects["torch_cpu_sdpa"].verdict_failure = busy;
+  bench.worker.subjects["cpu_unfused"].turn_failure = busy;
+  const auto opened = bench.engine->call("open",
+                                         {{"start", "cpu_unfused"},
+                                          {"rivals", {"torch_cpu_sdpa"}},
+                                          {"effort", "quick"},
+                                          {"problem", "B=1 Hq=1 Sq=32 D=16 f32"}},
+                                         bench.session);
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().code == ErrorCode::environment);
+  bool was_blamed_on_the_machine = false;
+  for (const Event& event : bench.events("verdict_given")) {
+    was_blamed_on_the_machine =
+        was_blamed_on_the_machine ||
+        (event.payload["subject"] == "torch_cpu_sdpa" && event.payload["outcome"] == "environment");
+  }
+  REQUIRE(was_blamed_on_the_machine);
+
+  bench.worker.subjects["torch_cpu_sdpa"].verdict_failure.reset();
+  bench.worker.subjects["cpu_unfused"].turn_failure.reset();
+  bench.restart();
+  REQUIRE(bench.engine->resume_session(bench.session).ok());
+  CHECK(turns_of_rival(bench, 1) > 0);
+  bench.restart();
+  CHECK(bench.iterate()["iteration"] == 2);
+  CHECK(turns_of_rival(bench, 2) > 0);
+}
+
+TEST_CASE("a rival that the machine failed between two verdicts is not timed unjudged later",
+          "[engine][session]") {
+  Bench bench;
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(80);
+  FakeSubject& rival = bench.worker.subjects["torch_cpu_sdpa"];
+  rival.takes = [&rival](const Problem&) {
+    rival.verdict_failure = Failure{Invalidity::environment, "the machine is busy", ""};
+    return true;  // the first problem; the next one meets the failure
+  };
+  const Json opened = bench.open({{"problem", "B=1 Hq=1 Sq=32 D=16 f32;B=1 Hq=2 Sq=48 D=16 f32"},
+                                  {"rivals", {"torch_cpu_sdpa"}}});
+  CHECK(opened["rivals"].empty());
+  rival = Bench::with_time(50);
+  bench.restart();
+  CHECK(bench.iterate()["outcome"] == "win");
+  CHECK(turns_of_rival(bench, 1) == 0);
+}
+
+TEST_CASE("a rival that fails as a candidate stays a rival", "[engine][session]") {
+  Bench bench;
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(80);
+  FakeSubject rival = Bench::with_time(50);
+  rival.passes = [](const Problem& problem) { return problem.Sq != 67; };  // an edge shape
+  bench.worker.subjects["torch_cpu_sdpa"] = rival;
+  CHECK(bench.open({{"rivals", {"torch_cpu_sdpa"}}})["rivals"] == Json{"torch_cpu_sdpa"});
+  CHECK(bench.iterate({{"variant", "torch_cpu_sdpa"}})["invalidity"] == "correctness");
+  bench.restart();
+  CHECK(bench.iterate()["outcome"] == "win");
+  CHECK(turns_of_rival(bench, 2) > 0);
 }
