@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// The processes of Python subjects that are started side by side on a GPU. The loop is the real
+// one; what it does with a GPU is played by a module that the tests write.
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "device/device.hpp"
+#include "support/catch.hpp"
+#include "support/process_probe.hpp"
+#include "worker/hello.hpp"
+#include "worker/subject_factory.hpp"
+
+using namespace std::chrono_literals;
+using namespace wb;
+using namespace wb::worker;
+using wb::testing::ends_soon;
+using wb::testing::is_alive;
+
+namespace {
+
+constexpr std::size_t k_most_spares = 8;  // docs/worker_protocol.md, "Subjects"
+
+/// Takes its time as libraries and a context do, while a file "held" lies beside it more, and
+/// leaves a mark in its folder when it is ready.
+constexpr const char* k_played_gpu = R"(
+import os
+import time
+import sdpa_wb_subject as loop
+
+class GpuSubject(loop.Subject):
+    def __init__(self, channel, gpu):
+        super().__init__(channel)
+        place = os.path.dirname(os.path.abspath(__file__))
+        if os.path.exists(os.path.join(place, "broken")):
+            raise RuntimeError("no context on device %d" % gpu)
+        while os.path.exists(os.path.join(place, "held")):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        open("ready", "w").close()
+)";
+
+constexpr const char* k_attention = R"(
+def sdpa(q, k, v, *, causal, scale, mask, out, lse):
+    pass
+)";
+
+/// A factory as the supervisor of a GPU has it.
+struct SpareBench {
+  TempDirectory folder = *TempDirectory::create("wb-spares-");
+  Family family;
+  Store store = *Store::create();
+  std::string sha256 = *store.add(k_attention);
+  std::optional<SubjectFactory> factory;
+
+  explicit SpareBench(std::optional<int> gpu = 0) {
+    const fs::path loop = fs::path(WB_SOURCE_DIR) / "bindings" / "sdpa_workbench";
+    for (const char* file : {"subject.py", "subject_tensors.py"}) {
+      fs::copy_file(loop / file, folder.path() / file);
+    }
+    std::ofstream(folder.path() / "subject_gpu.py") << k_played_gpu;
+    SubjectSetting setting;
+    setting.own_program = WB_BINARY_DIR "/sdpa-wb-worker";
+    setting.python = *find_python("python3");
+    setting.python_script = (folder.path() / "subject.py").string();
+    CPU_ZERO(&setting.cpus);
+    for (const int cpu : allowed_cpus()) CPU_SET(static_cast<std::size_t>(cpu), &setting.cpus);
+    setting.gpu = gpu;
+    factory.emplace(family, store, setting);
+  }
+  static Wait wait() { return {deadline_in(60s), {}}; }
+  Outcome<LoadedSubject> try_load() {
+    protocol::LoadArgs args;
+    args.subject = "played";
+    args.backend = "python";
+    args.entry = "attention:sdpa";
+    args.files = {{"attention.py", sha256}};
+    return factory->load(args, wait());
+  }
+  LoadedSubject load() {
+    auto loaded = try_load();
+    if (!loaded.ok()) FAIL(loaded.error().message << "\n" << loaded.error().untrusted_output);
+    return *std::move(loaded);
+  }
+  /// Names of the folders that subject processes have.
+  [[nodiscard]] std::set<std::string> scratch_folders() const {
+    std::set<std::string> found;
+    for (const auto& entry : fs::directory_iterator(store.folder())) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("scratch-")) found.insert(name);
+    }
+    return found;
+  }
+  [[nodiscard]] std::size_t ready() const {
+    const auto folders = scratch_folders();
+    return static_cast<std::size_t>(std::count_if(
+        folders.begin(), folders.end(),
+        [this](const std::string& name) { return fs::exists(store.folder() / name / "ready"); }));
+  }
+  /// Of all processes that run this bench's loop. They must have got that far: see ready().
+  [[nodiscard]] std::set<pid_t> loops() const {
+    const std::string script = (folder.path() / "subject.py").string();
+    std::set<pid_t> found;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename().string();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      std::ifstream file(entry.path() / "cmdline");
+      const std::string line{std::istreambuf_iterator<char>(file), {}};
+      if (line.find(script) != std::string::npos) found.insert(std::stoi(name));
+    }
+    return found;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Python processes are started side by side, at most eight", "[worker][python]") {
+  SpareBench bench;
+  std::ofstream(bench.folder.path() / "held") << "";
+  bench.factory->start_python_spares(3);
+  CHECK(bench.family.size() == 3);
+  bench.factory->start_python_spares(3);  // they wait already
+  bench.factory->start_python_spares(1);
+  CHECK(bench.family.size() == 3);
+  bench.factory->start_python_spares(20);
+  CHECK(bench.family.size() == k_most_spares);
+  CHECK(bench.scratch_folders().size() == k_most_spares);
+  CHECK(bench.ready() == 0);  // none was waited for
+  fs::remove(bench.folder.path() / "held");
+  bench.factory->await_python_spares(SpareBench::wait());
+  CHECK(bench.ready() == k_most_spares);
+  CHECK(bench.loops().size() == k_most_spares);
+}
+
+TEST_CASE("a load takes the Python process that waits longest", "[worker][python]") {
+  SpareBench bench;
+  bench.factory->start_python_spares(2);
+  bench.factory->await_python_spares(SpareBench::wait());
+  const std::set<pid_t> waiting = bench.loops();
+  REQUIRE(waiting.size() == 2);
+  const LoadedSubject first = bench.load(), second = bench.load();
+  CHECK(bench.family.size() == 2);
+  CHECK(first.process.kind() == SubjectKind::python);
+  CHECK(first.scratch.path().filename() == "scratch-1");
+  CHECK(second.scratch.path().filename() == "scratch-2");
+  CHECK(std::set{first.process.pid(), second.process.pid()} == waiting);
+  // None is left, so the next starts its own; none is started beside it.
+  const LoadedSubject third = bench.load();
+  CHECK_FALSE(waiting.contains(third.process.pid()));
+  CHECK(bench.family.size() == 3);
+  // What was loaded counts no more among those that wait.
+  bench.factory->start_python_spares(1);
+  CHECK(bench.family.size() == 4);
+}
+
+TEST_CASE("a built-in starts a Python process of its own", "[worker][python]") {
+  SpareBench bench;
+  bench.factory->start_python_spares(2);
+  const auto empty = bench.factory->load_builtin(SubjectKind::python, "empty", SpareBench::wait(),
+                                                 SubjectFactory::From::spare);
+  REQUIRE(empty.ok());
+  CHECK(bench.family.size() == 3);
+  CHECK(empty->scratch.path().filename() == "scratch-3");
+  CHECK(bench.load().scratch.path().filename() == "scratch-1");
+}
+
+TEST_CASE("Python processes that no load took are dropped", "[worker][python]") {
+  SpareBench bench;
+  bench.factory->start_python_spares(3);
+  bench.factory->await_python_spares(SpareBench::wait());
+  const LoadedSubject loaded = bench.load();
+  std::set<pid_t> waiting = bench.loops();
+  waiting.erase(loaded.process.pid());
+  REQUIRE(waiting.size() == 2);
+  bench.factory->start_spares(1);  // for compiled subjects
+  const std::size_t compiled = bench.family.size() - 3;
+  CHECK(compiled > 0);
+  bench.factory->drop_python_spares();
+  for (const pid_t pid : waiting) CHECK(ends_soon(pid));
+  CHECK(is_alive(loaded.process.pid()));
+  CHECK(bench.family.size() == 1 + compiled);
+  bench.factory->start_python_spares(1);
+  CHECK(bench.family.size() == 2 + compiled);
+  bench.factory->drop_spares();  // of both kinds
+  CHECK(bench.family.size() == 1);
+  CHECK(bench.scratch_folders() == std::set{loaded.scratch.path().filename().string()});
+}
+
+TEST_CASE("Python processes that wait end with the session", "[worker][python]") {
+  SpareBench bench;
+  bench.factory->start_python_spares(2);
+  bench.factory->await_python_spares(SpareBench::wait());
+  const std::set<pid_t> waiting = bench.loops();
+  REQUIRE(waiting.size() == 2);
+  bench.factory.reset();
+  for (const pid_t pid : waiting) CHECK(ends_soon(pid));
+  CHECK(bench.family.size() == 0);
+  CHECK(bench.scratch_folders().empty());
+}
+
+TEST_CASE("a Python process that does not start is found out by the load that takes it",
+          "[worker][python]") {
+  SpareBench bench;
+  std::ofstream(bench.folder.path() / "broken") << "";
+  bench.factory->start_python_spares(2);
+  bench.factory->await_python_spares(SpareBench::wait());
+  fs::remove(bench.folder.path() / "broken");
+  const auto refused = bench.try_load();
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().invalidity == Invalidity::environment);
+  CHECK(refused.error().message.find("could not start on the GPU") != std::string::npos);
+  // As the supervisor does: without those that waited, a new one shows that the machine is well.
+  bench.factory->drop_spares();
+  const LoadedSubject loaded = bench.load();
+  CHECK(is_alive(loaded.process.pid()));
+}
+
+TEST_CASE("no Python process waits on a CPU or without an interpreter", "[worker][python]") {
+  SpareBench on_cpu(std::nullopt);
+  on_cpu.factory->start_python_spares(3);
+  CHECK(on_cpu.family.size() == 0);
+  CHECK(is_alive(on_cpu.load().process.pid()));
+  SpareBench without;
+  without.factory->set_python({}, {});
+  without.factory->start_python_spares(3);
+  CHECK(without.family.size() == 0);
+}
