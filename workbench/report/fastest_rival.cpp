@@ -142,6 +142,7 @@ const RivalFacts* only_rival(const Page& page) {
 
 std::string rival_words(const Page& page) {
   if (const RivalFacts* rival = only_rival(page)) return rival_name(*rival);
+  if (page.sdpa.rivals.empty()) return "the fastest rival of each";  // none of them is known
   std::string out = "the fastest rival of each (";
   for (std::size_t i = 0; i < page.sdpa.rivals.size(); ++i) {
     out += (i == 0 ? "" : ", ") + code(page.sdpa.rivals[i], 60);

@@ -96,6 +96,15 @@ std::string missing_rival(const Facts& facts) {
                      rival_name(first));
 }
 
+/// Rivals stand, but on each problem one that may be the fastest has no figure.
+std::string no_figure(const Page& page) {
+  std::vector<std::int64_t> events;
+  for (const Compared* compared : page.sdpa.ambiguous) events.push_back(compared->seq);
+  return fmt::format("unknown: on {} a rival has no figure and may be the fastest{}.",
+                     count(static_cast<std::int64_t>(page.sdpa.measured()), "problem"),
+                     cite(events));
+}
+
 /// Problems that the last win made slower.
 std::string lost_to_start(const Page& page) {
   std::vector<const Compared*> slower;
@@ -117,7 +126,10 @@ std::string lost_to_start(const Page& page) {
 }
 
 std::string lost_line(const Page& page) {
-  if (page.sdpa.rivals.empty()) return missing_rival(page.facts) + lost_to_start(page);
+  if (page.sdpa.rivals.empty()) {
+    return (page.sdpa.measured() > 0 ? no_figure(page) : missing_rival(page.facts)) +
+           lost_to_start(page);
+  }
   const Standing& stands = page.sdpa;
   std::string out = fmt::format("{} of {} to {}", stands.lost.size(),
                                 count(static_cast<std::int64_t>(stands.measured()), "problem"),
@@ -236,7 +248,7 @@ std::string first_screen(const Page& page) {
     if (word != facts.plan) plans.emplace_back(word);
   }
   // A row a plan: the columns stay narrow enough to be read in a terminal.
-  const bool none_stands = page.sdpa.rivals.empty();
+  const bool none_stands = page.sdpa.measured() == 0;
   Table table({"speedup [" + interval_name(page.held) + "]",
                "over the start " + code(facts.start, 60),
                none_stands ? "over a rival" : "over " + rival_words(page)});

@@ -51,7 +51,7 @@ void add_regressions(const Page& page, Advice& steps) {
 
 /// Problems lost to the rival, with the room that the roofline leaves on them.
 void add_lost(const Page& page, Advice& steps) {
-  if (page.sdpa.rivals.empty()) {
+  if (page.sdpa.measured() == 0) {
     if (page.facts.baseline != nullptr) {
       steps.emplace_back(
           "Measure a rival that passes its verdict: without one nothing says how the incumbent "
@@ -95,7 +95,6 @@ void add_headroom(const Page& page, Advice& steps) {
 
 /// Comparisons with the rival that came to no word.
 void add_ambiguous(const Page& page, Advice& steps) {
-  if (page.sdpa.rivals.empty()) return;
   std::size_t named = 0;
   for (const Compared* compared : page.sdpa.ambiguous) {
     if (++named > k_max_named) break;

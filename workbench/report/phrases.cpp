@@ -237,7 +237,10 @@ std::string advice(const Page& page) {
   }
   std::string out = fmt::format("use {} in place of the start", incumbent_name(page, false));
   if (page.sdpa.rivals.empty()) {
-    return out + "; how it stands against PyTorch's SDPA is not known (no rival stands).";
+    return out + fmt::format("; how it stands against PyTorch's SDPA is not known ({}).",
+                             page.sdpa.measured() > 0
+                                 ? "a rival that may be the fastest has no figure"
+                                 : "no rival stands");
   }
   const Standing& stands = page.sdpa;
   const std::string rival =

@@ -125,3 +125,22 @@ TEST_CASE("where a rival that stands has no figure nobody is called the fastest"
   CHECK(says(line_with(table, "| prefill"), "| `torch_flash` "));
   CHECK_FALSE(says(page, "Geometric mean"));
 }
+
+TEST_CASE("where no problem has a fastest rival the first screen says why", "[report][honesty]") {
+  LogBuilder log;
+  open_session(log);
+  open_iteration(log, 0, k_start, "", 0);
+  add_rival(log, "torch_flash", {{k_prefill, 0.5}, {k_decode, 2.0}});
+  add_rival(log, "torch_cudnn", {{k_prefill, k_no_figure}, {k_decode, k_no_figure}});
+  const std::string last = std::to_string(log.last());
+  close_iteration(log, 0, "baseline");
+  const std::string page = render_session(log.view());
+  const std::string lost = line_with(page, "- **Lost:**");
+  CHECK(says(lost, "unknown: on 2 problems a rival has no figure and may be the fastest ["));
+  CHECK(says(lost, "e" + last + "]"));
+  CHECK(says(line_with(page, "| speedup ["), "| over the fastest rival of each "));
+  CHECK(says(line_with(page, "| hot burst (decides)"), "| not on every problem "));
+  // Both passed: it is their figures that are wanted.
+  CHECK_FALSE(says(page, "Measure a rival that passes its verdict"));
+  CHECK(says(page, "Measure prefill against `torch_cudnn` again"));
+}
