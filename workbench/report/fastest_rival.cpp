@@ -24,6 +24,19 @@ std::string cell(const Compared* compared, const std::string& expected) {
          cite(compared->seq);
 }
 
+/// The lowest figure beside a rival that stands there; nullptr without any.
+const Compared* lowest_figure(const Facts& facts, const ComparisonIndex& index,
+                              const std::string& problem, const std::string& plan) {
+  const Compared* lowest = nullptr;
+  for (const auto& [name, rival] : facts.rivals) {
+    const Compared* compared = index.find(name, problem, plan);
+    if (compared == nullptr || !rival.stands(problem) || !(compared->ratio.value > 0.0)) continue;
+    // Ratios are paired by round: they tell two rivals apart where medians do not.
+    if (lowest == nullptr || *compared->ratio.value < *lowest->ratio.value) lowest = compared;
+  }
+  return lowest;
+}
+
 /// The fastest rivals of the suite's problems, in its order; nullptr where none stands.
 std::vector<const Compared*> fastest_rivals(const Facts& facts, const ComparisonIndex& index,
                                             const std::string& plan) {
@@ -51,16 +64,13 @@ std::optional<double> geometric_mean(const Facts& facts,
 
 const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
                               const std::string& problem, const std::string& plan) {
-  const Compared* fastest = nullptr;
   for (const auto& [name, rival] : facts.rivals) {
     const Compared* compared = index.find(name, problem, plan);
     if (compared == nullptr || !rival.stands(problem)) continue;
     // It may have been the fastest, so no other may be called that.
     if (!(compared->ratio.value > 0.0)) return compared;
-    // Ratios are paired by round: they tell two rivals apart where medians do not.
-    if (fastest == nullptr || *compared->ratio.value < *fastest->ratio.value) fastest = compared;
   }
-  return fastest;
+  return lowest_figure(facts, index, problem, plan);
 }
 
 std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
@@ -120,6 +130,11 @@ Standing standing(const Facts& facts, const ComparisonIndex& index) {
       // Held-out problems are measured at confirmation only: nothing is missing before.
       if (!facts.suite[i].held_out) result.missing.push_back(facts.suite[i].problem);
       continue;
+    }
+    if (!compared->ratio.value) {
+      // Who is the fastest is not known, but it is no slower than the others.
+      const Compared* lowest = lowest_figure(facts, index, facts.suite[i].problem, facts.plan);
+      if (lowest != nullptr && lowest->outcome == "slower") compared = lowest;
     }
     if (compared->ratio.value) rivals.emplace(base_name(compared->against));
     auto& list = compared->outcome == "faster"   ? result.won

@@ -178,8 +178,7 @@ TEST_CASE("next steps come from facts and cite them", "[report][reader]") {
   log.view().noise_floors[0].payload["floor_frac"] = 0.08;
   const std::string steps = section(render_session(log.view()), "Next steps");
   for (const char* words :
-       {"Close the gap on decode: 0.67x [0.65, 0.69] against `torch_cpu` [e106]; the roofline "
-        "leaves "
+       {"Close the gap on decode: 0.67x [0.65, 0.69] against `torch_cpu` [e106]; its bound leaves "
         "at most 9.1x [e",
         "Dispatch decode to `cpu_unfused@5a11ce00`, or find why the incumbent is slower there: "
         "0.50x [0.48, 0.52] [e103].",
