@@ -19,7 +19,8 @@ namespace wb {
 /// Which compiler, exactly. `signature` goes into the artifact id.
 struct CompilerIdentity {
   std::string path, version;  ///< "/usr/bin/g++", its --version first line
-  std::string signature;      ///< hash over version, target and the binary's size and time
+  std::string signature;      ///< hash over version, target, size and time of the programs
+  std::string linker = {};    ///< a faster one that it finds: "/usr/bin/ld.gold"; empty: its own
 };
 
 struct BuildOptions {
@@ -91,11 +92,13 @@ struct CompileLimits {
   std::uint64_t file_size_bytes = 256ull << 20;
 };
 
-/// g++ or clang++ for backend cpu. `compiler` is a program name or path.
+class IdentityMemory;
+
+/// g++ or clang++ for backend cpu. `compiler` is a program name or path. Who it is is asked once,
+/// and again when one of its programs changed: a compile starts no process for that.
 class CpuToolchain final : public Toolchain {
  public:
-  explicit CpuToolchain(std::string compiler, CompileLimits limits = {})
-      : m_compiler(std::move(compiler)), m_limits(limits) {}
+  explicit CpuToolchain(std::string compiler, CompileLimits limits = {});
   Result<CompilerIdentity> identity() const override;
   Result<CompilerIdentity> remembered_identity(const fs::path& folder) const override;
   std::string target_identity(const BuildOptions& options) const override;
@@ -106,6 +109,7 @@ class CpuToolchain final : public Toolchain {
  private:
   std::string m_compiler;
   CompileLimits m_limits;
+  std::shared_ptr<IdentityMemory> m_memory;
 };
 
 /// Where the user says that nvcc is; empty members say nothing. The command line fills them, three

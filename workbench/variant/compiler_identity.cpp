@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "core/hash.hpp"
@@ -23,7 +24,7 @@ std::optional<CompilerIdentity> read_identity(const RealFileSystem& file_system,
   if (!json.ok()) return {};
   ObjectReader reader(*json, file.string());
   CompilerIdentity known{reader.string("path"), reader.string("version"),
-                         reader.string("signature")};
+                         reader.string("signature"), reader.string("linker")};
   const std::string asked_as = reader.string("asked_as");
   const Json* programs = reader.member("programs");
   if (!reader.finish().ok() || asked_as != key) return {};
@@ -89,12 +90,32 @@ Result<CompilerIdentity> remember_identity(const fs::path& folder, const std::st
   const Json json = {{"path", asked.identity.path},
                      {"version", asked.identity.version},
                      {"signature", asked.identity.signature},
+                     {"linker", asked.identity.linker},
                      {"asked_as", key},
                      {"programs", programs}};
   // Remembering only saves time: a read-only cache is not a fault here.
   if (file_system.make_directories(folder).ok()) {
     static_cast<void>(file_system.write_atomic(file, json.dump(2) + "\n", Durability::none).ok());
   }
+  return asked.identity;
+}
+
+Result<CompilerIdentity> IdentityMemory::identity(
+    const fs::path& compiler, const std::function<Result<AskedIdentity>()>& ask) {
+  const std::lock_guard lock(m_mutex);
+  const bool is_unchanged = std::all_of(m_stamps.begin(), m_stamps.end(), [](const auto& known) {
+    const auto now = binary_stamp(known.first);
+    return now.ok() && *now == known.second;
+  });
+  if (m_identity && m_compiler == compiler && is_unchanged) return *m_identity;
+  m_identity.reset();
+  m_stamps.clear();
+  WB_TRY_ASSIGN(const AskedIdentity asked, ask());
+  for (const fs::path& program : asked.programs) {
+    WB_TRY_ASSIGN(m_stamps[program], binary_stamp(program));
+  }
+  m_compiler = compiler;
+  m_identity = asked.identity;
   return asked.identity;
 }
 

@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,5 +38,19 @@ struct AskedIdentity {
 /// stay as they are. Errors: those of `ask`.
 Result<CompilerIdentity> remember_identity(const fs::path& folder, const std::string& key,
                                            const std::function<Result<AskedIdentity>()>& ask);
+
+/// The last answer of one process, while the stamps of all its programs stay as they are.
+class IdentityMemory {
+ public:
+  /// From several threads at once. Errors: those of `ask`.
+  Result<CompilerIdentity> identity(const fs::path& compiler,
+                                    const std::function<Result<AskedIdentity>()>& ask);
+
+ private:
+  std::mutex m_mutex;
+  fs::path m_compiler;
+  std::optional<CompilerIdentity> m_identity;
+  std::map<fs::path, std::string> m_stamps;
+};
 
 }  // namespace wb

@@ -2,6 +2,7 @@
 // g++ and clang++ for backend cpu: which flags, which target, who the compiler is.
 #include <array>
 #include <fstream>
+#include <sstream>
 
 #include "core/hash.hpp"
 #include "core/process.hpp"
@@ -33,6 +34,38 @@ Result<fs::path> locate(const std::string& compiler) {
                "install g++ or clang++, or name another with --compiler"};
 }
 
+constexpr const char* k_gold = "ld.gold";
+
+/// Where the compiler takes gold from: of a program that it does not have g++ says the mere name,
+/// and its linking step then looks in PATH.
+fs::path place_of_gold(const fs::path& compiler) {
+  const auto named = ask_compiler(compiler, {std::string("-print-prog-name=") + k_gold}, "");
+  if (!named.ok()) return {};
+  const fs::path place = first_line_of(*named);
+  if (place.is_absolute() || place != k_gold) return place;
+  std::istringstream folders(compiler_environment(compiler, "/tmp").at("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code error;
+    if (fs::exists(fs::path(folder) / k_gold, error)) return fs::path(folder) / k_gold;
+  }
+  return {};
+}
+
+/// gold links one of our libraries in a third of the usual linker's time, which spends the rest on
+/// the symbols of the C++ library. Empty where there is none, or one that does not start.
+fs::path find_faster_linker(const fs::path& compiler) {
+  fs::path linker = place_of_gold(compiler);
+  std::error_code error;
+  if (!linker.is_absolute() || !fs::is_regular_file(linker, error)) return {};
+  const auto version = ask_compiler(linker, {"--version"}, "");
+  return version.ok() && version->find("gold") != std::string::npos ? linker : fs::path();
+}
+
+std::vector<std::string> linker_words(const CompilerIdentity& identity) {
+  if (identity.linker.empty()) return {};
+  return {"-fuse-ld=gold"};
+}
+
 Result<AskedIdentity> ask_identity(const fs::path& path) {
   constexpr const char* k_remedy = "install g++ or clang++";
   AskedIdentity asked;
@@ -42,8 +75,15 @@ Result<AskedIdentity> ask_identity(const fs::path& path) {
   WB_TRY_ASSIGN(const std::string version, ask_compiler(path, {"--version"}, k_remedy));
   WB_TRY_ASSIGN(const std::string machine, ask_compiler(path, {"-dumpmachine"}, k_remedy));
   asked.identity.version = first_line_of(version);
-  asked.identity.signature =
-      sha256_hex(asked.identity.version + "\n" + first_line_of(machine) + "\n" + stamp);
+  std::string facts = asked.identity.version + "\n" + first_line_of(machine) + "\n" + stamp;
+  const fs::path linker = find_faster_linker(path);
+  if (!linker.empty()) {
+    WB_TRY_ASSIGN(const std::string linker_stamp, binary_stamp(linker));
+    facts += "\n" + linker_stamp;
+    asked.identity.linker = linker.string();
+    asked.programs.push_back(linker);
+  }
+  asked.identity.signature = sha256_hex(facts);
   return asked;
 }
 
@@ -76,6 +116,8 @@ Outcome<std::vector<std::string>> command_line(const CompilerIdentity& identity,
   if (!is_cpu_target(options.target)) {
     return failure(Invalidity::constraints, "\"" + options.target + "\" is not a CPU target");
   }
+  const auto linker = linker_words(identity);
+  argv.insert(argv.end(), linker.begin(), linker.end());
   if (options.target != "generic") argv.push_back("-march=" + options.target);
   for (const std::string& flag : manifest.compile_flags) {
     if (!is_allowed_cpu_flag(flag)) {
@@ -121,10 +163,14 @@ std::string_view to_string(Listing value) {
   return value == Listing::ptx ? "ptx" : "sass";
 }
 
+CpuToolchain::CpuToolchain(std::string compiler, CompileLimits limits)
+    : m_compiler(std::move(compiler)),
+      m_limits(limits),
+      m_memory(std::make_shared<IdentityMemory>()) {}
+
 Result<CompilerIdentity> CpuToolchain::identity() const {
   WB_TRY_ASSIGN(const fs::path path, locate(m_compiler));
-  WB_TRY_ASSIGN(const AskedIdentity asked, ask_identity(path));
-  return asked.identity;
+  return m_memory->identity(path, [&] { return ask_identity(path); });
 }
 
 Result<CompilerIdentity> CpuToolchain::remembered_identity(const fs::path& folder) const {
@@ -153,6 +199,9 @@ Outcome<BuildRecord> CpuToolchain::compile(const Variant& variant,
   command.compiler = *compiler;
   command.argv = *std::move(argv);
   command.probe = {compiler->path, "-shared", "-fPIC"};
+  const auto linker = linker_words(*compiler);
+  command.probe.insert(command.probe.end(), linker.begin(), linker.end());
+  if (!compiler->linker.empty()) command.programs = {compiler->linker};
   command.probe_name = "wb_probe.cpp";
   command.grants = *std::move(grants);
   command.limits = m_limits;

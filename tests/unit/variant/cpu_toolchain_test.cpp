@@ -198,28 +198,6 @@ TEST_CASE("granted includes and libraries reach the compiler", "[variant][toolch
   CHECK(f.compile(source, CpuToolchain("g++"), extra).ok());
 }
 
-TEST_CASE("the identity is remembered until the compiler changes", "[variant][toolchain]") {
-  Fixture f;
-  f.folder.write("bin/cc", "#!/bin/sh\necho called >> \"$(dirname \"$0\")/calls\"\necho cc 1.0\n");
-  const fs::path compiler = f.folder.root() / "bin/cc", memory = f.folder.path() / "compilers";
-  fs::permissions(compiler, fs::perms::owner_all);
-  const CpuToolchain toolchain(compiler.string());
-  const auto first = toolchain.remembered_identity(memory);
-  REQUIRE(first.ok());
-  CHECK(first->version == "cc 1.0");
-  const auto calls = [&] { return fs::file_size(f.folder.root() / "bin/calls"); };
-  const auto after_first = calls();
-  const auto second = toolchain.remembered_identity(memory);
-  REQUIRE(second.ok());
-  CHECK(second->signature == first->signature);
-  CHECK(calls() == after_first);
-  fs::last_write_time(compiler, fs::file_time_type::clock::now() - std::chrono::hours(1));
-  const auto third = toolchain.remembered_identity(memory);
-  REQUIRE(third.ok());
-  CHECK(third->signature != first->signature);
-  CHECK(calls() > after_first);
-}
-
 TEST_CASE("a cache hit starts no compiler", "[variant][cache]") {
   RealFileSystem file_system;
   const auto variant = read_variant(file_system, fs::path(WB_SOURCE_DIR) / "kernels", "cpu_tiled");
