@@ -165,6 +165,10 @@ TEST_CASE("cold samples: an empty pair is taken off, and caches are empty", "[gp
   INFO(empty_us << " us between two events");
   CHECK(empty_us > 0);
   CHECK(empty_us < 20);
+  const double call_us = StopwatchBench::must(bench.stopwatch.empty_call_us(bench.stream));
+  INFO(call_us << " us an empty kernel in a graph");
+  CHECK(call_us > 0);
+  CHECK(call_us < 20);  // it waits for nothing
   const Graph graph = bench.graph_of_spins(100'000, 1);
   CHECK(cold(graph, 5) >= 98);
 
