@@ -11,6 +11,8 @@ rivals say so (rows_without_keys).
 from functools import lru_cache
 
 import torch
+from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
+from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention
 
 
@@ -19,6 +21,28 @@ def _causal_keep(rows: int, keys: int, first_row_keys: int, device: torch.device
     """Row i keeps keys [0, i + first_row_keys). Made once per shape, as a user would."""
     keep = torch.ones(rows, keys, dtype=torch.bool, device=device)
     return keep.tril(diagonal=first_row_keys - 1)
+
+
+@lru_cache(maxsize=16)
+def _lower_right(rows: int, keys: int) -> torch.Tensor:
+    """PyTorch's own name for bottom_right, which its fused backends take without a mask."""
+    return causal_lower_right(rows, keys)
+
+
+_fused_lower_right: dict = {}  # asked once a shape: it takes some microseconds
+
+
+def _has_fused_lower_right(q, k, v) -> bool:
+    """Whether one of the backends that are on takes that name; else PyTorch would make the mask
+    anew in every call. cuDNN and math do not."""
+    if not q.is_cuda:
+        return False
+    asked = (q.shape, k.shape, v.shape, q.dtype, q.stride(), k.stride(), v.stride())
+    if asked not in _fused_lower_right:
+        params = SDPAParams(q, k, v, None, 0.0, False, q.shape[1] != k.shape[1])
+        takes = can_use_flash_attention(params) or can_use_efficient_attention(params)
+        _fused_lower_right[asked] = takes
+    return _fused_lower_right[asked]
 
 
 def _combined(keep: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -38,7 +62,10 @@ def sdpa(q, k, v, *, causal, scale, mask, out, lse):
     if causal == "bottom_right" and rows == keys:
         causal = "top_left"
     is_causal = causal == "top_left" and mask is None
-    if causal != "none" and not is_causal:
+    is_lower_right = causal == "bottom_right" and mask is None and rows <= keys
+    if is_lower_right and _has_fused_lower_right(q, k, v):
+        mask = _lower_right(rows, keys)
+    elif causal != "none" and not is_causal:
         first_row_keys = 1 if causal == "top_left" else keys - rows + 1
         keep = _causal_keep(rows, keys, first_row_keys, q.device)
         mask = keep if mask is None else _combined(keep, mask)

@@ -81,6 +81,33 @@ def test_rival_agrees_with_float64(sdpa, dtype, causal, mask_kind, shape):
     assert error <= TOLERANCE[dtype]  # NaN fails
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_bottom_right_by_its_pytorch_name(sdpa, monkeypatch, shape):
+    """What GPU rivals do where a fused backend takes it; here PyTorch makes the mask of it."""
+    common = sys.modules[sdpa.__module__]
+    named = []
+
+    def notes(rows, keys):
+        named.append((rows, keys))
+        return common.causal_lower_right(rows, keys)
+
+    monkeypatch.setattr(common, "_has_fused_lower_right", lambda q, k, v: True)
+    monkeypatch.setattr(common, "_lower_right", notes)
+    batch, heads_q, heads_kv, rows, keys, dim, dim_v = shape
+    torch.manual_seed(20261123)
+    q = torch.randn(batch, heads_q, rows, dim)
+    k = torch.randn(batch, heads_kv, keys, dim)
+    v = torch.randn(batch, heads_kv, keys, dim_v)
+    out = sdpa(q, k, v, causal="bottom_right", scale=0.2, mask=None, out=None, lse=None)
+    error = (out.double() - reference(q, k, v, "bottom_right", 0.2, None)).abs().max().item()
+    assert error <= TOLERANCE[torch.float32]
+    # One row and as many rows as keys are plainer; rows without keys would be NaN.
+    assert named == ([(rows, keys)] if 1 < rows < keys else [])
+    mask = draw_mask("bool", (batch, 1, rows, keys), torch.float32)
+    sdpa(q, k, v, causal="bottom_right", scale=0.2, mask=mask, out=None, lse=None)
+    assert len(named) <= 1  # beside a mask it is one
+
+
 def test_rival_says_that_it_has_no_lse(sdpa):
     q = torch.randn(1, 1, 2, 4)
     with pytest.raises(NotImplementedError):

@@ -160,6 +160,24 @@ def test_pytorch_is_a_rival(wb):
     assert answer["pass"], answer
 
 
+@pytest.mark.parametrize(
+    ("rival", "problem"),
+    [
+        ("torch_flash", "B=1 Hq=8 Hkv=2 Sq=4 Skv=256 D=64 bf16 causal=bottom_right"),
+        ("torch_flash", "B=1 Hq=2 Hkv=2 Sq=33 Skv=70 D=40 f16 causal=bottom_right"),
+        ("torch_efficient", "B=1 Hq=2 Hkv=2 Sq=33 Skv=70 D=64 f32 causal=bottom_right"),
+        ("torch_default", "B=1 Hq=8 Hkv=2 Sq=4 Skv=256 D=64 bf16 causal=bottom_right"),
+    ],
+)
+def test_pytorchs_fused_backends_take_bottom_right(wb, rival, problem):
+    """By its name, causal_lower_right: beside a mask of that form flash would refuse, and SDPA
+    would look slower than it is."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    answer = wb.json("check", rival, "--problem", problem, check=None)
+    rows = {row["problem"]: row["outcome"] for row in answer["problems"]}
+    assert rows[problem] == "pass", answer
+
+
 def test_the_kernels_of_pytorchs_backends_are_named(wb):
     """One call of each rival and problem, by torch.profiler, in a process that nothing is timed
     in. Where CUPTI is closed to us the reason must stand there, and the test says so."""
