@@ -37,6 +37,7 @@ SETTLED_FRAC = 0.005  # two successive blocks agree within this share
 SETTLE_MAX_FACTOR, SETTLE_MOST_EXTRA_US = 10, 500_000
 SETTLE_LONGEST_BLOCK_US = 100_000
 SWEEP_BYTES = 64 << 20
+MAP_POPULATE = getattr(mmap, "MAP_POPULATE", 0)  # its pages at once, not one fault after another
 
 
 def beside(name):
@@ -223,7 +224,7 @@ class Subject:
     def map(self, problem, outputs, fds):
         shared = {}
         for name, fd in zip([*self.handed_inputs(problem), *outputs], fds, strict=True):
-            buffer = mmap.mmap(fd, 0)  # the whole file
+            buffer = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED | MAP_POPULATE)  # the whole file
             shared[name] = self.tensors.view(problem, name, buffer)
         return shared
 

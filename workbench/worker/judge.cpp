@@ -93,7 +93,13 @@ std::unique_ptr<Bench> make_bench(std::optional<int> gpu) {
   return std::make_unique<BrokenBench>(bench.error());
 }
 
-Result<OutputVerdict> judge_one(const Message& message, Bench& bench) {
+/// What is judged, kept from one output to the next: fresh memory costs more than the copy.
+struct Copies {
+  Bytes out;
+  std::vector<float> lse;
+};
+
+Result<OutputVerdict> judge_one(const Message& message, Bench& bench, Copies& copies) {
   WB_TRY_ASSIGN(const JudgeTask task, judge_task_from_json(message.body));
   const bool has_lse = message.fds.size() == 2;
   if (message.fds.empty() || message.fds.size() > 2) {
@@ -102,9 +108,10 @@ Result<OutputVerdict> judge_one(const Message& message, Bench& bench) {
   }
   // The subject may still hold the same memory and write to it: only this copy is judged, and
   // which rows are sampled is drawn after it was made.
-  Bytes out(out_bytes(task.problem));
+  auto& [out, lse] = copies;
   const auto& p = task.problem;
-  std::vector<float> lse(has_lse ? static_cast<std::size_t>(p.B * p.Hq * p.Sq) : 0);
+  out.resize(out_bytes(p));
+  lse.resize(has_lse ? static_cast<std::size_t>(p.B * p.Hq * p.Sq) : 0);
   {
     WB_TRY_ASSIGN(const Mapping out_map, Mapping::of(message.fds[0].get(), out.size(), false));
     std::memcpy(out.data(), out_map.bytes().data(), out.size());
@@ -124,14 +131,14 @@ Result<OutputVerdict> judge_one(const Message& message, Bench& bench) {
   return bench.judge(task, out, lse, options);
 }
 
-Json answer(const Message& message, Bench& bench) {
+Json answer(const Message& message, Bench& bench, Copies& copies) {
   try {
     if (const auto question = message.body.find("ask"); question != message.body.end()) {
       const Result<Json> answered = bench.answer(question->get<std::string>());
       if (answered.ok()) return *answered;
       return {{"fault", answered.error().message()}};
     }
-    const Result<OutputVerdict> verdict = judge_one(message, bench);
+    const Result<OutputVerdict> verdict = judge_one(message, bench, copies);
     if (verdict.ok()) return to_json(*verdict);
     return {{"fault", verdict.error().message()}};
   } catch (const std::exception& fault) {
@@ -143,10 +150,11 @@ Json answer(const Message& message, Bench& bench) {
 
 int run_judge(const Channel& channel, std::optional<int> gpu) {
   const std::unique_ptr<Bench> bench = make_bench(gpu);
+  Copies copies;
   while (true) {
     const auto message = channel.receive(Deadline::max());
     if (!message.ok()) return message.error() == ChannelFault::closed ? 0 : 1;
-    if (!channel.send(answer(*message, *bench)).ok()) return 1;
+    if (!channel.send(answer(*message, *bench, copies)).ok()) return 1;
   }
 }
 

@@ -23,7 +23,9 @@ Result<Mapping> Mapping::of(int fd, std::size_t size_bytes, bool writable) {
   }
   if (size_bytes == 0) return Mapping();
   const int protection = PROT_READ | (writable ? PROT_WRITE : 0);
-  void* address = ::mmap(nullptr, size_bytes, protection, MAP_SHARED, fd, 0);
+  // All of it is about to be written or read: its pages come at once, not one fault after another.
+  const int flags = MAP_SHARED | MAP_POPULATE;
+  void* address = ::mmap(nullptr, size_bytes, protection, flags, fd, 0);
   if (address == MAP_FAILED) return errno_error("map", "a memory file", errno);
   return Mapping({static_cast<std::byte*>(address), size_bytes});
 }

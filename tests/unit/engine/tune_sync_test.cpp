@@ -2,6 +2,7 @@
 // When the events of a search reach the disk: with its answers, not one by one.
 #include <map>
 
+#include "support/forwarding_file_system.hpp"
 #include "tune_bench.hpp"
 
 using namespace wb;
@@ -12,21 +13,10 @@ using testing::TuneBench;
 namespace {
 
 /// Keeps for each line of the log whether it was synced by its own append.
-class WatchedFileSystem final : public FileSystem {
+class WatchedFileSystem final : public testing::ForwardingFileSystem {
  public:
   std::vector<std::pair<Json, bool>> lines;  ///< event, synced
 
-  Result<std::string> read(const fs::path& path, std::uint64_t max_bytes) const override {
-    return m_real.read(path, max_bytes);
-  }
-  Result<void> write_atomic(const fs::path& path, std::string_view bytes,
-                            Durability durability) override {
-    return m_real.write_atomic(path, bytes, durability);
-  }
-  Result<void> make_directories(const fs::path& path) override {
-    return m_real.make_directories(path);
-  }
-  Result<void> make_directory(const fs::path& path) override { return m_real.make_directory(path); }
   Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
     WB_TRY_ASSIGN(auto file, m_real.open_append(path));
     return std::unique_ptr<AppendFile>(std::make_unique<File>(*this, std::move(file)));
@@ -52,8 +42,6 @@ class WatchedFileSystem final : public FileSystem {
     WatchedFileSystem& m_files;
     std::unique_ptr<AppendFile> m_inner;
   };
-
-  RealFileSystem m_real;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "core/hash.hpp"
 #include "support/fault_file_system.hpp"
+#include "support/forwarding_file_system.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 
@@ -26,18 +27,11 @@ struct FolderFixture {
 const std::map<std::string, std::string> k_sources = example_sources("cpu_tiled");
 
 /// Moves the session's folder away when it is about to make a folder in it.
-class LeavingFileSystem final : public FileSystem {
+class LeavingFileSystem final : public testing::ForwardingFileSystem {
  public:
   LeavingFileSystem(fs::path from, fs::path to) : m_from(std::move(from)), m_to(std::move(to)) {}
   bool leave = false;
 
-  Result<std::string> read(const fs::path& path, std::uint64_t max_bytes) const override {
-    return m_real.read(path, max_bytes);
-  }
-  Result<void> write_atomic(const fs::path& path, std::string_view bytes,
-                            Durability durability) override {
-    return m_real.write_atomic(path, bytes, durability);
-  }
   Result<void> make_directories(const fs::path& path) override {
     go();
     return m_real.make_directories(path);
@@ -46,15 +40,11 @@ class LeavingFileSystem final : public FileSystem {
     go();
     return m_real.make_directory(path);
   }
-  Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
-    return m_real.open_append(path);
-  }
 
  private:
   void go() {
     if (std::exchange(leave, false)) fs::rename(m_from, m_to);
   }
-  RealFileSystem m_real;
   fs::path m_from, m_to;
 };
 

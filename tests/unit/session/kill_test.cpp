@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "support/forwarding_file_system.hpp"
 #include "support/in_child.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
@@ -44,15 +45,12 @@ class SharedMemory {
 };
 
 /// Kills its own process before or after the nth call that changes something.
-class KillingFileSystem final : public FileSystem {
+class KillingFileSystem final : public testing::ForwardingFileSystem {
  public:
   enum class When { before, torn, after };
   KillingFileSystem(Shared& shared, int nth, When when)
       : m_shared(shared), m_nth(nth), m_when(when) {}
 
-  Result<std::string> read(const fs::path& path, std::uint64_t max_bytes) const override {
-    return m_real.read(path, max_bytes);
-  }
   Result<void> write_atomic(const fs::path& path, std::string_view bytes,
                             Durability durability) override {
     return around([&] { return m_real.write_atomic(path, bytes, durability); });
@@ -98,7 +96,6 @@ class KillingFileSystem final : public FileSystem {
     return done;
   }
 
-  RealFileSystem m_real;
   Shared& m_shared;
   int m_nth;
   When m_when;
