@@ -57,20 +57,27 @@ class RealAppendFile final : public AppendFile {
       : m_path(std::move(path)), m_fd(std::move(fd)), m_size_bytes(size_bytes) {}
 
   Result<void> append_synced(std::string_view bytes) override {
-    if (bytes.empty()) return m_broken ? broken_error() : Result<void>();
-    WB_TRY(write_whole(bytes));
+    if (m_broken) return broken_error();
+    if (bytes.empty()) return {};
+    const ssize_t written =
+        retry_on_signal([&] { return ::write(m_fd.get(), bytes.data(), bytes.size()); });
+    if (written == -1) {
+      Error error = errno_error("append to", m_path, errno);
+      cut_back();
+      return error;
+    }
+    if (static_cast<std::size_t>(written) != bytes.size()) {
+      cut_back();
+      return Error{ErrorCode::no_space, "append to", m_path.string(),
+                   fmt::format("only {} of {} bytes fitted", written, bytes.size()),
+                   "free some disk space (or raise the file size limit) and try again"};
+    }
     if (retry_on_signal([&] { return ::fdatasync(m_fd.get()); }) == -1) {
       Error error = errno_error("sync", m_path, errno);
       cut_back();
       m_broken = true;
       return error;
     }
-    m_size_bytes += bytes.size();
-    return {};
-  }
-
-  Result<void> append_unsynced(std::string_view bytes) override {
-    WB_TRY(write_whole(bytes));
     m_size_bytes += bytes.size();
     return {};
   }
@@ -96,24 +103,6 @@ class RealAppendFile final : public AppendFile {
   std::uint64_t size_bytes() const override { return m_size_bytes; }
 
  private:
-  /// All of it, or the file has its former length.
-  Result<void> write_whole(std::string_view bytes) {
-    if (m_broken) return broken_error();
-    const ssize_t written =
-        retry_on_signal([&] { return ::write(m_fd.get(), bytes.data(), bytes.size()); });
-    if (written == -1) {
-      Error error = errno_error("append to", m_path, errno);
-      cut_back();
-      return error;
-    }
-    if (static_cast<std::size_t>(written) != bytes.size()) {
-      cut_back();
-      return Error{ErrorCode::no_space, "append to", m_path.string(),
-                   fmt::format("only {} of {} bytes fitted", written, bytes.size()),
-                   "free some disk space (or raise the file size limit) and try again"};
-    }
-    return {};
-  }
   Error broken_error() const {
     return Error{ErrorCode::io, "append to", m_path.string(),
                  "an earlier write could not be synced or undone, so its end is unknown",

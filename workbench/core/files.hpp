@@ -44,9 +44,6 @@ class AppendFile {
   /// to its former length and the error (no_space, io) returned: a line is whole or absent. After
   /// a failed sync the object refuses further appends (the page state is unknown).
   virtual Result<void> append_synced(std::string_view bytes) = 0;
-  /// The same without the sync: the next append_synced() covers it. A process that is killed loses
-  /// nothing of it, a machine that loses its power may. The default syncs.
-  virtual Result<void> append_unsynced(std::string_view bytes) { return append_synced(bytes); }
   /// To cut a torn tail; synced. Errors: invalid (longer than the file), io.
   virtual Result<void> truncate(std::uint64_t size_bytes) = 0;
   [[nodiscard]] virtual std::uint64_t size_bytes() const = 0;

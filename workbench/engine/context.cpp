@@ -18,12 +18,6 @@ Plan cpu_turn(std::int64_t min_samples) {
   return plan;
 }
 
-/// Facts of a search from which nothing follows before its answer is told.
-bool leads_to_answer(std::string_view type) {
-  return type == "variant_built" || type == "verdict_given" || type == "turn_measured" ||
-         type == "cost_debited";
-}
-
 Result<Rates> read_rates(const Json& opened) {
   const auto found = opened.find("rates");
   return found == opened.end() ? Result<Rates>(Rates{}) : rates_from_json(*found);
@@ -121,8 +115,7 @@ Json Context::iteration_or_null() const {
 
 Result<std::int64_t> Context::log(std::string_view type, Json payload) {
   if (!session) return std::int64_t{0};
-  const bool waits = syncs_with_answer && leads_to_answer(type);
-  return session->append(type, payload, waits ? Durability::none : Durability::synced);
+  return session->append(type, payload);
 }
 
 Result<void> Context::check_stop() const {

@@ -89,8 +89,6 @@ struct Context {
   Ledger spent;                               ///< of this process; for progress only
   std::optional<double> best_speedup;         ///< confirmed, over the start; for progress only
   double told_budget_share = 0;               ///< see milestones.hpp
-  /// While a search looks for an answer: what only leads to it is synced with the answer's event.
-  bool syncs_with_answer = false;
   std::chrono::steady_clock::time_point started;
   std::function<Result<void>()> on_opened;  ///< taken by the next open
   bool device_checked = false;              ///< against the one that the session recorded
@@ -100,8 +98,7 @@ struct Context {
   /// The number of the iteration that runs; null outside, where `check`, `measure` and `compare`
   /// log too.
   [[nodiscard]] Json iteration_or_null() const;
-  /// Appends to the session's log, synced but for what `syncs_with_answer` is about; without a
-  /// session nothing is kept and the seq is 0.
+  /// Appends to the session's log; without a session nothing is kept and the seq is 0.
   Result<std::int64_t> log(std::string_view type, Json payload);
   Result<void> check_stop() const;  ///< canceled once a stop was requested
   void report_progress(Progress progress) const;

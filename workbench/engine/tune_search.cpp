@@ -16,20 +16,6 @@ constexpr std::int64_t k_machine_failures = 3;
 constexpr std::size_t k_guesses_beside = 4;
 constexpr auto k_patience = std::chrono::milliseconds(100);
 
-/// One fdatasync an answer: until it is told, nothing follows from its verdicts and turns.
-class SyncsWithAnswer {
- public:
-  explicit SyncsWithAnswer(Context& context) : m_context(context) {
-    m_context.syncs_with_answer = true;
-  }
-  SyncsWithAnswer(const SyncsWithAnswer&) = delete;
-  SyncsWithAnswer& operator=(const SyncsWithAnswer&) = delete;
-  ~SyncsWithAnswer() { m_context.syncs_with_answer = false; }
-
- private:
-  Context& m_context;
-};
-
 }  // namespace
 
 Tuner::Tuner(Context& context, const TunePlan& plan, Strategy strategy, const TunePast& past)
@@ -123,7 +109,6 @@ Result<void> Tuner::answer(const Ask& ask) {
                              .done = m_told,
                              .total = m_plan.budget.evaluations.value_or(static_cast<std::int64_t>(
                                  std::min<std::uint64_t>(m_plan.space.size(), 1'000'000)))});
-  const SyncsWithAnswer waits(m_context);
   TuneAnswer found;
   for (int attempt = 0; attempt < k_attempts; ++attempt) {
     WB_TRY(m_context.check_stop());
@@ -136,8 +121,8 @@ Result<void> Tuner::answer(const Ask& ask) {
   event["iteration"] = m_context.iteration;
   event["n"] = m_told + 1;
   if (!m_plan.entrants.empty()) event["variant"] = m_plan.candidate(ask.configuration).name;
-  WB_TRY(m_context.debit_device(m_plan.candidate(ask.configuration).name));
   WB_TRY(m_context.log("evaluation", std::move(event)));
+  WB_TRY(m_context.debit_device(m_plan.candidate(ask.configuration).name));
   const bool is_machine = found.evaluation.score.invalidity == Invalidity::environment;
   m_machine_failures = is_machine ? m_machine_failures + 1 : 0;
   WB_TRY(tell(found));

@@ -167,8 +167,7 @@ Result<EventLog> EventLog::open_reader(const FileSystem& file_system, const fs::
   return EventLog(std::move(state));
 }
 
-Result<std::int64_t> EventLog::append(std::string_view type, const Json& payload,
-                                      Durability durability) {
+Result<std::int64_t> EventLog::append(std::string_view type, const Json& payload) {
   State& state = *m_state;
   if (state.file == nullptr) return read_only_error(state.path);
   const std::string payload_text = payload.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -193,8 +192,7 @@ Result<std::int64_t> EventLog::append(std::string_view type, const Json& payload
     return Error{ErrorCode::internal, "append the event", std::string(type),
                  "its envelope does not read back (is the clock beyond year 9999?)", ""};
   }
-  WB_TRY(durability == Durability::synced ? state.file->append_synced(text)
-                                          : state.file->append_unsynced(text));
+  WB_TRY(state.file->append_synced(text));
   state.bytes += text.size();
   state.keep(line);
   state.head = sha256_hex(line);

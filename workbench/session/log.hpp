@@ -64,10 +64,8 @@ class EventLog {
   /// One write and one fdatasync. Returns the new seq. Bytes that are not UTF-8 become U+FFFD and
   /// numbers that are not finite become null. Errors: limit (a line over 64 KiB: put the large part
   /// into a blob; nesting too deep), invalid (not an object, a NUL in a string), no_space, io,
-  /// read_only (a reader). After an error nothing was added. Durability::none leaves the fdatasync
-  /// to the next event that has one.
-  Result<std::int64_t> append(std::string_view type, const Json& payload,
-                              Durability durability = Durability::synced);
+  /// read_only (a reader). After an error nothing was added.
+  Result<std::int64_t> append(std::string_view type, const Json& payload);
 
   [[nodiscard]] std::int64_t size() const;
   /// 1 <= seq <= size(), else std::out_of_range.

@@ -119,9 +119,8 @@ const EventLog& Session::log() const {
   return *m_state->log;
 }
 
-Result<std::int64_t> Session::append(std::string_view type, const Json& payload,
-                                     Durability durability) {
-  return m_state->log->append(type, payload, durability);
+Result<std::int64_t> Session::append(std::string_view type, const Json& payload) {
+  return m_state->log->append(type, payload);
 }
 
 Result<SessionView> Session::view(FoldDepth depth) const {

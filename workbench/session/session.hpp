@@ -46,9 +46,7 @@ class Session {
 
   [[nodiscard]] const fs::path& folder() const;
   [[nodiscard]] const EventLog& log() const;
-  /// As EventLog::append().
-  Result<std::int64_t> append(std::string_view type, const Json& payload,
-                              Durability durability = Durability::synced);
+  Result<std::int64_t> append(std::string_view type, const Json& payload);
   /// The current state, brought up to date from the events appended since the last call. The copy
   /// costs time in proportion to the session; current() costs none.
   Result<SessionView> view(FoldDepth depth) const;

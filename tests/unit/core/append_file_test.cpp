@@ -56,22 +56,6 @@ TEST_CASE("appends add up over openings", "[core][append]") {
   CHECK(*files.read(path, k_plenty) == "one\ntwo\nthree\n");
 }
 
-TEST_CASE("what is not synced yet stands in the file and is covered by the next",
-          "[core][append]") {
-  const auto folder = temporary();
-  const fs::path path = folder.path() / "log";
-  RealFileSystem files;
-  auto file = files.open_append(path);
-  REQUIRE(file.ok());
-  CHECK((*file)->append_unsynced("one\n").ok());
-  CHECK((*file)->size_bytes() == 4);
-  CHECK(*files.read(path, k_plenty) == "one\n");
-  CHECK((*file)->append_synced("two\n").ok());
-  CHECK((*file)->append_unsynced("").ok());
-  CHECK((*file)->size_bytes() == 8);
-  CHECK(*files.read(path, k_plenty) == "one\ntwo\n");
-}
-
 TEST_CASE("who holds a lock can be asked without taking it", "[core][append]") {
   const auto folder = temporary();
   const fs::path path = folder.path() / "log";

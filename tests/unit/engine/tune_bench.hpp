@@ -54,7 +54,6 @@ struct TuneBench {
   using TrueTime = std::function<double(const Configuration&)>;
 
   RealFileSystem file_system;
-  FileSystem* files = &file_system;  ///< taken by make()
   RealClock clock;
   TempDirectory folder = *TempDirectory::create("wb-tune");
   FakeWorker worker;
@@ -75,7 +74,7 @@ struct TuneBench {
       }
     };
     return std::make_unique<Engine>(
-        Services{.file_system = *files,
+        Services{.file_system = file_system,
                  .clock = clock,
                  .search_path = {{folder.path() / "own", fs::path(WB_SOURCE_DIR)}},
                  .cache_root = folder.path() / "cache",
