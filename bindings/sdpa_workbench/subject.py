@@ -3,7 +3,8 @@
 
 Started by sdpa-wb-worker as `python -I -B -u subject.py` with one socket as descriptor 3; needs the
 standard library only. The messages are those of compiled subjects (docs/worker_protocol.md,
-"Between supervisor and subject"), but the input tensors come ready-made as memory files.
+"Between supervisor and subject"), but the input tensors come ready-made as memory files; on a GPU
+subject_gpu.py makes them.
 
 The function is called as f(q, k, v, *, causal, scale, mask, out, lse) with tensors indexed
 [batch, head, row, width] whatever their memory layout. Their type follows what the function's

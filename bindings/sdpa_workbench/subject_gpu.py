@@ -90,6 +90,7 @@ class GpuSubject(loop.Subject):
             self.graph_of(message["calls"])  # before the inputs are fresh: it is launched once
         if "seed" in message:
             self.refill(message)
+            self.finish()
         if message["warm"]:
             self.result = self.staged_call()()
         self.poison(message["poison"])
@@ -149,6 +150,7 @@ class GpuSubject(loop.Subject):
         values = super().values_of(problem, message, shared)
         values |= {name: self.tensors.empty(problem, name) for name in problem.inputs}
         self.fill(problem, values, message)
+        self.finish()  # what a call does on another stream must find them
         return values
 
     def refill(self, message):

@@ -168,7 +168,7 @@ TEST_CASE("cold samples: an empty pair is taken off, and caches are empty", "[gp
   const double call_us = StopwatchBench::must(bench.stopwatch.empty_call_us(bench.stream));
   INFO(call_us << " us an empty kernel in a graph");
   CHECK(call_us > 0);
-  CHECK(call_us < 20);  // it waits for nothing
+  CHECK(call_us < empty_us);  // many share what stands around a graph
   const Graph graph = bench.graph_of_spins(100'000, 1);
   CHECK(cold(graph, 5) >= 98);
 

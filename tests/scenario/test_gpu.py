@@ -171,7 +171,7 @@ def test_pytorch_is_a_rival(wb):
 )
 def test_pytorchs_fused_backends_take_bottom_right(wb, rival, problem):
     """By its name, causal_lower_right: beside a mask of that form flash would refuse, and SDPA
-    would look slower than it is."""
+    would look slower than it is. The other two take masks, too: theirs must be right."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
     answer = wb.json("check", rival, "--problem", problem, check=None)
     rows = {row["problem"]: row["outcome"] for row in answer["problems"]}

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::uint64_t k_bootstrap_seed = 20'250'101;  // fixed: the same log gives the same report
 
+/// Of problems in a request, by their text.
+using Places = std::map<std::string, std::size_t>;
+
 const NoiseFloor* find_floor(const Context& context, const Problem& problem, PlanKind plan) {
   const auto found = context.floors.find({to_text(problem), std::string(to_string(plan))});
   return found == context.floors.end() ? nullptr : &found->second;
@@ -29,10 +32,11 @@ std::vector<ProblemScore> that_take_part(std::vector<ProblemScore> scores, bool 
   return scores;
 }
 
-/// A rival that does not take every problem has no figure over the suite.
-bool covers_suite(const std::vector<ProblemScore>& scores) {
-  return std::all_of(scores.begin(), scores.end(), [](const ProblemScore& part) {
-    return part.comparison || part.problem.held_out;
+/// A rival that does not take every problem that the candidate takes has no figure over the suite.
+bool covers_suite(const std::vector<ProblemScore>& scores, const Places& places) {
+  return std::all_of(scores.begin(), scores.end(), [&](const ProblemScore& part) {
+    return part.comparison || part.problem.held_out ||
+           !places.contains(to_text(part.problem.problem));
   });
 }
 
@@ -150,7 +154,7 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
                                                 std::size_t first_opponent,
                                                 const OtherRegime* other) {
   const Suite& suite = context.settings.suite;
-  std::map<std::string, std::size_t> place;  // of a problem in the request, by its text
+  Places place;
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
     place.emplace(to_text(request.problems[p]), p);
   }
@@ -194,7 +198,7 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
                                .regimes = std::move(regimes)},
                               part.candidate_us, part.incumbent_us));
       }
-      total.is_logged = s == 1 || covers_suite(total.scores);
+      total.is_logged = s == 1 || covers_suite(total.scores, place);
       total.scores = that_take_part(std::move(total.scores), s == 1);
       total.total = score(context.settings.objective, total.scores);
       total.total.candidate = request.subjects[0]->label;

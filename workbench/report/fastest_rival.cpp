@@ -47,6 +47,32 @@ std::vector<const Compared*> fastest_rivals(const Facts& facts, const Comparison
   return fastest;
 }
 
+/// Of those that have a figure.
+std::set<std::string> names_of(const std::vector<const Compared*>& fastest) {
+  std::set<std::string> names;
+  for (const Compared* compared : fastest) {
+    if (compared != nullptr && compared->ratio.value) names.emplace(base_name(compared->against));
+  }
+  return names;
+}
+
+std::set<std::string> rivals_of_all_plans(const Page& page) {
+  std::set<std::string> names;
+  for (const std::string& plan : page.facts.plans) {
+    names.merge(names_of(fastest_rivals(page.facts, page.held, plan)));
+  }
+  return names;
+}
+
+std::string listed(const std::vector<std::string>& rivals) {
+  if (rivals.empty()) return "the fastest rival of each";  // none of them is known
+  std::string out = "the fastest rival of each (";
+  for (std::size_t i = 0; i < rivals.size(); ++i) {
+    out += (i == 0 ? "" : ", ") + code(rivals[i], 60);
+  }
+  return out + ")";
+}
+
 /// Of the problems' speedups, by the suite's weights. Nothing where one has no figure.
 std::optional<double> geometric_mean(const Facts& facts,
                                      const std::vector<const Compared*>& fastest) {
@@ -156,18 +182,30 @@ const RivalFacts* only_rival(const Page& page) {
 }
 
 std::string rival_words(const Page& page) {
-  if (const RivalFacts* rival = only_rival(page)) return rival_name(*rival);
-  if (page.sdpa.rivals.empty()) return "the fastest rival of each";  // none of them is known
-  std::string out = "the fastest rival of each (";
-  for (std::size_t i = 0; i < page.sdpa.rivals.size(); ++i) {
-    out += (i == 0 ? "" : ", ") + code(page.sdpa.rivals[i], 60);
-  }
-  return out + ")";
+  const RivalFacts* only = only_rival(page);
+  return only != nullptr ? rival_name(*only) : listed(page.sdpa.rivals);
+}
+
+std::string sdpa_column(const Page& page) {
+  const std::set<std::string> names = rivals_of_all_plans(page);
+  const RivalFacts* only = names.size() == 1 ? page.facts.find_rival(*names.begin()) : nullptr;
+  return only != nullptr ? rival_name(*only) : listed({names.begin(), names.end()});
 }
 
 std::string sdpa_cell(const Page& page, const std::string& plan) {
-  if (const RivalFacts* rival = only_rival(page)) return rival_cell(page, *rival, plan);
-  const auto mean = geometric_mean(page.facts, fastest_rivals(page.facts, page.held, plan));
+  const std::vector<const Compared*> fastest = fastest_rivals(page.facts, page.held, plan);
+  const std::set<std::string> names = names_of(fastest);
+  const bool is_known = std::all_of(fastest.begin(), fastest.end(), [](const Compared* compared) {
+    return compared == nullptr || compared->ratio.value;
+  });
+  const RivalFacts* only = only_rival(page);  // says what is missing where no rival has a figure
+  if (names.size() == 1) only = page.facts.find_rival(*names.begin());
+  if (only != nullptr && names.size() <= 1 && is_known) {
+    // The column's head names one rival only where it is the fastest under every plan.
+    const bool is_named = rivals_of_all_plans(page).size() <= 1;
+    return rival_cell(page, *only, plan) + (is_named ? "" : " (" + code(only->name, 60) + ")");
+  }
+  const auto mean = geometric_mean(page.facts, fastest);
   return mean ? speedup(mean) + ", geometric mean without an interval" : "not on every problem";
 }
 

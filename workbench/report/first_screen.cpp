@@ -251,7 +251,7 @@ std::string first_screen(const Page& page) {
   const bool none_stands = page.sdpa.measured() == 0;
   Table table({"speedup [" + interval_name(page.held) + "]",
                "over the start " + code(facts.start, 60),
-               none_stands ? "over a rival" : "over " + rival_words(page)});
+               none_stands ? "over a rival" : "over " + sdpa_column(page)});
   for (const std::string& plan : plans) {
     table.row({inline_text(facts.plan_label(plan), 40) + (plan == facts.plan ? " (decides)" : ""),
                gain_cell(page, plan), none_stands ? "none stands" : sdpa_cell(page, plan)});

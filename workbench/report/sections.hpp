@@ -75,12 +75,15 @@ std::string interval_name(const ComparisonIndex& index);
 /// because it may have been the fastest. nullptr: none stands.
 const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
                               const std::string& problem, const std::string& plan);
-/// The rival that is SDPA on every problem; nullptr where several are, or none.
+/// The only rival with a figure as SDPA, under the objective's plan; nullptr where several have
+/// one, or none.
 const RivalFacts* only_rival(const Page& page);
 /// That one with its versions, or "the fastest rival of each (`torch_cudnn`, …)".
 std::string rival_words(const Page& page);
-/// The incumbent against SDPA under one plan: as rival_cell() for the only one, else the geometric
-/// mean of the problems' figures, which has no interval.
+/// The same over all plans: the head of a column that has them all.
+std::string sdpa_column(const Page& page);
+/// The incumbent against SDPA under one plan: as rival_cell() where one rival is the fastest on
+/// every problem, else the geometric mean of the problems' figures, which has no interval.
 std::string sdpa_cell(const Page& page, const std::string& plan);
 
 /// The findings of the holder's iteration that name the room left, the largest first.

@@ -87,13 +87,13 @@ void HandedInputs::read_through(int threads) const {
   worker::read_through(tensors, threads);
 }
 
-std::optional<SharedMemory> fill_code() {
+Outcome<std::optional<SharedMemory>> fill_code() {
   const auto code = cuda::device_code();
-  if (!code.ok()) return std::nullopt;
+  if (!code.ok()) return std::optional<SharedMemory>();
   auto memory = SharedMemory::create("device code", code->inputs.size());
-  if (!memory.ok()) return std::nullopt;
+  if (!memory.ok()) return environment(memory.error().message());
   std::copy(code->inputs.begin(), code->inputs.end(), memory->bytes().begin());
-  return *std::move(memory);
+  return std::optional<SharedMemory>(*std::move(memory));
 }
 
 std::vector<int> HandedInputs::fds() const {

@@ -43,7 +43,7 @@ class HandedInputs {
 };
 
 /// The device code that `fills` are launches of, in a memory file; nothing when this worker has
-/// none.
-std::optional<SharedMemory> fill_code();
+/// none. Failures: environment.
+Outcome<std::optional<SharedMemory>> fill_code();
 
 }  // namespace wb::worker

@@ -110,7 +110,9 @@ Result<OutputVerdict> judge_one(const Message& message, Bench& bench, Copies& co
   // which rows are sampled is drawn after it was made.
   auto& [out, lse] = copies;
   const auto& p = task.problem;
-  out.resize(out_bytes(p));
+  const std::size_t wanted_bytes = out_bytes(p);
+  if (wanted_bytes > out.capacity()) out = Bytes();  // not the old one beside the new
+  out.resize(wanted_bytes);
   lse.resize(has_lse ? static_cast<std::size_t>(p.B * p.Hq * p.Sq) : 0);
   {
     WB_TRY_ASSIGN(const Mapping out_map, Mapping::of(message.fds[0].get(), out.size(), false));

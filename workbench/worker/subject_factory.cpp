@@ -138,7 +138,12 @@ Outcome<LoadedSubject> SubjectFactory::finish(Started started, const std::string
   }
   std::optional<SharedMemory> code;
   std::vector<int> fds;
-  if (m_setting.gpu && started.process.kind() == SubjectKind::python && (code = fill_code())) {
+  if (m_setting.gpu && started.process.kind() == SubjectKind::python) {
+    auto made = fill_code();
+    if (!made.ok()) return std::move(made).error();
+    code = *std::move(made);
+  }
+  if (code) {
     message["fill_kernel"] = cuda::k_fill_kernel;
     fds.push_back(code->fd());
   }

@@ -22,11 +22,6 @@ constexpr double k_resolution_calls = 10;  ///< times an empty call
 constexpr int k_witness_attempts = 3;
 constexpr double k_foreign_load_frac = 0.5;  ///< of the timed part, waiting for a CPU
 
-/// To six digits: no clock here resolves more, and logs keep every sample.
-double rounded(double us) {
-  return std::stod(fmt::format("{:.6g}", us));
-}
-
 double us_between(Deadline begin, Deadline end) {
   return std::chrono::duration<double, std::micro>(end - begin).count();
 }
@@ -203,7 +198,7 @@ const EmptyCall& TurnConductor::empty_call() const {
 protocol::TurnResult TurnConductor::summary() const {
   protocol::TurnResult result;
   for (const double us : thinned(m_samples_us, m_args.plan.max_samples)) {
-    result.samples_us.push_back(rounded(us));
+    result.samples_us.push_back(six_digits(us));
   }
   result.calls_per_sample = m_blocks.calls_per_sample;
   for (const BlockTime& time : m_times) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "worker/turn_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "measure/statistics.hpp"
@@ -117,6 +120,13 @@ bool too_much_waiting(std::span<const BlockTime> blocks) {
   }
   return sum.delay_us > k_waiting_share * sum.wall_us ||
          sum.samples_us < (1 - k_waiting_share) * sum.reported_us;
+}
+
+double six_digits(double value) {
+  const std::string text = fmt::format("{:.6g}", value);
+  double rounded = value;  // from_chars leaves it where it finds no number that it can give
+  std::from_chars(text.data(), text.data() + text.size(), rounded);
+  return rounded;
 }
 
 std::vector<double> thinned(const std::vector<double>& samples, std::int64_t max_samples) {

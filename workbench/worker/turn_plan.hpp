@@ -104,6 +104,10 @@ bool left_open_too_often(const FreshRecord& record);
 /// message and the samples: other work disturbs the turn, or the subject hides time there.
 bool too_much_waiting(std::span<const BlockTime> blocks);
 
+/// No clock here resolves more, and logs keep every sample. Any number, also one that a subject
+/// made up.
+double six_digits(double value);
+
 /// At most `max_samples` of them, evenly spread, in order.
 std::vector<double> thinned(const std::vector<double>& samples, std::int64_t max_samples);
 

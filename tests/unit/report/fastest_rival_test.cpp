@@ -99,6 +99,34 @@ TEST_CASE("several rivals head one column of the first screen, without an interv
   CHECK(says(line_with(page, "| cold "), "| not on every problem "));
 }
 
+TEST_CASE("who is the fastest is said of each plan", "[report][honesty]") {
+  LogBuilder log;
+  open_session(log);
+  open_iteration(log, 0, k_start, "", 0);
+  add_rival(log, "torch_flash", {{k_prefill, 0.5}, {k_decode, 0.5}});
+  add_rival(log, "torch_cudnn", {{k_prefill, 0.8}, {k_decode, 0.8}});
+  for (const auto& [rival, speedup] : {std::pair{"torch_flash", 3.0}, {"torch_cudnn", 0.9}}) {
+    for (const char* problem : {k_prefill, k_decode}) {
+      Versus versus{.candidate = k_start, .against = rival, .role = "rival", .phase = "baseline"};
+      versus.problem = problem;
+      versus.plan = "eager";
+      versus.speedup = versus.low = versus.high = speedup;
+      versus.outcome = speedup < 1 ? "slower" : "faster";
+      compare(log, 0, versus);
+    }
+  }
+  const std::string page = render_session(log.view());
+  CHECK(says(line_with(page, "- **Lost:**"), "2 of 2 problems to `torch_flash`"));
+  CHECK(says(line_with(page, "| speedup ["),
+             "| over the fastest rival of each (`torch_cudnn`, `torch_flash`) "));
+  const std::string hot = line_with(page, "| hot burst (decides)");
+  CHECK(says(hot, "0.50x"));
+  CHECK(says(hot, "(`torch_flash`)"));
+  const std::string eager = line_with(page, "| eager");
+  CHECK(says(eager, "0.90x"));
+  CHECK(says(eager, "(`torch_cudnn`)"));
+}
+
 TEST_CASE("where a rival that stands has no figure nobody is called the fastest",
           "[report][honesty]") {
   LogBuilder log;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "worker/turn_plan.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "support/catch.hpp"
@@ -148,6 +149,17 @@ TEST_CASE("blocks that are too short are no witness", "[worker][witness]") {
   // A hundred cold calls of 60 us, a third of which are messages.
   const std::vector<BlockTime> cold(100, BlockTime{40, 40, 60, 60, 0, 0});
   CHECK(judge_block_times(cold, 20) == Witness::too_short);
+}
+
+TEST_CASE("a sample is logged with six digits, whatever it is", "[worker][turn]") {
+  CHECK(six_digits(2.1129454545454545) == 2.11295);
+  CHECK(six_digits(1234567.8) == 1234570);
+  CHECK(six_digits(8) == 8);
+  // What a subject may say: it must not throw, and nothing positive may become nothing.
+  for (const double made_up : {5e-324, 1e-310, 1e308, std::numeric_limits<double>::infinity()}) {
+    CHECK(six_digits(made_up) > 0);
+  }
+  CHECK(std::isnan(six_digits(std::numeric_limits<double>::quiet_NaN())));
 }
 
 TEST_CASE("samples are thinned evenly", "[worker][turn]") {
