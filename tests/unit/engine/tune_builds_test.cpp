@@ -11,7 +11,6 @@
 using namespace wb;
 using testing::k_best;
 using testing::plant_bowl;
-using testing::plant_four;
 using testing::TuneBench;
 
 namespace {

@@ -6,8 +6,6 @@
 
 using namespace wb;
 using wb::test::BuilderWorld;
-using wb::test::FakeToolchain;
-using wb::test::KernelFolder;
 
 TEST_CASE("a python variant is a folder of its files", "[variant][cache]") {
   BuilderWorld f;

@@ -12,7 +12,6 @@
 using namespace wb;
 using wb::test::BuilderWorld;
 using wb::test::FakeToolchain;
-using wb::test::KernelFolder;
 
 namespace {
 

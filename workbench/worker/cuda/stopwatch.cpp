@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "measure/statistics.hpp"
+#include "worker/cuda/device/params.hpp"
 #include "worker/cuda/device_code.hpp"
 #include "worker/settling.hpp"
 
