@@ -25,6 +25,11 @@ constexpr std::size_t k_caches_bytes = 32u << 20;
 constexpr auto k_budget = std::chrono::milliseconds(300);  ///< short calls are tried so long
 constexpr double k_foreign_cpus = 0.1;  ///< CPUs that others had meanwhile: nobody is accused
 
+/// A time that is NaN is not.
+bool is_within(const FreshTimes& times, const FreshTimes& limits) {
+  return times.supervisor_us <= limits.supervisor_us && times.subject_us <= limits.subject_us;
+}
+
 }  // namespace
 
 /// Fresh calls cost as much as the turn itself, so not every turn has them: of each code on a
@@ -41,7 +46,7 @@ FreshRecord& TurnConductor::fresh_record() const {
 }
 
 /// One single call on inputs never seen and into a poisoned output.
-Outcome<double> TurnConductor::time_fresh_call(std::span<const std::byte> read_between) {
+Outcome<FreshTimes> TurnConductor::time_fresh_call(std::span<const std::byte> read_between) {
   if (auto primed = prime(true, false, 1); !primed.ok()) return std::move(primed).error();
   if (!read_between.empty()) read_through({read_between}, m_context.threads);
   const std::size_t timed = m_samples_us.size();
@@ -50,7 +55,7 @@ Outcome<double> TurnConductor::time_fresh_call(std::span<const std::byte> read_b
   m_samples_us.resize(timed);
   // Not wall_us: a supervisor that wakes up late for "started" would see next to no time. And not
   // less delay_us: that it waits for a CPU the subject can arrange with threads of its own.
-  return time->around_us - time->own_delay_us;
+  return FreshTimes{time->around_us - time->own_delay_us, time->samples_us};
 }
 
 Outcome<double> TurnConductor::lone_call_us() {
@@ -58,61 +63,73 @@ Outcome<double> TurnConductor::lone_call_us() {
   std::vector<double> times_us;
   const std::vector<std::byte> others(k_caches_bytes, std::byte{1});
   for (int i = 0; i < k_lone_calls; ++i) {
-    const auto time_us = time_fresh_call(others);
-    if (!time_us.ok()) return time_us.error();
-    times_us.push_back(*time_us);
+    const auto times = time_fresh_call(others);
+    if (!times.ok()) return times.error();
+    times_us.push_back(times->supervisor_us);
   }
   return median(times_us);
 }
 
-/// The fastest of a row of them. One below the limit ends the row; so do tries and time enough that
-/// other work on the machine cannot have met every one of a short call's.
-Outcome<double> TurnConductor::time_fresh_calls(double limit_us) {
-  double fastest_us = std::numeric_limits<double>::infinity();
+/// The fastest of a row of them, by each clock. One within the limits ends the row; so do tries and
+/// time enough that other work on the machine cannot have met every one of a short call's.
+Outcome<FreshTimes> TurnConductor::time_fresh_calls(const FreshTimes& limits) {
+  constexpr double k_none = std::numeric_limits<double>::infinity();
+  FreshTimes fastest{k_none, k_none};
   const Deadline enough = std::chrono::steady_clock::now() + k_budget;
-  for (int i = 0; i < k_most_tries && !(fastest_us <= limit_us) &&
+  for (int i = 0; i < k_most_tries && !is_within(fastest, limits) &&
                   (i < k_least_tries || std::chrono::steady_clock::now() < enough);
        ++i) {
-    const auto time_us = time_fresh_call({});
-    if (!time_us.ok()) return time_us.error();
-    fastest_us = std::min(fastest_us, *time_us);
+    const auto times = time_fresh_call({});
+    if (!times.ok()) return times.error();
+    fastest.supervisor_us = std::min(fastest.supervisor_us, times->supervisor_us);
+    fastest.subject_us = std::min(fastest.subject_us, times->subject_us);
   }
-  return fastest_us;
+  return fastest;
 }
 
 /// Timed calls see the same inputs again and again, so a subject may remember its result, or see
 /// that it is still there. A single call on inputs that it never saw, into a poisoned output, has
-/// all the work to do: by the supervisor's clock it must not take much longer. What excuses it is
-/// CPU time that others took: a subject cannot forge it, and one that may start processes to cause
-/// it gains turns that do not count. That it waited, or that a later block is slow as well, it can
-/// arrange.
+/// all the work to do: by the supervisor's clock, and by a GPU's own, which sees much less, it must
+/// not take much longer. What excuses it is CPU time that others took: a subject cannot forge it,
+/// and one that may start processes to cause it gains turns that do not count. That it waited, or
+/// that a later block is slow as well, it can arrange.
 Outcome<void> TurnConductor::try_fresh_calls() {
   const double timed_us = median(m_samples_us);
   const double lone_us = lone_allowance_us(
       empty_call().lone_us, m_subject.kind() == SubjectKind::python, m_context.clock);
-  const double limit_us = fresh_call_limit_us(timed_us, lone_us);
+  FreshTimes limits{fresh_call_limit_us(timed_us, lone_us),
+                    std::numeric_limits<double>::infinity()};
+  if (m_context.clock == Clock::device && m_args.plan.kind != PlanKind::eager) {
+    limits.subject_us = fresh_device_limit_us(timed_us, m_context.empty_native.timed_us);
+  }
   const ForeignCpus foreign(m_subject.pid());
-  const auto fastest_us = time_fresh_calls(limit_us);
-  if (!fastest_us.ok()) return fastest_us.error();
+  const auto fastest = time_fresh_calls(limits);
+  if (!fastest.ok()) return fastest.error();
   const std::optional<double> foreign_cpus = foreign.mean();
   const auto wrong = spot_fails(m_blocks.blocks);
   if (!wrong.ok()) return wrong.error();
   if (*wrong) return {};
   FreshRecord& record = fresh_record();
   ++record.looks;
-  record.passed = *fastest_us <= limit_us;
+  record.passed = is_within(*fastest, limits);
   if (record.passed) return {};
   if (!foreign_cpus || *foreign_cpus > k_foreign_cpus) {
     ++record.open;
     add_flag(k_flag_foreign_load);
     return {};
   }
+  const std::string seen =
+      fastest->supervisor_us <= limits.supervisor_us
+          ? fmt::format("{:.1f} us by the device's clock, its timed calls {:.1f} us ({:.1f} us are "
+                        "allowed)",
+                        fastest->subject_us, timed_us, limits.subject_us)
+          : fmt::format("{:.0f} us by the supervisor's clock, its timed calls {:.0f} us ({:.0f} us "
+                        "are allowed for an empty call)",
+                        fastest->supervisor_us, timed_us, lone_us);
   return m_subject.fail(
       Invalidity::runtime,
-      fmt::format("fresh inputs: a call on inputs it had not seen took {:.0f} us by the "
-                  "supervisor's clock, its timed calls {:.0f} us ({:.0f} us are allowed for an "
-                  "empty call): they leave out work",
-                  *fastest_us, timed_us, lone_us));
+      fmt::format("fresh inputs: a call on inputs it had not seen took {}: they leave out work",
+                  seen));
 }
 
 Outcome<double> time_lone_call_us(SubjectProcess& subject, const protocol::TurnArgs& args,

@@ -42,10 +42,10 @@ class TurnConductor {
   // fresh_calls.cpp
   [[nodiscard]] bool draws_fresh_calls() const;
   [[nodiscard]] FreshRecord& fresh_record() const;
-  /// One, by the supervisor's clock, after other memory was read through.
-  Outcome<double> time_fresh_call(std::span<const std::byte> read_between);
+  /// One, after other memory was read through.
+  Outcome<FreshTimes> time_fresh_call(std::span<const std::byte> read_between);
   /// The fastest of a row.
-  Outcome<double> time_fresh_calls(double limit_us);
+  Outcome<FreshTimes> time_fresh_calls(const FreshTimes& limits);
   Outcome<void> try_fresh_calls();
 
   [[nodiscard]] bool cold() const { return m_args.plan.kind == PlanKind::cold; }

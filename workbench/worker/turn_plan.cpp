@@ -21,6 +21,7 @@ constexpr double k_round_trip_share = 0.1;
 constexpr double k_waiting_share = 0.3;
 constexpr double k_fresh_factor = 1.5;
 constexpr double k_fresh_allowance_us = 200;
+constexpr double k_fresh_device_allowance_us = 5;
 /// Of a Python subject: the library that it calls, and its threads, are colder than the loop that
 /// calls it, and no empty call knows by how much. PyTorch's SDPA on two CPUs: the fastest of 25
 /// calls on new inputs took 400 to 850 us more than timed ones of 420 to 2000 us, whether an empty
@@ -104,6 +105,10 @@ double lone_allowance_us(double lone_call_us, bool is_python, Clock clock) {
 
 double fresh_call_limit_us(double timed_call_us, double allowance_us) {
   return k_fresh_factor * timed_call_us + k_fresh_allowance_us + allowance_us;
+}
+
+double fresh_device_limit_us(double timed_call_us, double empty_pair_us) {
+  return k_fresh_factor * timed_call_us + k_fresh_device_allowance_us + empty_pair_us;
 }
 
 bool left_open_too_often(const FreshRecord& record) {

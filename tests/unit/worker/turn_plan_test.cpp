@@ -190,6 +190,8 @@ TEST_CASE("a call on fresh inputs may take half as long again as the timed ones,
   CHECK(lone_allowance_us(30, true, Clock::device) == Approx(120));
   CHECK(lone_allowance_us(30, true, Clock::host) == Approx(1'500));
   CHECK(lone_allowance_us(1'000, true, Clock::host) == Approx(4'000));
+  CHECK(fresh_device_limit_us(0, 2.9) == Approx(7.9));
+  CHECK(fresh_device_limit_us(100, 0) == Approx(155));
   // An infinite or NaN time is above every limit when compared as `fastest <= limit`.
   CHECK_FALSE(NAN <= fresh_call_limit_us(1'000, 0));
 }
