@@ -2,9 +2,9 @@
 -- ladder: from one query a block to tensor cores on a GPU, every step with its prediction, then a
 -- search over the parameters of what stands on top.
 --
--- With a suite of one's own that holds problems out, the confirmation of each step measures those,
--- too, and nothing is chosen by their times:
---   sdpa-wb run documents/ladder --effort quick
+-- The suite holds two problems out: the confirmation of each step measures those too, and nothing is
+-- chosen by their times:
+--   sdpa-wb run documents/ladder
 local climb = require "lib.climb"
 local words = require "lib.words"
 
@@ -62,7 +62,7 @@ return {
   },
   open = {
     start = "sm80_query_per_block",
-    suite = "v3",
+    suite = "ladder",
     effort = "quick",
   },
   run = function(wb, args)
