@@ -12,7 +12,6 @@ from functools import lru_cache
 
 import torch
 from torch.backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
-from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention
 
 
@@ -26,6 +25,10 @@ def _causal_keep(rows: int, keys: int, first_row_keys: int, device: torch.device
 @lru_cache(maxsize=16)
 def _lower_right(rows: int, keys: int) -> torch.Tensor:
     """PyTorch's own name for bottom_right, which its fused backends take without a mask."""
+    # Here, and not above: it imports 800 modules more, and every rival's process would pay for them
+    # at its start (seconds where files are slow).
+    from torch.nn.attention.bias import causal_lower_right
+
     return causal_lower_right(rows, keys)
 
 

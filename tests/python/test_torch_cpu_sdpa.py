@@ -4,6 +4,7 @@
 import importlib.util
 import math
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -86,10 +87,11 @@ def test_bottom_right_by_its_pytorch_name(sdpa, monkeypatch, shape):
     """What GPU rivals do where a fused backend takes it; here PyTorch makes the mask of it."""
     common = sys.modules[sdpa.__module__]
     named = []
+    by_name = common._lower_right
 
     def notes(rows, keys):
         named.append((rows, keys))
-        return common.causal_lower_right(rows, keys)
+        return by_name(rows, keys)
 
     monkeypatch.setattr(common, "_has_fused_lower_right", lambda q, k, v: True)
     monkeypatch.setattr(common, "_lower_right", notes)
@@ -106,6 +108,18 @@ def test_bottom_right_by_its_pytorch_name(sdpa, monkeypatch, shape):
     mask = draw_mask("bool", (batch, 1, rows, keys), torch.float32)
     sdpa(q, k, v, causal="bottom_right", scale=0.2, mask=mask, out=None, lse=None)
     assert len(named) <= 1  # beside a mask it is one
+
+
+def test_starting_costs_no_more_than_pytorch():
+    """Processes start for every confirmation; the module of that name imports 800 more."""
+    code = (
+        "import sys, torch; before = set(sys.modules); import common.torch_sdpa as own; "
+        "print(*(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=KERNELS, capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.split()) == {"common", "common.torch_sdpa"}
 
 
 def test_rival_says_that_it_has_no_lse(sdpa):
