@@ -21,6 +21,8 @@ namespace {
 class Bench {
  public:
   virtual ~Bench() = default;
+  /// The subject may still hold the memory of `out` and write to it: a bench reads it once, into a
+  /// copy of its own, and judges that.
   virtual Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
                                       std::span<const float> lse, const JudgeOptions& options) = 0;
   virtual Result<Json> answer(std::string_view question) = 0;
@@ -30,13 +32,20 @@ class CpuBench final : public Bench {
  public:
   Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
                               std::span<const float> lse, const JudgeOptions& options) override {
+    // Kept from one output to the next: fresh memory costs more than the copy.
+    if (out.size() > m_out.capacity()) m_out = Bytes();  // not the old one beside the new
+    m_out.resize(out.size());
+    std::memcpy(m_out.data(), out.data(), out.size());
     const Inputs inputs = make_inputs(task.problem, task.seed, task.draw, task.threads);
-    return judge_output(task.problem, inputs, out, lse, options);
+    return judge_output(task.problem, inputs, m_out, lse, options);
   }
   Result<Json> answer(std::string_view question) override {
     return Error{ErrorCode::invalid, "answer", std::string(question),
                  "this judge computes on the CPU", ""};
   }
+
+ private:
+  Bytes m_out;
 };
 
 class GpuBench final : public Bench {
@@ -49,6 +58,7 @@ class GpuBench final : public Bench {
   }
   Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
                               std::span<const float> lse, const JudgeOptions& options) override {
+    // Its copy is the one on the device.
     WB_TRY_ASSIGN(OutputVerdict verdict,
                   m_judge.judge(task.problem, task.seed, task.draw, out, lse, options));
     return verdict;
@@ -93,31 +103,16 @@ std::unique_ptr<Bench> make_bench(std::optional<int> gpu) {
   return std::make_unique<BrokenBench>(bench.error());
 }
 
-/// What is judged, kept from one output to the next: fresh memory costs more than the copy.
-struct Copies {
-  Bytes out;
-  std::vector<float> lse;
-};
-
-Result<OutputVerdict> judge_one(const Message& message, Bench& bench, Copies& copies) {
+Result<OutputVerdict> judge_one(const Message& message, Bench& bench) {
   WB_TRY_ASSIGN(const JudgeTask task, judge_task_from_json(message.body));
   const bool has_lse = message.fds.size() == 2;
   if (message.fds.empty() || message.fds.size() > 2) {
     return Error{ErrorCode::invalid, "judge", "an output", "one or two descriptors belong to it",
                  ""};
   }
-  // The subject may still hold the same memory and write to it: only this copy is judged, and
-  // which rows are sampled is drawn after it was made.
-  auto& [out, lse] = copies;
   const auto& p = task.problem;
-  const std::size_t wanted_bytes = out_bytes(p);
-  if (wanted_bytes > out.capacity()) out = Bytes();  // not the old one beside the new
-  out.resize(wanted_bytes);
-  lse.resize(has_lse ? static_cast<std::size_t>(p.B * p.Hq * p.Sq) : 0);
-  {
-    WB_TRY_ASSIGN(const Mapping out_map, Mapping::of(message.fds[0].get(), out.size(), false));
-    std::memcpy(out.data(), out_map.bytes().data(), out.size());
-  }
+  WB_TRY_ASSIGN(const Mapping out, Mapping::of(message.fds[0].get(), out_bytes(p), false));
+  std::vector<float> lse(has_lse ? static_cast<std::size_t>(p.B * p.Hq * p.Sq) : 0);
   if (has_lse) {
     const std::size_t lse_bytes = lse.size() * sizeof(float);
     WB_TRY_ASSIGN(const Mapping lse_map, Mapping::of(message.fds[1].get(), lse_bytes, false));
@@ -130,17 +125,17 @@ Result<OutputVerdict> judge_one(const Message& message, Bench& bench, Copies& co
   options.judge_lse = has_lse;
   if (has_lse) options.lse_poison = task.lse_poison;
   if (task.max_blocks) options.max_blocks = static_cast<std::size_t>(*task.max_blocks);
-  return bench.judge(task, out, lse, options);
+  return bench.judge(task, out.bytes(), lse, options);
 }
 
-Json answer(const Message& message, Bench& bench, Copies& copies) {
+Json answer(const Message& message, Bench& bench) {
   try {
     if (const auto question = message.body.find("ask"); question != message.body.end()) {
       const Result<Json> answered = bench.answer(question->get<std::string>());
       if (answered.ok()) return *answered;
       return {{"fault", answered.error().message()}};
     }
-    const Result<OutputVerdict> verdict = judge_one(message, bench, copies);
+    const Result<OutputVerdict> verdict = judge_one(message, bench);
     if (verdict.ok()) return to_json(*verdict);
     return {{"fault", verdict.error().message()}};
   } catch (const std::exception& fault) {
@@ -152,11 +147,10 @@ Json answer(const Message& message, Bench& bench, Copies& copies) {
 
 int run_judge(const Channel& channel, std::optional<int> gpu) {
   const std::unique_ptr<Bench> bench = make_bench(gpu);
-  Copies copies;
   while (true) {
     const auto message = channel.receive(Deadline::max());
     if (!message.ok()) return message.error() == ChannelFault::closed ? 0 : 1;
-    if (!channel.send(answer(*message, *bench, copies)).ok()) return 1;
+    if (!channel.send(answer(*message, *bench)).ok()) return 1;
   }
 }
 

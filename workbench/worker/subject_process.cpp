@@ -33,6 +33,16 @@ Result<SubjectProcess> SubjectProcess::start(Family& family, const ChildSpec& sp
   return SubjectProcess(std::move(child), kind);
 }
 
+Outcome<const SharedMemory*> SubjectProcess::shown_memory(std::size_t size_bytes) {
+  if (!m_shown || m_shown->bytes().size() != size_bytes) {
+    m_shown.reset();  // not the old one beside the new
+    Result<SharedMemory> memory = SharedMemory::create("shown", size_bytes);
+    if (!memory.ok()) return environment(memory.error().message());
+    m_shown.emplace(*std::move(memory));
+  }
+  return &*m_shown;
+}
+
 Failure SubjectProcess::fail(Invalidity invalidity, std::string message) {
   std::string output = m_child.captured();
   m_child.kill();

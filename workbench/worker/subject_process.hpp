@@ -33,6 +33,10 @@ class SubjectProcess {
   Outcome<Json> ask(Json message, std::span<const int> fds, const Wait& wait);
   /// A further answer to the last message.
   Outcome<Json> more(const Wait& wait);
+  /// Where it shows an output: its own, as it may hold on to the memory, and kept while the size
+  /// stays, as making a large one takes longer than most turns. What stands in it from before is of
+  /// other inputs. Failures: environment.
+  Outcome<const SharedMemory*> shown_memory(std::size_t size_bytes);
   /// Fails when the subject says more than it was asked.
   Outcome<void> expect_silence();
 
@@ -59,6 +63,7 @@ class SubjectProcess {
   SubjectKind m_kind;
   std::int64_t m_number = 0;  ///< of the last message; an answer repeats it
   std::string m_op;
+  std::optional<SharedMemory> m_shown;
 };
 
 /// Of this process's main thread.

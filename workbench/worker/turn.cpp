@@ -36,10 +36,9 @@ void TurnConductor::refill(Json& message) {
 
 Outcome<void> TurnConductor::set_stage() {
   if (auto fits = check_fits(m_args.problem, m_context, m_wait); !fits.ok()) return fits;
-  m_poison = draw_poison();
-  auto shown = make_output("shown", out_bytes(m_args.problem), m_poison);
-  if (!shown.ok()) return std::move(shown).error();
-  m_shown.emplace(*std::move(shown));
+  const auto shown = m_subject.shown_memory(out_bytes(m_args.problem));
+  if (!shown.ok()) return shown.error();
+  m_shown = *shown;
   if (m_subject.kind() == SubjectKind::python) {
     auto inputs = HandedInputs::create(m_args.problem, m_context.clock);
     if (!inputs.ok()) return std::move(inputs).error();

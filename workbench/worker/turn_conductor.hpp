@@ -58,7 +58,7 @@ class TurnConductor {
   const Wait& m_wait;
   ConditionsWatch m_watch;
   std::optional<HandedInputs> m_inputs;  // Python only
-  std::optional<SharedMemory> m_shown;   // the output after the last block
+  const SharedMemory* m_shown = nullptr;  // the output after the last block; the subject's
   BlockPlan m_blocks;
   double m_round_trip_us = 0;
   std::uint32_t m_seed = 0;
