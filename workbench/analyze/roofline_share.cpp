@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How much of the device's peak a subject reaches on a problem, with the peak of the problem's own
-// dtype, and the headroom that leaves above what the peak or an empty call takes, whichever is
-// longer. One finding per observation.
+// dtype (or of the faster units that it must use where it beats that), and the headroom that leaves
+// above what the peak or an empty call takes, whichever is longer. One finding per observation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,13 +18,31 @@ namespace {
 
 struct Shares {
   std::optional<double> flops, bytes;  ///< of the peak, where the plan can show it
+  Dtype units = Dtype::f32;            ///< whose compute peak that is
   std::string unseen;
 };
+
+/// The problem's own dtype, unless the time beats its peak: an honest f32 kernel may split its
+/// products over the faster units of another.
+Dtype units_of(const Device& device, const Observation& observation, double flops_per_s) {
+  const auto share_of = [&](Dtype units) {
+    const auto peak = known(peak_flops_per_s(device, units));
+    return peak ? flops_per_s / *peak : 0;
+  };
+  const Dtype own = observation.problem.dtype;
+  if (share_of(own) <= 1 + k_roofline_tolerance_frac) return own;
+  for (const Dtype other : {Dtype::f16, Dtype::bf16}) {
+    const double share = share_of(other);
+    if (share > 0 && share < share_of(own)) return other;
+  }
+  return own;
+}
 
 Shares shares_of(const Device& device, const Observation& observation, const Work& demanded) {
   Shares shares;
   const double time_s = observation.measurement.median_us * 1e-6;
-  if (const auto peak = known(peak_flops_per_s(device, observation.problem.dtype))) {
+  shares.units = units_of(device, observation, demanded.flops / time_s);
+  if (const auto peak = known(peak_flops_per_s(device, shares.units))) {
     shares.flops = demanded.flops / time_s / *peak;
   } else {
     shares.unseen = fmt::format("the {} compute peak of this device is not known",
@@ -64,15 +82,18 @@ std::string statement_of(const Observation& observation, const Shares& shares, d
                          bool by_bytes, const Bound& bound, const Evidence& evidence) {
   const Device& device = evidence.device;
   const std::string what =
-      by_bytes ? "memory bandwidth"
-               : fmt::format("{} compute peak", to_string(observation.problem.dtype));
-  const auto& peak =
-      by_bytes ? device.memory_bytes_per_s : peak_flops_per_s(device, observation.problem.dtype);
+      by_bytes ? "memory bandwidth" : fmt::format("{} compute peak", to_string(shares.units));
+  const auto& peak = by_bytes ? device.memory_bytes_per_s : peak_flops_per_s(device, shares.units);
   std::string words = fmt::format("{} on {} ({}): {:.3g} % of the {} ({})", observation.subject,
                                   label(observation.problem), to_string(observation.plan),
                                   100 * share, what, peak->source);
   if (share > 1 + k_roofline_tolerance_frac) {
     return words + ": above the peak, so the peak or the time is wrong";
+  }
+  const Dtype own = observation.problem.dtype;
+  if (!by_bytes && shares.units != own) {
+    words += fmt::format(", as it beats the {} peak; splitting costs several products for one",
+                         to_string(own));
   }
   words += fmt::format(", headroom {:.3g}x", bound.headroom);
   if (bound.name == "launch") {
@@ -113,8 +134,8 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
                        {"peak", by_bytes ? "memory" : "compute"}};
     if (shares.flops) {
       finding.figures["flop_share_frac"] = *shares.flops;
-      finding.figures["peak_flops_per_s"] =
-          peak_flops_per_s(evidence.device, observation.problem.dtype)->value;
+      finding.figures["peak_flops_per_s"] = peak_flops_per_s(evidence.device, shares.units)->value;
+      finding.figures["peak_dtype"] = to_string(shares.units);
     }
     if (shares.bytes) {
       finding.figures["byte_share_frac"] = *shares.bytes;

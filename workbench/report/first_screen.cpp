@@ -207,7 +207,7 @@ std::string spend_line(const Page& page) {
 
 std::string headroom_line(const Page& page) {
   const auto found = headroom(page);
-  if (found.empty()) return "unknown: no roofline finding for the incumbent.";
+  if (found.empty()) return "unknown: no finding says what bounds the incumbent.";
   const Headroom& most = found.front();
   std::string out = fmt::format(
       "most on {}: {} of the bound's speed, up to {}x left{}",

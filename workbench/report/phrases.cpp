@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "measure/roofline.hpp"
 #include "report/sections.hpp"
 
 namespace wb::page {
@@ -201,7 +202,11 @@ std::optional<double> headroom_of(const Json& figures) {
   const auto share = number(figures, "share_frac");
   if (!share || !(*share > 0)) return std::nullopt;
   const auto ratio = number(figures, "headroom_ratio");
-  return ratio && *ratio > 0 ? *ratio : 1 / *share;
+  const double room = ratio && *ratio > 0 ? *ratio : 1 / *share;
+  // Above the peak by more than its error: that peak was no bound (an f32 kernel that splits its
+  // products over faster units), so what is left is not known.
+  if (room < 1 - k_roofline_tolerance_frac) return std::nullopt;
+  return room;
 }
 
 std::vector<Headroom> headroom(const Page& page) {

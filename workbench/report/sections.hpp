@@ -92,7 +92,7 @@ struct Headroom {
   std::string problem;
   double factor = 0;  ///< time over the bound: of the device's peak, or an empty call's time
 };
-/// Of a roofline finding's figures; nothing where it has no share of a peak.
+/// Of a roofline finding's figures; nothing where it has no share of a peak, or is above it.
 std::optional<double> headroom_of(const Json& figures);
 std::vector<Headroom> headroom(const Page& page);
 

@@ -120,12 +120,14 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   }
   const std::string seen =
       fastest->supervisor_us <= limits.supervisor_us
-          ? fmt::format("{:.1f} us by the device's clock, its timed calls {:.1f} us ({:.1f} us are "
-                        "allowed)",
-                        fastest->subject_us, timed_us, limits.subject_us)
-          : fmt::format("{:.0f} us by the supervisor's clock, its timed calls {:.0f} us ({:.0f} us "
-                        "are allowed for an empty call)",
-                        fastest->supervisor_us, timed_us, lone_us);
+          ? fmt::format(
+                "{:.1f} us by the device's clock, its timed calls {:.1f} us ({:.1f} us are "
+                "allowed)",
+                fastest->subject_us, timed_us, limits.subject_us)
+          : fmt::format(
+                "{:.0f} us by the supervisor's clock, its timed calls {:.0f} us ({:.0f} us "
+                "are allowed for an empty call)",
+                fastest->supervisor_us, timed_us, lone_us);
   return m_subject.fail(
       Invalidity::runtime,
       fmt::format("fresh inputs: a call on inputs it had not seen took {}: they leave out work",

@@ -57,7 +57,7 @@ class TurnConductor {
   const TurnContext& m_context;
   const Wait& m_wait;
   ConditionsWatch m_watch;
-  std::optional<HandedInputs> m_inputs;  // Python only
+  std::optional<HandedInputs> m_inputs;   // Python only
   const SharedMemory* m_shown = nullptr;  // the output after the last block; the subject's
   BlockPlan m_blocks;
   double m_round_trip_us = 0;
