@@ -6,28 +6,21 @@
 #include <bit>
 #include <cstring>
 
-#include "problem/isa.hpp"
-
 namespace wb {
 namespace {
 
-// Vectors of 32 bytes; without AVX2 the compiler makes two halves of each.
-template <typename T>
-struct VectorOf;
-template <>
-struct VectorOf<double> {
-  using Type [[gnu::vector_size(32)]] = double;
+template <typename T, int k_bytes>
+struct VectorOf {
+  using Type [[gnu::vector_size(k_bytes)]] = T;
 };
-template <>
-struct VectorOf<float> {
-  using Type [[gnu::vector_size(32)]] = float;
-};
+/// Of a vector; without AVX2 the compiler makes two halves of each.
+constexpr int k_usual_bytes = 32, k_wide_bytes = 64;
 
 /// A tile of k_rows x (2 vectors) of C stays in registers while depth runs.
-template <typename T, int k_rows>
+template <typename T, int k_rows, int k_bytes>
 WB_ALWAYS_INLINE void gemm_tile(T* c, std::int64_t c_stride, const T* a, std::int64_t a_stride,
                                 const T* b, std::int64_t b_stride, std::int64_t depth) {
-  using Vector = typename VectorOf<T>::Type;
+  using Vector = typename VectorOf<T, k_bytes>::Type;
   constexpr std::int64_t k_lanes = sizeof(Vector) / sizeof(T);
   Vector acc[k_rows][2];
   for (int i = 0; i < k_rows; ++i) std::memcpy(acc[i], c + i * c_stride, sizeof acc[i]);
@@ -44,14 +37,28 @@ WB_ALWAYS_INLINE void gemm_tile(T* c, std::int64_t c_stride, const T* a, std::in
   for (int i = 0; i < k_rows; ++i) std::memcpy(c + i * c_stride, acc[i], sizeof acc[i]);
 }
 
-template <typename T, int k_rows>
+/// Tiles from column `from` on; where they end.
+template <typename T, int k_rows, int k_bytes>
+WB_ALWAYS_INLINE std::int64_t gemm_tiles(Panel<T> c, Panel<const T> a, Panel<const T> b,
+                                         std::int64_t from, std::int64_t columns,
+                                         std::int64_t depth) {
+  constexpr std::int64_t k_tile = 2 * k_bytes / sizeof(T);
+  std::int64_t j = from;
+  for (; j + k_tile <= columns; j += k_tile) {
+    gemm_tile<T, k_rows, k_bytes>(c.data + j, c.stride, a.data, a.stride, b.data + j, b.stride,
+                                  depth);
+  }
+  return j;
+}
+
+template <typename T, int k_rows, int k_bytes>
 WB_ALWAYS_INLINE void gemm_rows(Panel<T> c, Panel<const T> a, Panel<const T> b,
                                 std::int64_t columns, std::int64_t depth) {
-  constexpr std::int64_t k_tile = 2 * 32 / sizeof(T);
   std::int64_t j = 0;
-  for (; j + k_tile <= columns; j += k_tile) {
-    gemm_tile<T, k_rows>(c.data + j, c.stride, a.data, a.stride, b.data + j, b.stride, depth);
+  if constexpr (k_bytes > k_usual_bytes) {
+    j = gemm_tiles<T, k_rows, k_bytes>(c, a, b, j, columns, depth);
   }
+  j = gemm_tiles<T, k_rows, k_usual_bytes>(c, a, b, j, columns, depth);
   for (; j < columns; ++j) {
     for (int i = 0; i < k_rows; ++i) {
       T acc = c.data[i * c.stride + j];
@@ -63,35 +70,46 @@ WB_ALWAYS_INLINE void gemm_rows(Panel<T> c, Panel<const T> a, Panel<const T> b,
   }
 }
 
-template <typename T>
+template <typename T, int k_bytes>
 WB_ALWAYS_INLINE void gemm_body(Panel<T> c, Panel<const T> a, Panel<const T> b, std::int64_t rows,
                                 std::int64_t columns, std::int64_t depth) {
   std::int64_t i = 0;
   for (; i + 4 <= rows; i += 4) {
-    gemm_rows<T, 4>({c.data + i * c.stride, c.stride}, {a.data + i * a.stride, a.stride}, b,
-                    columns, depth);
+    gemm_rows<T, 4, k_bytes>({c.data + i * c.stride, c.stride}, {a.data + i * a.stride, a.stride},
+                             b, columns, depth);
   }
   for (; i < rows; ++i) {
-    gemm_rows<T, 1>({c.data + i * c.stride, c.stride}, {a.data + i * a.stride, a.stride}, b,
-                    columns, depth);
+    gemm_rows<T, 1, k_bytes>({c.data + i * c.stride, c.stride}, {a.data + i * a.stride, a.stride},
+                             b, columns, depth);
   }
 }
 
 template <typename T>
 void gemm_plain(Panel<T> c, Panel<const T> a, Panel<const T> b, std::int64_t rows,
                 std::int64_t columns, std::int64_t depth) {
-  gemm_body<T>(c, a, b, rows, columns, depth);
+  gemm_body<T, k_usual_bytes>(c, a, b, rows, columns, depth);
 }
 template <typename T>
 WB_TARGET_AVX2 void gemm_avx2(Panel<T> c, Panel<const T> a, Panel<const T> b, std::int64_t rows,
                               std::int64_t columns, std::int64_t depth) {
-  gemm_body<T>(c, a, b, rows, columns, depth);
+  gemm_body<T, k_usual_bytes>(c, a, b, rows, columns, depth);
 }
 template <typename T>
-void gemm_best(Panel<T> c, Panel<const T> a, Panel<const T> b, std::int64_t rows,
-               std::int64_t columns, std::int64_t depth) {
-  has_avx2() ? gemm_avx2<T>(c, a, b, rows, columns, depth)
-             : gemm_plain<T>(c, a, b, rows, columns, depth);
+WB_TARGET_AVX512 void gemm_avx512(Panel<T> c, Panel<const T> a, Panel<const T> b, std::int64_t rows,
+                                  std::int64_t columns, std::int64_t depth) {
+  gemm_body<T, k_wide_bytes>(c, a, b, rows, columns, depth);
+}
+template <typename T>
+void gemm_for(Isa isa, Panel<T> c, Panel<const T> a, Panel<const T> b, std::int64_t rows,
+              std::int64_t columns, std::int64_t depth) {
+  switch (isa) {
+    case Isa::plain:
+      return gemm_plain<T>(c, a, b, rows, columns, depth);
+    case Isa::avx2:
+      return gemm_avx2<T>(c, a, b, rows, columns, depth);
+    case Isa::avx512:
+      return gemm_avx512<T>(c, a, b, rows, columns, depth);
+  }
 }
 
 /// Exact for every f16: the exponent is corrected by a multiplication, which also normalizes
@@ -134,21 +152,23 @@ WB_TARGET_AVX2 void load_avx2(Dtype dtype, const std::byte* from, std::int64_t c
 }  // namespace
 
 void gemm_add(Panel<double> c, Panel<const double> a, Panel<const double> b, std::int64_t rows,
-              std::int64_t columns, std::int64_t depth) {
-  gemm_best<double>(c, a, b, rows, columns, depth);
+              std::int64_t columns, std::int64_t depth, Isa isa) {
+  gemm_for<double>(isa, c, a, b, rows, columns, depth);
 }
 
 void gemm_add(Panel<float> c, Panel<const float> a, Panel<const float> b, std::int64_t rows,
-              std::int64_t columns, std::int64_t depth) {
-  gemm_best<float>(c, a, b, rows, columns, depth);
+              std::int64_t columns, std::int64_t depth, Isa isa) {
+  gemm_for<float>(isa, c, a, b, rows, columns, depth);
 }
 
 void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, double* to) {
-  has_avx2() ? load_avx2(dtype, from, count, to) : load_plain(dtype, from, count, to);
+  widest_isa() == Isa::plain ? load_plain(dtype, from, count, to)
+                             : load_avx2(dtype, from, count, to);
 }
 
 void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, float* to) {
-  has_avx2() ? load_avx2(dtype, from, count, to) : load_plain(dtype, from, count, to);
+  widest_isa() == Isa::plain ? load_plain(dtype, from, count, to)
+                             : load_avx2(dtype, from, count, to);
 }
 
 }  // namespace wb

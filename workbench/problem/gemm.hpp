@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/dtype.hpp"
+#include "problem/isa.hpp"
 
 namespace wb {
 
@@ -18,11 +19,11 @@ struct Panel {
   std::int64_t stride;
 };
 
-/// C[rows x columns] += A[rows x depth] B[depth x columns].
+/// C[rows x columns] += A[rows x depth] B[depth x columns]. `isa`: one that this host has.
 void gemm_add(Panel<double> c, Panel<const double> a, Panel<const double> b, std::int64_t rows,
-              std::int64_t columns, std::int64_t depth);
+              std::int64_t columns, std::int64_t depth, Isa isa = widest_isa());
 void gemm_add(Panel<float> c, Panel<const float> a, Panel<const float> b, std::int64_t rows,
-              std::int64_t columns, std::int64_t depth);
+              std::int64_t columns, std::int64_t depth, Isa isa = widest_isa());
 
 /// `count` stored elements as numbers, exactly.
 void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, double* to);

@@ -3,6 +3,10 @@
 // timed replays, and debug builds judge too.
 #include "problem/philox.hpp"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,7 +14,6 @@
 #include <limits>
 
 #include "problem/inputs.hpp"
-#include "problem/isa.hpp"
 
 namespace wb {
 namespace {
@@ -23,39 +26,75 @@ constexpr int k_rounds = 10;
 constexpr std::size_t k_counters = 32;              // per chunk
 constexpr std::size_t k_elements = 2 * k_counters;  // per chunk
 
-/// Word w of `k_counters` successive counters.
+/// The two words of each element of a chunk, in order of the elements.
 struct Words {
-  alignas(64) std::uint32_t w[4][k_counters];
+  alignas(64) std::uint32_t first[k_elements], second[k_elements];
 };
 
-/// One round over all lanes. The loop has no dependence between lanes, so it becomes vector code.
-WB_ALWAYS_INLINE void philox_round(Words& c, std::uint32_t key_0, std::uint32_t key_1) {
-  for (std::size_t j = 0; j < k_counters; ++j) {
-    const std::uint64_t product_0 = std::uint64_t{k_multiplier_0} * c.w[0][j];
-    const std::uint64_t product_1 = std::uint64_t{k_multiplier_1} * c.w[2][j];
-    const auto next_0 = static_cast<std::uint32_t>(product_1 >> 32) ^ c.w[1][j] ^ key_0;
-    const auto next_2 = static_cast<std::uint32_t>(product_0 >> 32) ^ c.w[3][j] ^ key_1;
-    c.w[0][j] = next_0;
-    c.w[1][j] = static_cast<std::uint32_t>(product_1);
-    c.w[2][j] = next_2;
-    c.w[3][j] = static_cast<std::uint32_t>(product_0);
-  }
+/// Words of successive counters, one in the low half of each lane. What gathers in the high halves
+/// never counts, so that a whole product is the next word.
+template <int k_bytes>
+struct LanesOf {
+  using Type [[gnu::vector_size(k_bytes)]] = std::uint64_t;
+};
+
+// Product of the low halves, for each instruction set's lanes.
+WB_ALWAYS_INLINE void multiply(LanesOf<16>::Type& lanes, std::uint32_t factor) {
+  lanes = (lanes & 0xffffffffu) * factor;
+}
+#if defined(__x86_64__)
+WB_TARGET_AVX2 inline void multiply(LanesOf<32>::Type& lanes, std::uint32_t factor) {
+  const auto product =
+      _mm256_mul_epu32(reinterpret_cast<__m256i>(lanes), _mm256_set1_epi64x(factor));
+  lanes = reinterpret_cast<LanesOf<32>::Type>(product);
+}
+WB_TARGET_AVX512 inline void multiply(LanesOf<64>::Type& lanes, std::uint32_t factor) {
+  const auto product =
+      _mm512_mul_epu32(reinterpret_cast<__m512i>(lanes), _mm512_set1_epi64(factor));
+  lanes = reinterpret_cast<LanesOf<64>::Type>(product);
+}
+#endif
+
+/// Element 2j takes words 0 and 1 of counter j, element 2j + 1 words 2 and 3: two lanes side by
+/// side in a lane of the result.
+template <typename Lanes>
+WB_ALWAYS_INLINE void store_pairs(const Lanes& even, const Lanes& odd, std::uint32_t* to) {
+  const Lanes pairs = (even & 0xffffffffu) | (odd << 32);
+  std::memcpy(to, &pairs, sizeof pairs);
 }
 
-WB_ALWAYS_INLINE void philox_chunk(PhiloxStream stream, std::uint64_t first_counter, Words& c) {
-  for (std::size_t j = 0; j < k_counters; ++j) {
-    const std::uint64_t counter = first_counter + j;
-    c.w[0][j] = static_cast<std::uint32_t>(counter);
-    c.w[1][j] = static_cast<std::uint32_t>(counter >> 32);
-    c.w[2][j] = 0;
-    c.w[3][j] = 0;
-  }
-  std::uint32_t key_0 = stream.seed;
-  std::uint32_t key_1 = stream.tensor;
-  for (int round = 0; round < k_rounds; ++round) {
-    philox_round(c, key_0, key_1);
-    key_0 += k_weyl_0;
-    key_1 += k_weyl_1;
+template <int k_bytes>
+WB_ALWAYS_INLINE void philox_chunk(PhiloxStream stream, std::uint64_t first_counter, Words& words) {
+  using Lanes = typename LanesOf<k_bytes>::Type;
+  constexpr std::size_t k_lanes = sizeof(Lanes) / sizeof(std::uint64_t);
+  constexpr std::size_t k_at_once = 2;  // a multiplication takes as long as several others
+  static_assert(k_counters % (k_at_once * k_lanes) == 0);
+  for (std::size_t group = 0; group < k_counters; group += k_at_once * k_lanes) {
+    Lanes c[k_at_once][4] = {};
+    for (std::size_t j = 0; j < k_at_once * k_lanes; ++j) {
+      c[j / k_lanes][0][j % k_lanes] = first_counter + group + j;
+    }
+    for (auto& of : c) of[1] = of[0] >> 32;
+    std::uint32_t key_0 = stream.seed;
+    std::uint32_t key_1 = stream.tensor;
+    for (int round = 0; round < k_rounds; ++round) {
+      for (auto& of : c) {
+        Lanes product_0 = of[0], product_1 = of[2];
+        multiply(product_0, k_multiplier_0);
+        multiply(product_1, k_multiplier_1);
+        of[0] = (product_1 >> 32) ^ of[1] ^ key_0;
+        of[1] = product_1;
+        of[2] = (product_0 >> 32) ^ of[3] ^ key_1;
+        of[3] = product_0;
+      }
+      key_0 += k_weyl_0;
+      key_1 += k_weyl_1;
+    }
+    for (std::size_t i = 0; i < k_at_once; ++i) {
+      const std::size_t at = 2 * (group + i * k_lanes);
+      store_pairs(c[i][0], c[i][2], words.first + at);
+      store_pairs(c[i][1], c[i][3], words.second + at);
+    }
   }
 }
 
@@ -64,18 +103,9 @@ WB_ALWAYS_INLINE float value_of_words(std::uint32_t a, std::uint32_t b) {
   return static_cast<float>(static_cast<std::int32_t>(sum) - 131070) * 0x1p-15f;
 }
 
-/// Element 2j takes words 0 and 1 of counter j, element 2j + 1 words 2 and 3.
-WB_ALWAYS_INLINE void values_of(const Words& c, float factor, float (&out)[k_elements]) {
-  for (std::size_t j = 0; j < k_counters; ++j) {
-    out[2 * j] = factor * value_of_words(c.w[0][j], c.w[1][j]);
-    out[2 * j + 1] = factor * value_of_words(c.w[2][j], c.w[3][j]);
-  }
-}
-
-WB_ALWAYS_INLINE void first_words_of(const Words& c, std::uint32_t (&out)[k_elements]) {
-  for (std::size_t j = 0; j < k_counters; ++j) {
-    out[2 * j] = c.w[0][j];
-    out[2 * j + 1] = c.w[2][j];
+WB_ALWAYS_INLINE void values_of(const Words& words, float factor, float (&out)[k_elements]) {
+  for (std::size_t j = 0; j < k_elements; ++j) {
+    out[j] = factor * value_of_words(words.first[j], words.second[j]);
   }
 }
 
@@ -114,7 +144,7 @@ WB_ALWAYS_INLINE void store(const float (&values)[k_elements], std::size_t begin
 
 /// Calls body(words, begin, end, done) for each chunk of the run: elements [begin, end) of the
 /// chunk are elements [done, ...) of the run.
-template <typename Body>
+template <int k_bytes, typename Body>
 WB_ALWAYS_INLINE void for_each_chunk(PhiloxStream stream, std::uint64_t first, std::size_t count,
                                      const Body& body) {
   Words words;
@@ -123,7 +153,7 @@ WB_ALWAYS_INLINE void for_each_chunk(PhiloxStream stream, std::uint64_t first, s
   std::uint64_t counter = first / 2;
   while (done < count) {
     const std::size_t end = std::min(k_elements, begin + (count - done));
-    philox_chunk(stream, counter, words);
+    philox_chunk<k_bytes>(stream, counter, words);
     body(words, begin, end, done);
     done += end - begin;
     begin = 0;
@@ -135,15 +165,16 @@ struct Values {
   float factor;
   Dtype dtype;
   std::byte* out;
+  template <int k_bytes>
   WB_ALWAYS_INLINE void run(PhiloxStream stream, std::uint64_t first, std::size_t count) const {
     const auto element = dtype == Dtype::f32 ? std::size_t{4} : std::size_t{2};
-    for_each_chunk(stream, first, count,
-                   [&](const Words& words, std::size_t begin, std::size_t end, std::size_t done)
-                       WB_ALWAYS_INLINE_LAMBDA {
-                         float values[k_elements];
-                         values_of(words, factor, values);
-                         store(values, begin, end, dtype, out + done * element);
-                       });
+    for_each_chunk<k_bytes>(stream, first, count,
+                            [&](const Words& words, std::size_t begin, std::size_t end,
+                                std::size_t done) WB_ALWAYS_INLINE_LAMBDA {
+                              float values[k_elements];
+                              values_of(words, factor, values);
+                              store(values, begin, end, dtype, out + done * element);
+                            });
   }
 };
 
@@ -151,54 +182,65 @@ struct AdditiveMask {
   std::uint64_t threshold;
   Dtype dtype;
   std::byte* out;
+  template <int k_bytes>
   WB_ALWAYS_INLINE void run(PhiloxStream stream, std::uint64_t first, std::size_t count) const {
     const auto element = dtype == Dtype::f32 ? std::size_t{4} : std::size_t{2};
-    for_each_chunk(stream, first, count,
-                   [&](const Words& words, std::size_t begin, std::size_t end, std::size_t done)
-                       WB_ALWAYS_INLINE_LAMBDA {
-                         float values[k_elements];
-                         std::uint32_t first_words[k_elements];
-                         values_of(words, 1.0f, values);
-                         first_words_of(words, first_words);
-                         for (std::size_t j = 0; j < k_elements; ++j) {
-                           if (first_words[j] >= threshold)
-                             values[j] = -std::numeric_limits<float>::infinity();
-                         }
-                         store(values, begin, end, dtype, out + done * element);
-                       });
+    for_each_chunk<k_bytes>(stream, first, count,
+                            [&](const Words& words, std::size_t begin, std::size_t end,
+                                std::size_t done) WB_ALWAYS_INLINE_LAMBDA {
+                              float values[k_elements];
+                              values_of(words, 1.0f, values);
+                              for (std::size_t j = 0; j < k_elements; ++j) {
+                                if (words.first[j] >= threshold)
+                                  values[j] = -std::numeric_limits<float>::infinity();
+                              }
+                              store(values, begin, end, dtype, out + done * element);
+                            });
   }
 };
 
 struct BoolMask {
   std::uint64_t threshold;
   std::byte* out;
+  template <int k_bytes>
   WB_ALWAYS_INLINE void run(PhiloxStream stream, std::uint64_t first, std::size_t count) const {
-    for_each_chunk(stream, first, count,
-                   [&](const Words& words, std::size_t begin, std::size_t end, std::size_t done)
-                       WB_ALWAYS_INLINE_LAMBDA {
-                         std::uint32_t first_words[k_elements];
-                         std::byte kept[k_elements];
-                         first_words_of(words, first_words);
-                         for (std::size_t j = 0; j < k_elements; ++j) {
-                           kept[j] = first_words[j] < threshold ? std::byte{1} : std::byte{0};
-                         }
-                         std::memcpy(out + done, kept + begin, end - begin);
-                       });
+    for_each_chunk<k_bytes>(stream, first, count,
+                            [&](const Words& words, std::size_t begin, std::size_t end,
+                                std::size_t done) WB_ALWAYS_INLINE_LAMBDA {
+                              std::byte kept[k_elements];
+                              for (std::size_t j = 0; j < k_elements; ++j) {
+                                kept[j] = words.first[j] < threshold ? std::byte{1} : std::byte{0};
+                              }
+                              std::memcpy(out + done, kept + begin, end - begin);
+                            });
   }
 };
 
 template <typename Filler>
 void run_plain(const Filler& filler, PhiloxStream stream, std::uint64_t first, std::size_t count) {
-  filler.run(stream, first, count);
+  filler.template run<16>(stream, first, count);
 }
+#if defined(__x86_64__)
 template <typename Filler>
 WB_TARGET_AVX2 void run_avx2(const Filler& filler, PhiloxStream stream, std::uint64_t first,
                              std::size_t count) {
-  filler.run(stream, first, count);
+  filler.template run<32>(stream, first, count);
 }
 template <typename Filler>
-void run_best(const Filler& filler, PhiloxStream stream, std::uint64_t first, std::size_t count) {
-  has_avx2() ? run_avx2(filler, stream, first, count) : run_plain(filler, stream, first, count);
+WB_TARGET_AVX512 void run_avx512(const Filler& filler, PhiloxStream stream, std::uint64_t first,
+                                 std::size_t count) {
+  filler.template run<64>(stream, first, count);
+}
+#endif
+template <typename Filler>
+void run_for(Isa isa, const Filler& filler, PhiloxStream stream, std::uint64_t first,
+             std::size_t count) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return run_avx512(filler, stream, first, count);
+  if (isa == Isa::avx2) return run_avx2(filler, stream, first, count);
+#endif
+  static_cast<void>(isa);
+  run_plain(filler, stream, first, count);
 }
 
 }  // namespace
@@ -237,18 +279,18 @@ std::uint64_t keep_threshold(double share) {
 }
 
 void fill_values(PhiloxStream stream, std::uint64_t first, std::size_t count, float factor,
-                 Dtype dtype, std::byte* out) {
-  run_best(Values{factor, dtype, out}, stream, first, count);
+                 Dtype dtype, std::byte* out, Isa isa) {
+  run_for(isa, Values{factor, dtype, out}, stream, first, count);
 }
 
 void fill_additive_mask(PhiloxStream stream, std::uint64_t first, std::size_t count,
-                        std::uint64_t threshold, Dtype dtype, std::byte* out) {
-  run_best(AdditiveMask{threshold, dtype, out}, stream, first, count);
+                        std::uint64_t threshold, Dtype dtype, std::byte* out, Isa isa) {
+  run_for(isa, AdditiveMask{threshold, dtype, out}, stream, first, count);
 }
 
 void fill_bool_mask(PhiloxStream stream, std::uint64_t first, std::size_t count,
-                    std::uint64_t threshold, std::byte* out) {
-  run_best(BoolMask{threshold, out}, stream, first, count);
+                    std::uint64_t threshold, std::byte* out, Isa isa) {
+  run_for(isa, BoolMask{threshold, out}, stream, first, count);
 }
 
 }  // namespace wb

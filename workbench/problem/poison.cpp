@@ -2,49 +2,90 @@
 #include <algorithm>
 #include <cstring>
 
+#include "problem/isa.hpp"
 #include "problem/verdict.hpp"
 
 namespace wb {
 namespace {
 
 constexpr std::uint64_t k_top_exponent_bits = 0x6000600060006000u;
+constexpr std::size_t k_words = 64;  ///< of the pattern, made and compared at a time
 
 /// Eight bytes of the pattern; `index` counts eights.
-std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) {
+WB_ALWAYS_INLINE std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15u;  // splitmix64, random access
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return (z ^ (z >> 31)) | k_top_exponent_bits;
 }
 
-}  // namespace
-
-void Poison::fill(std::span<std::byte> bytes) const {
-  for (std::size_t at = 0; at < bytes.size(); at += 8) {
-    const std::uint64_t word = pattern_word(seed, at / 8);
-    std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(8, bytes.size() - at));
+/// Calls body(offset, size, pattern) for one piece of `bytes` after the other.
+template <typename Body>
+WB_ALWAYS_INLINE void for_each_piece(std::uint64_t seed, std::size_t bytes, const Body& body) {
+  std::uint64_t words[k_words];
+  for (std::size_t at = 0; at < bytes; at += sizeof words) {
+    for (std::size_t i = 0; i < k_words; ++i) words[i] = pattern_word(seed, at / 8 + i);
+    body(at, std::min(sizeof words, bytes - at), reinterpret_cast<const std::byte*>(words));
   }
 }
 
-std::int64_t Poison::survivors(std::span<const std::byte> bytes, std::int64_t element_bytes) const {
-  const auto element = static_cast<std::size_t>(element_bytes);
-  std::int64_t count = 0;
-  for (std::size_t at = 0; at < bytes.size(); at += 8) {
-    const std::size_t size = std::min<std::size_t>(8, bytes.size() - at);
-    const std::uint64_t expected = pattern_word(seed, at / 8);
-    std::uint64_t found = ~expected;
-    std::memcpy(&found, bytes.data() + at, size);
-    if (found == expected) {
-      count += static_cast<std::int64_t>(size / element);
-      continue;
-    }
-    const std::uint64_t difference = found ^ expected;
-    for (std::size_t i = 0; i + element <= size; i += element) {
-      std::uint64_t part = difference >> (8 * i);
-      if (element < 8) part &= (std::uint64_t{1} << (8 * element)) - 1;
-      count += part == 0 ? 1 : 0;
-    }
+struct Filling {
+  std::byte* to;
+  WB_ALWAYS_INLINE void run(std::uint64_t seed, std::size_t bytes) const {
+    for_each_piece(seed, bytes,
+                   [&](std::size_t at, std::size_t size, const std::byte* pattern)
+                       WB_ALWAYS_INLINE_LAMBDA { std::memcpy(to + at, pattern, size); });
   }
+};
+
+template <typename Element>
+struct Counting {
+  const std::byte* from;
+  std::int64_t* survivors;
+  WB_ALWAYS_INLINE void run(std::uint64_t seed, std::size_t bytes) const {
+    for_each_piece(seed, bytes,
+                   [&](std::size_t at, std::size_t size, const std::byte* pattern)
+                       WB_ALWAYS_INLINE_LAMBDA {
+                         Element count = 0;  // as wide as what is compared; a piece has few
+                         for (std::size_t i = 0; i < size / sizeof(Element); ++i) {
+                           Element found, expected;
+                           std::memcpy(&found, from + at + i * sizeof found, sizeof found);
+                           std::memcpy(&expected, pattern + i * sizeof found, sizeof found);
+                           count = static_cast<Element>(count + (found == expected ? 1 : 0));
+                         }
+                         *survivors += count;
+                       });
+  }
+};
+
+template <typename Work>
+void run_plain(const Work& work, std::uint64_t seed, std::size_t bytes) {
+  work.run(seed, bytes);
+}
+/// AVX2 has no product of 64-bit lanes.
+template <typename Work>
+WB_TARGET_AVX512 void run_avx512(const Work& work, std::uint64_t seed, std::size_t bytes) {
+  work.run(seed, bytes);
+}
+template <typename Work>
+void run_best(const Work& work, std::uint64_t seed, std::size_t bytes) {
+  widest_isa() == Isa::avx512 ? run_avx512(work, seed, bytes) : run_plain(work, seed, bytes);
+}
+
+}  // namespace
+
+void Poison::fill(std::span<std::byte> bytes) const {
+  run_best(Filling{bytes.data()}, seed, bytes.size());
+}
+
+std::int64_t Poison::survivors(std::span<const std::byte> bytes, std::int64_t element_bytes) const {
+  std::int64_t count = 0;
+  const auto count_as = [&]<typename Element>(Element) {
+    run_best(Counting<Element>{bytes.data(), &count}, seed, bytes.size());
+  };
+  if (element_bytes == 2) count_as(std::uint16_t{});
+  if (element_bytes == 4) count_as(std::uint32_t{});
+  if (element_bytes == 8) count_as(std::uint64_t{});
   return count;
 }
 

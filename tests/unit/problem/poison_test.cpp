@@ -23,6 +23,25 @@ TEST_CASE("poison is counted where it stayed", "[problem][poison]") {
   }
 }
 
+TEST_CASE("poison is the pattern that the GPU's judge knows", "[problem][poison]") {
+  const std::uint64_t seed = 0xfedcba9876543210u;
+  std::vector<std::uint64_t> words;
+  for (std::uint64_t i = 1; i <= 200; ++i) {  // splitmix64, exponents set
+    std::uint64_t z = seed + i * 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    words.push_back((z ^ (z >> 31)) | 0x6000600060006000u);
+  }
+  for (const std::size_t size : {1u, 7u, 8u, 511u, 512u, 513u, 1030u, 1600u}) {
+    Bytes bytes(size);
+    Poison{seed}.fill(bytes);
+    CHECK(std::memcmp(bytes.data(), words.data(), size) == 0);
+    for (const std::int64_t element : {2, 4, 8}) {
+      CHECK(Poison{seed}.survivors(bytes, element) == static_cast<std::int64_t>(size) / element);
+    }
+  }
+}
+
 TEST_CASE("poison is never a value that an output could have", "[problem][poison]") {
   Bytes bytes(1 << 16);
   Poison{77}.fill(bytes);
