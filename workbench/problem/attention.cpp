@@ -5,8 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "problem/exponential.hpp"
 #include "problem/gemm.hpp"
 #include "problem/head_reader.hpp"
+#include "problem/largest.hpp"
 
 namespace wb {
 namespace {
@@ -23,15 +25,17 @@ struct RowSoftmax {
 RowSoftmax oracle_softmax(double* scores, const double* bias, std::int64_t count,
                           std::int64_t total, double scale) {
   constexpr double k_none = -std::numeric_limits<double>::infinity();
-  double max = k_none;
-  for (std::int64_t j = 0; j < count; ++j) {
-    scores[j] = scores[j] * scale + bias[j];
-    max = std::max(max, scores[j]);
+  for (std::int64_t j = 0; j < count; ++j) scores[j] = scores[j] * scale + bias[j];
+  const double max = largest(scores, count, k_none);
+  if (max == k_none) {
+    std::fill(scores, scores + total, 0.0);
+    return {max, 0, 0};
   }
+  for (std::int64_t j = 0; j < count; ++j) scores[j] -= max;
+  exponentials(scores, count);
   double sum = 0;
   double sum_of_squares = 0;
   for (std::int64_t j = 0; j < count; ++j) {
-    scores[j] = max == k_none ? 0.0 : std::exp(scores[j] - max);
     sum += scores[j];
     sum_of_squares += scores[j] * scores[j];
   }

@@ -6,8 +6,10 @@
 
 #include "core/half.hpp"
 #include "problem/attention.hpp"
+#include "problem/exponential.hpp"
 #include "problem/gemm.hpp"
 #include "problem/head_reader.hpp"
+#include "problem/largest.hpp"
 
 namespace wb {
 namespace {
@@ -86,9 +88,7 @@ class StdBlock {
         const std::int64_t visible =
             std::clamp<std::int64_t>(visible_keys(m_p, row) - key, 0, count);
         m_reader.bias_row(row, key, visible, m_bias.data());
-        for (std::int64_t j = 0; j < visible; ++j) {
-          scores[j] = scores[j] * m_scale + m_bias[size(j)] * m_bias_scale;
-        }
+        scale(scores, visible);
         softmax(i, scores, visible);
         std::fill(scores + visible, scores + count, 0.0f);
       }
@@ -99,26 +99,39 @@ class StdBlock {
     }
   }
 
-  float exponential(float x) const {
-    return m_form == StdForm::short_blocks ? std::exp2(x) : std::exp(x);
+  /// Local copies of the members: the compiler cannot tell that the scores are not among them.
+  void scale(float* scores, std::int64_t count) const {
+    const float scale = m_scale, bias_scale = m_bias_scale;
+    const float* bias = m_bias.data();
+    for (std::int64_t j = 0; j < count; ++j) scores[j] = scores[j] * scale + bias[j] * bias_scale;
+  }
+
+  void round(float* weights, std::int64_t count) const {
+    if (m_p.dtype == Dtype::f32) return;
+    for (std::int64_t j = 0; j < count; ++j) weights[j] = rounded(m_p.dtype, weights[j]);
+  }
+
+  /// Scores less their maximum to weights.
+  void exponentiate(float* scores, std::int64_t count) const {
+    if (m_form != StdForm::short_blocks) return exponentials(scores, count);
+    for (std::int64_t j = 0; j < count; ++j) scores[j] = std::exp2(scores[j]);
   }
 
   /// Scores become weights exp(s - running maximum), rounded to the dtype; what was summed so far
   /// is rescaled when the maximum grows. The row sum is that of the unrounded weights.
   void online_softmax(std::int64_t i, float* scores, std::int64_t visible) {
-    float max = m_max[size(i)];
-    for (std::int64_t j = 0; j < visible; ++j) max = std::max(max, scores[j]);
+    const float max = largest(scores, visible, m_max[size(i)]);
     if (max == k_none) {
       std::fill(scores, scores + visible, 0.0f);
       return;
     }
-    const float rescale = exponential(m_max[size(i)] - max);  // exp(-inf) = 0 the first time
+    float rescale = m_max[size(i)] - max;
+    exponentiate(&rescale, 1);  // exp(-inf) = 0 the first time
+    for (std::int64_t j = 0; j < visible; ++j) scores[j] -= max;
+    exponentiate(scores, visible);
     float sum = 0;
-    for (std::int64_t j = 0; j < visible; ++j) {
-      const float weight = exponential(scores[j] - max);
-      sum += weight;
-      scores[j] = rounded(m_p.dtype, weight);
-    }
+    for (std::int64_t j = 0; j < visible; ++j) sum += scores[j];
+    round(scores, visible);
     m_max[size(i)] = max;
     m_sum[size(i)] = m_sum[size(i)] * rescale + sum;
     float* out = m_out.data() + i * m_p.Dv;
@@ -128,10 +141,15 @@ class StdBlock {
   /// After a sweep that found maximum and sum: weights are divided by the sum, then rounded.
   void normalized_softmax(std::int64_t i, float* scores, std::int64_t visible) const {
     const float max = m_max[size(i)];
-    for (std::int64_t j = 0; j < visible; ++j) {
-      const float weight = max == k_none ? 0.0f : exponential(scores[j] - max) / m_sum[size(i)];
-      scores[j] = rounded(m_p.dtype, weight);
+    if (max == k_none) {
+      std::fill(scores, scores + visible, 0.0f);
+      return;
     }
+    for (std::int64_t j = 0; j < visible; ++j) scores[j] -= max;
+    exponentiate(scores, visible);
+    const float sum = m_sum[size(i)];
+    for (std::int64_t j = 0; j < visible; ++j) scores[j] /= sum;
+    round(scores, visible);
   }
 
   BlockOutput result() const {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+namespace wb {
+
+/// The largest of `start` and the values; a NaN among them is passed over. Several at a time: one
+/// after the other each comparison would wait for the one before.
+template <typename T>
+T largest(const T* values, std::int64_t count, T start) {
+  constexpr std::int64_t k_lanes = 16;
+  T lanes[k_lanes];
+  for (T& lane : lanes) lane = start;
+  std::int64_t i = 0;
+  for (; i + k_lanes <= count; i += k_lanes) {
+    for (std::int64_t j = 0; j < k_lanes; ++j) {
+      lanes[j] = lanes[j] < values[i + j] ? values[i + j] : lanes[j];
+    }
+  }
+  T largest = start;
+  for (const T lane : lanes) largest = largest < lane ? lane : largest;
+  for (; i < count; ++i) largest = largest < values[i] ? values[i] : largest;
+  return largest;
+}
+
+}  // namespace wb
