@@ -209,6 +209,12 @@ void fill_tensor(const Problem& problem, std::uint32_t seed, Tensor tensor, Draw
 
 Inputs make_inputs(const Problem& problem, std::uint32_t seed, Draw draw, int threads) {
   Inputs inputs;
+  make_inputs(problem, seed, draw, threads, inputs);
+  return inputs;
+}
+
+void make_inputs(const Problem& problem, std::uint32_t seed, Draw draw, int threads,
+                 Inputs& inputs) {
   const auto make = [&](Tensor tensor, Bytes& bytes) {
     bytes.resize(tensor_bytes(problem, tensor));
     fill_tensor(problem, seed, tensor, draw, bytes, threads);
@@ -217,7 +223,6 @@ Inputs make_inputs(const Problem& problem, std::uint32_t seed, Draw draw, int th
   make(Tensor::k, inputs.k);
   make(Tensor::v, inputs.v);
   make(Tensor::mask, inputs.mask);
-  return inputs;
 }
 
 double kept_pairs(const Problem& problem, std::span<const std::byte> mask) {

@@ -64,6 +64,9 @@ struct Inputs {
 void fill_tensor(const Problem& problem, std::uint32_t seed, Tensor tensor, Draw draw,
                  std::span<std::byte> out, int threads = 1);
 Inputs make_inputs(const Problem& problem, std::uint32_t seed, Draw draw, int threads = 1);
+/// The same into storage that is there already, of whatever problem.
+void make_inputs(const Problem& problem, std::uint32_t seed, Draw draw, int threads,
+                 Inputs& inputs);
 std::size_t tensor_bytes(const Problem& problem, Tensor tensor);
 std::size_t out_bytes(const Problem& problem);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The judge's own process: private copy first, then inputs from the seed, then the comparison, on
 // the CPU or on a GPU.
+#include <malloc.h>
+
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -17,6 +19,10 @@
 namespace wb::worker {
 namespace {
 
+/// Of what one output needed so much is kept for the next one: memory that comes fresh from the
+/// system costs more than what is computed in it. More than this the problems may want themselves.
+constexpr int k_kept_bytes = 64 << 20;
+
 /// On what the judge computes. Answers to questions are those of JudgeProcess.
 class Bench {
  public:
@@ -32,12 +38,18 @@ class CpuBench final : public Bench {
  public:
   Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
                               std::span<const float> lse, const JudgeOptions& options) override {
-    // Kept from one output to the next: fresh memory costs more than the copy.
-    if (out.size() > m_out.capacity()) m_out = Bytes();  // not the old one beside the new
     m_out.resize(out.size());
     std::memcpy(m_out.data(), out.data(), out.size());
-    const Inputs inputs = make_inputs(task.problem, task.seed, task.draw, task.threads);
-    return judge_output(task.problem, inputs, m_out, lse, options);
+    make_inputs(task.problem, task.seed, task.draw, task.threads, m_inputs);
+    Result<OutputVerdict> verdict = judge_output(task.problem, m_inputs, m_out, lse, options);
+    const std::size_t kept_bytes = m_out.capacity() + m_inputs.q.capacity() +
+                                   m_inputs.k.capacity() + m_inputs.v.capacity() +
+                                   m_inputs.mask.capacity();
+    if (kept_bytes > k_kept_bytes) {
+      m_out = Bytes();
+      m_inputs = Inputs();
+    }
+    return verdict;
   }
   Result<Json> answer(std::string_view question) override {
     return Error{ErrorCode::invalid, "answer", std::string(question),
@@ -45,7 +57,8 @@ class CpuBench final : public Bench {
   }
 
  private:
-  Bytes m_out;
+  Bytes m_out;  ///< a copy of what is judged; both keep their storage: see k_kept_bytes
+  Inputs m_inputs;
 };
 
 class GpuBench final : public Bench {
@@ -146,6 +159,8 @@ Json answer(const Message& message, Bench& bench) {
 }  // namespace
 
 int run_judge(const Channel& channel, std::optional<int> gpu) {
+  ::mallopt(M_TRIM_THRESHOLD, k_kept_bytes);
+  ::mallopt(M_MMAP_THRESHOLD, k_kept_bytes / 2);
   const std::unique_ptr<Bench> bench = make_bench(gpu);
   while (true) {
     const auto message = channel.receive(Deadline::max());
