@@ -20,6 +20,7 @@ FLOORS = {
     "worker": 4,
     "session": 5,
     "analyze": 5,
+    "trace": 5,
     "report": 6,
     "engine": 7,
     "playbook": 8,

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 declare -A packages=(
-  [build]="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libssl-dev libcli11-dev liblua5.4-dev libgit2-dev"
+  [build]="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libssl-dev libcli11-dev liblua5.4-dev libgit2-dev zlib1g-dev"
   [test]="catch2 python3 python3-venv git"
   [lint]="clang clang-format clang-tidy"
 )

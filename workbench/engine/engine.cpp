@@ -10,6 +10,7 @@
 #include "engine/milestones.hpp"
 #include "engine/recorded.hpp"
 #include "engine/replay.hpp"
+#include "engine/trace_verbs.hpp"
 #include "engine/verb_bodies.hpp"
 
 namespace wb {
@@ -171,6 +172,7 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "gc") return verb_gc(context, args);
   if (verb.name == "best") return verb_best(context, args);
   if (verb.name == "reproduce") return verb_reproduce(context, args);
+  if (verb.name.starts_with("trace_")) return verb_trace(context, verb.name, args);
   if (verb.name == "build") return verb_build(context, args);
   if (verb.name == "check") return verb_check(context, args);
   if (verb.name == "measure") return verb_measure(context, args);

@@ -4,6 +4,7 @@
 #include "engine/verb_table.hpp"
 
 #include "engine/memory_verbs.hpp"
+#include "engine/trace_verbs.hpp"
 
 namespace wb {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 std::vector<VerbSpec> make_table() {
   std::vector<VerbSpec> table = verbs::make_session_verbs();
   for (auto&& part : {verbs::make_iteration_verbs(), verbs::make_measuring_verbs(),
-                      verbs::make_reading_verbs(), memory_verb_specs()}) {
+                      verbs::make_reading_verbs(), memory_verb_specs(), trace_verb_specs()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   return table;

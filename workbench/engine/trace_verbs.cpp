@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "engine/trace_verbs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/process.hpp"
+#include "engine/verb_table.hpp"
+#include "trace/analyze.hpp"
+#include "trace/prepare.hpp"
+
+namespace wb {
+namespace {
+
+using verbs::K;
+
+constexpr std::size_t k_capture_bytes = 8u << 20;
+
+const ArgumentSpec k_trace{.name = "trace",
+                           .kind = K::string,
+                           .doc = "a trace of the PyTorch profiler: Chrome JSON, plain or gzip",
+                           .required = true,
+                           .positional = true};
+const ArgumentSpec k_platform{.name = "platform",
+                              .kind = K::string,
+                              .doc =
+                                  "whose peaks efficiencies are against: L4, A100, H100, H200, "
+                                  "B200, RTX 4000 Ada, MI300X, MI325X, MI355X or a JSON file "
+                                  "(default: by the profile's GPU)"};
+const ArgumentSpec k_output_dir{
+    .name = "output_dir", .kind = K::string, .doc = "the analysis' folder", .required = true};
+const ArgumentSpec k_node{
+    .name = "node", .kind = K::string, .doc = "run this command there, through ssh"};
+const ArgumentSpec k_container{
+    .name = "container", .kind = K::string, .doc = "run this command inside it, through docker"};
+
+Json prepare_json(const trace::PrepareResult& result) {
+  Json files = Json::array();
+  for (const fs::path& path : result.files) files.push_back(path.string());
+  std::string text = fmt::format(
+      "{} events, {:.1f} MB of text; platform {}\nforward: {} calls in {} rows; backward: {} calls "
+      "in {} rows\n",
+      result.events, static_cast<double>(result.text_bytes) / 1e6, result.platform,
+      result.forward_calls, result.forward_rows, result.backward_calls, result.backward_rows);
+  for (const std::string& gap : result.gaps) text += "gap: " + gap + "\n";
+  for (const fs::path& path : result.files) text += path.string() + "\n";
+  return {{"platform", result.platform},
+          {"forward_calls", result.forward_calls},
+          {"forward_rows", result.forward_rows},
+          {"backward_calls", result.backward_calls},
+          {"backward_rows", result.backward_rows},
+          {"gaps", result.gaps},
+          {"files", std::move(files)},
+          {"events", result.events},
+          {"text_bytes", result.text_bytes},
+          {"text", std::move(text)}};
+}
+
+trace::PrepareRequest request_of(const Json& args) {
+  return {fs::path(args.value("trace", "")), args.value("platform", ""),
+          fs::path(args.value("output_dir", ""))};
+}
+
+Json analyze_json(const trace::AnalyzeResult& result) {
+  Json files = Json::array(), categories = Json::array();
+  for (const fs::path& path : result.files) files.push_back(path.string());
+  std::string text;
+  for (const auto& category : result.categories) {
+    categories.push_back(
+        {{"name", category.name}, {"status", category.status}, {"metrics", category.metrics}});
+    text += category.findings + "\n";
+  }
+  return {{"categories", std::move(categories)},
+          {"files", std::move(files)},
+          {"text", std::move(text)}};
+}
+
+Result<Json> run_here(Context& context, std::string_view verb, const Json& args) {
+  FileSystem& files = context.services.file_system;
+  const trace::PrepareRequest request = request_of(args);
+  if (verb == "trace_prepare") {
+    WB_TRY_ASSIGN(const auto prepared, trace::prepare(files, request));
+    return prepare_json(prepared);
+  }
+  const bool whole = verb == "trace_report";
+  Result<trace::PrepareResult> prepared = trace::PrepareResult{};
+  if (whole) prepared = trace::prepare(files, request);
+  // Analyzed even so: the page then says that the preparation failed.
+  auto analyzed = trace::analyze(files, request.output_dir);
+  WB_TRY(prepared);
+  WB_TRY(analyzed);
+  Json result = analyze_json(*analyzed);
+  if (whole) result["prepared"] = prepare_json(*prepared);
+  return result;
+}
+
+/// The command line of this very call, for a machine that has the workbench installed.
+std::vector<std::string> words_of(std::string_view verb, const Json& args) {
+  std::vector<std::string> words{"sdpa-wb", "--json", "trace",
+                                 std::string(verb.substr(verb.find('_') + 1))};
+  for (const auto& [name, value] : args.items()) {
+    if (name == "node" || name == "container") continue;
+    std::string option = "--" + name;
+    std::replace(option.begin(), option.end(), '_', '-');
+    words.push_back(std::move(option));
+    words.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return words;
+}
+
+Result<Json> run_there(std::string_view verb, const Json& args) {
+  const std::string node = args.value("node", ""), container = args.value("container", "");
+  ProcessSpec spec;
+  WB_TRY_ASSIGN(spec.argv, remote_command(node, container, words_of(verb, args)));
+  spec.capture_bytes = k_capture_bytes;
+  WB_TRY_ASSIGN(const ProcessOutcome outcome, run_process(spec));
+  const std::string where = node.empty()        ? container
+                            : container.empty() ? node
+                                                : node + ", " + container;
+  if (!outcome.success()) {
+    const std::string said = outcome.err.empty() ? outcome.out : outcome.err;
+    return Error{ErrorCode::environment, "run the analysis on", where,
+                 fmt::format("{} ended with {}{}", spec.argv.front(),
+                             outcome.exit_code ? fmt::format("exit code {}", *outcome.exit_code)
+                                               : std::string("a signal"),
+                             said.empty() ? "" : "; it said: " + printable(said, 400)),
+                 "the workbench must be installed there"};
+  }
+  WB_TRY_ASSIGN(Json result, parse_json(outcome.out, "the answer of " + where));
+  if (!result.is_object()) {
+    return Error{ErrorCode::parse, "read the answer of", where, "it is no JSON object", {}};
+  }
+  return result;
+}
+
+/// For the shell of the node: between quotes, in which only a quote means something.
+std::string shell_quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+Result<void> check_name(std::string_view option, const std::string& name) {
+  const bool good =
+      !name.empty() && name.front() != '-' &&
+      std::all_of(name.begin(), name.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == '@' || c == ':';
+      });
+  if (good) return {};
+  return Error{ErrorCode::usage,
+               "use",
+               std::string(option),
+               fmt::format("\"{}\" is no name of a machine or container", printable(name)),
+               {}};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> remote_command(const std::string& node,
+                                                const std::string& container,
+                                                std::vector<std::string> words) {
+  if (!container.empty()) {
+    WB_TRY(check_name("--container", container));
+    words.insert(words.begin(), {"docker", "exec", container});
+  }
+  if (node.empty()) return words;
+  WB_TRY(check_name("--node", node));
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_quoted(word);
+  return std::vector<std::string>{"ssh", node, "--", line};
+}
+
+Result<Json> verb_trace(Context& context, std::string_view verb, const Json& args) {
+  const bool elsewhere = args.contains("node") || args.contains("container");
+  return elsewhere ? run_there(verb, args) : run_here(context, verb, args);
+}
+
+std::vector<VerbSpec> trace_verb_specs() {
+  const std::pair<std::string_view, std::string_view> categories{
+      "categories", "list: name, status (OK or none) and metrics (docs/trace.md) of each category"};
+  const std::pair<std::string_view, std::string_view> files{"files", "list: written"};
+  const std::pair<std::string_view, std::string_view> text{"text", "string: the findings"};
+  return {{.name = "trace_prepare",
+           .doc = "read a profile and write the tables of its attention, in TraceLens' layout",
+           .arguments = {k_trace, k_platform, k_output_dir, k_node, k_container},
+           .result = {{"platform", "string: whose peaks"},
+                      {"forward_calls", "int: calls of forward attention with kernels"},
+                      {"forward_rows", "int: rows of sdpa_fwd_ops.csv"},
+                      {"backward_calls", "int: the same of backward"},
+                      {"backward_rows", "int: the same of backward"},
+                      {"gaps", "list: what could not be used, in sentences"},
+                      {"files", "list: written"},
+                      {"events", "int: events of the profile"},
+                      {"text_bytes", "int: unpacked size (bytes)"},
+                      {"text", "string: the same for people"}},
+           .is_long = true,
+           .in_playbook = false},
+          {.name = "trace_analyze",
+           .doc = "explain the attention of a prepared profile, ours or TraceLens': metrics and "
+                  "findings",
+           .arguments = {k_output_dir, k_node, k_container},
+           .result = {categories, files, text},
+           .in_playbook = false},
+          {.name = "trace_report",
+           .doc = "prepare a profile and analyze it",
+           .arguments = {k_trace, k_platform, k_output_dir, k_node, k_container},
+           .result = {categories, files, {"prepared", "map: as trace prepare answers"}, text},
+           .is_long = true,
+           .in_playbook = false}};
+}
+
+}  // namespace wb

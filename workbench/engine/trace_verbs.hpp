@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: the verbs that explain a profile of somebody's program. They need no session
+// and measure nothing. With `node` or `container` the same command runs there, on the files there.
+#pragma once
+
+#include <vector>
+
+#include "engine/context.hpp"
+#include "engine/verb.hpp"
+
+namespace wb {
+
+/// Their entries in the verb table.
+std::vector<VerbSpec> trace_verb_specs();
+
+/// trace_prepare, trace_analyze, trace_report or trace_suite, here or elsewhere.
+Result<Json> verb_trace(Context& context, std::string_view verb, const Json& args);
+
+/// The words that run `words` on the node, in the container, or both; `words` as they are without.
+/// What the node's shell reads is quoted. Errors: usage (a name that ssh or docker would take for
+/// an option, or with characters that no host or container has).
+Result<std::vector<std::string>> remote_command(const std::string& node,
+                                                const std::string& container,
+                                                std::vector<std::string> words);
+
+}  // namespace wb

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "trace/analyze.hpp"
+
+#include <fmt/format.h>
+
+#include "trace/metrics.hpp"
+
+namespace wb::trace {
+namespace {
+
+constexpr std::uint64_t k_max_table_bytes = std::uint64_t{1} << 30;
+constexpr JsonLimits k_json_limits{.max_bytes = 256u << 20, .max_depth = 64};
+
+Result<Json> read_json(const FileSystem& file_system, const fs::path& path) {
+  WB_TRY_ASSIGN(const std::string text, file_system.read(path, k_json_limits.max_bytes));
+  WB_TRY_ASSIGN(Json json, parse_json(text, path.string(), k_json_limits));
+  if (json.is_object()) return json;
+  return Error{ErrorCode::invalid, "read", path.string(), "it is no JSON object", {}};
+}
+
+/// Nothing when the folder has no such operations.
+Result<std::optional<CategoryData>> read_category(const FileSystem& file_system,
+                                                  const fs::path& root,
+                                                  const CategoryFiles& category) {
+  const auto text = file_system.read(root / category.ops(), k_max_table_bytes);
+  if (!text) {
+    if (text.error().code == ErrorCode::not_found) return std::optional<CategoryData>{};
+    return text.error();
+  }
+  CategoryData data;
+  WB_TRY_ASSIGN(data.ops, parse_csv(*text, (root / category.ops()).string()));
+  if (data.ops.rows.empty()) return std::optional<CategoryData>{};
+  WB_TRY_ASSIGN(data.metadata, read_json(file_system, root / category.metadata()));
+  auto tree = read_json(file_system, root / category.tree());
+  if (tree) {
+    data.tree = *std::move(tree);
+  } else if (tree.error().code != ErrorCode::not_found) {
+    return tree.error();
+  }
+  return std::optional(std::move(data));
+}
+
+class Analysis {
+ public:
+  Analysis(FileSystem& file_system, fs::path root)
+      : m_files(file_system), m_root(std::move(root)) {}
+
+  Result<AnalyzeResult> run() {
+    std::error_code ignored;
+    if (!fs::is_directory(m_root, ignored)) {
+      return Error{ErrorCode::not_found, "analyze", m_root.string(), "there is no such folder",
+                   "make it with `sdpa-wb trace prepare`"};
+    }
+    for (const char* folder : {"category_data", "category_findings"}) {
+      WB_TRY(m_files.make_directories(m_root / folder));
+    }
+    WB_TRY(category(false));
+    std::error_code error;
+    if (fs::exists(m_root / category_files(true).ops(), error)) WB_TRY(category(true));
+    return std::move(m_result);
+  }
+
+ private:
+  Result<void> category(bool backward) {
+    const CategoryFiles files = category_files(backward);
+    auto done = analyze_category(files);
+    if (done) return {};
+    // Nothing of an earlier run may stand where this one failed.
+    WB_TRY(write(files.metrics(), error_metrics(files, done.error()).dump(2) + "\n"));
+    WB_TRY(write(files.findings(), error_page(files, done.error())));
+    return done.error();
+  }
+
+  Result<void> analyze_category(const CategoryFiles& files) {
+    WB_TRY(check_manifest());
+    WB_TRY_ASSIGN(const auto data, read_category(m_files, m_root, files));
+    AnalyzeResult::Category entry{files.name, "none", {}, nothing_page(files)};
+    if (data) {
+      WB_TRY_ASSIGN(entry.metrics, metrics_of(*data, files));
+      entry.status = "OK";
+      entry.findings = findings_page(entry.metrics, data->tree, files);
+      WB_TRY(write(files.metrics(),
+                   entry.metrics.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+    } else {
+      std::error_code ignored;
+      fs::remove(m_root / files.metrics(), ignored);
+    }
+    WB_TRY(write(files.findings(), entry.findings));
+    m_result.categories.push_back(std::move(entry));
+    return {};
+  }
+
+  /// A preparation that failed leaves no tables: that is not "no attention".
+  Result<void> check_manifest() {
+    const auto manifest = read_json(m_files, m_root / k_manifest_file);
+    if (!manifest) {
+      return manifest.error().code == ErrorCode::not_found ? Result<void>() : manifest.error();
+    }
+    const Json status = manifest->value("status", Json("OK"));
+    if (status != Json("ERROR")) return {};
+    const Json cause = manifest->value("error", Json(""));
+    return Error{ErrorCode::damaged, "analyze", m_root.string(),
+                 "its preparation failed: " + (cause.is_string() ? cause.get<std::string>() : ""),
+                 "run `sdpa-wb trace prepare` again"};
+  }
+
+  Result<void> write(const fs::path& path, const std::string& text) {
+    WB_TRY(m_files.write_atomic(m_root / path, text, Durability::none));
+    m_result.files.push_back(m_root / path);
+    return {};
+  }
+
+  FileSystem& m_files;
+  fs::path m_root;
+  AnalyzeResult m_result;
+};
+
+}  // namespace
+
+Result<AnalyzeResult> analyze(FileSystem& file_system, const fs::path& output_dir) {
+  return Analysis(file_system, output_dir).run();
+}
+
+}  // namespace wb::trace

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// `trace analyze`: reads the folder that `trace prepare` (or TraceLens) made and writes metrics and
+// findings. The rules of failure are here: without attention a fixed note; after a failure
+// "Status: ERROR" and nothing that could be taken for a finding.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "trace/op_rows.hpp"
+
+namespace wb::trace {
+
+inline constexpr std::string_view k_nothing_found = "No SDPA operations found in trace";
+
+struct AnalyzeResult {
+  struct Category {
+    std::string name;
+    std::string status;  ///< OK, or "none" where there is no such operation
+    Json metrics;        ///< null when none
+    std::string findings;
+  };
+  std::vector<Category> categories;  ///< forward; backward where the folder has it
+  std::vector<fs::path> files;       ///< written
+};
+
+/// Writes category_data/<c>_metrics.json and category_findings/<c>_findings.md.
+/// Errors: what failed (after it was written into both files): damaged (the folder's preparation
+/// failed), parse, invalid, io …
+Result<AnalyzeResult> analyze(FileSystem& file_system, const fs::path& output_dir);
+
+/// The page of a category. `tree` may be null.
+std::string findings_page(const Json& metrics, const Json& tree, const CategoryFiles& category);
+/// The page after a failure: title, status, what failed.
+std::string error_page(const CategoryFiles& category, const Error& error);
+/// The page where there is nothing to analyze.
+std::string nothing_page(const CategoryFiles& category);
+
+/// Vendors' words for common things become the common ones, except between backticks, where names
+/// are quoted as they are: "CUDA kernels" -> "GPU kernels", "cuDNN" -> "DNN primitives".
+std::string vendor_neutral(std::string_view markdown);
+
+}  // namespace wb::trace

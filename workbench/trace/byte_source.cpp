@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "trace/byte_source.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <vector>
+
+namespace wb::trace {
+namespace {
+
+constexpr std::size_t k_packed_bytes = 1u << 18;
+constexpr int k_gzip_window_bits = 15 + 16;  // zlib: the largest window, gzip header
+
+class PlainFile final : public ByteSource {
+ public:
+  PlainFile(UniqueFd fd, fs::path path) : m_fd(std::move(fd)), m_path(std::move(path)) {}
+
+  Result<std::size_t> read(std::span<char> into) override {
+    ssize_t got = 0;
+    do {
+      got = ::read(m_fd.get(), into.data(), into.size());
+    } while (got == -1 && errno == EINTR);
+    if (got < 0) return errno_error("read the trace", m_path, errno);
+    return static_cast<std::size_t>(got);
+  }
+
+ private:
+  UniqueFd m_fd;
+  fs::path m_path;
+};
+
+class GzipFile final : public ByteSource {
+ public:
+  explicit GzipFile(PlainFile file, fs::path path)
+      : m_file(std::move(file)), m_path(std::move(path)), m_packed(k_packed_bytes) {
+    m_ready = inflateInit2(&m_stream, k_gzip_window_bits) == Z_OK;
+  }
+  GzipFile(const GzipFile&) = delete;
+  GzipFile& operator=(const GzipFile&) = delete;
+  ~GzipFile() override { inflateEnd(&m_stream); }
+
+  Result<std::size_t> read(std::span<char> into) override {
+    if (!m_ready) return damaged("zlib could not start");
+    m_stream.next_out = reinterpret_cast<Bytef*>(into.data());
+    m_stream.avail_out = static_cast<uInt>(std::min<std::size_t>(into.size(), 1u << 30));
+    const uInt room = m_stream.avail_out;
+    while (m_stream.avail_out == room) {
+      if (m_stream.avail_in == 0) {
+        WB_TRY_ASSIGN(const std::size_t got, m_file.read(m_packed));
+        if (got == 0) {
+          if (m_inside) return damaged("its gzip data end early");
+          return std::size_t{0};
+        }
+        m_stream.next_in = reinterpret_cast<Bytef*>(m_packed.data());
+        m_stream.avail_in = static_cast<uInt>(got);
+      }
+      if (!m_inside) {
+        inflateReset(&m_stream);
+        m_inside = true;
+      }
+      const int state = inflate(&m_stream, Z_NO_FLUSH);
+      if (state == Z_STREAM_END) {
+        m_inside = false;
+      } else if (state != Z_OK && state != Z_BUF_ERROR) {
+        return damaged(m_stream.msg != nullptr ? m_stream.msg : "its gzip data are damaged");
+      }
+    }
+    return static_cast<std::size_t>(room - m_stream.avail_out);
+  }
+
+ private:
+  [[nodiscard]] Error damaged(std::string cause) const {
+    return Error{ErrorCode::damaged, "unpack the trace", m_path.string(), std::move(cause),
+                 "copy the file again"};
+  }
+
+  PlainFile m_file;
+  fs::path m_path;
+  std::vector<char> m_packed;
+  z_stream m_stream{};
+  bool m_ready = false;
+  bool m_inside = false;  // a member: between its header and its checksum
+};
+
+}  // namespace
+
+Result<OpenedFile> open_bytes(const fs::path& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return errno_error("open the trace", path, errno);
+  struct stat facts {};
+  if (fstat(fd.get(), &facts) != 0) return errno_error("open the trace", path, errno);
+  if (!S_ISREG(facts.st_mode)) {
+    return Error{ErrorCode::invalid, "open the trace", path.string(), "it is not a regular file",
+                 "name a .json or .json.gz file"};
+  }
+  std::array<unsigned char, 2> magic{};
+  const ssize_t got = pread(fd.get(), magic.data(), magic.size(), 0);
+  if (got < 0) return errno_error("read the trace", path, errno);
+  OpenedFile opened;
+  opened.size_bytes = static_cast<std::uint64_t>(facts.st_size);
+  opened.gzip = got == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+  PlainFile file(std::move(fd), path);
+  if (opened.gzip) {
+    opened.source = std::make_unique<GzipFile>(std::move(file), path);
+  } else {
+    opened.source = std::make_unique<PlainFile>(std::move(file));
+  }
+  return opened;
+}
+
+}  // namespace wb::trace

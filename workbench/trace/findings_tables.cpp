@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "trace/findings_tables.hpp"
+
+#include <array>
+
+#include "trace/markdown.hpp"
+#include "trace/metrics_row.hpp"
+
+namespace wb::trace {
+
+using namespace markdown;
+
+std::string kernel_section(const Json& metrics) {
+  std::string text = "## Kernel breakdown\n\n" +
+                     head({"Operation", "GPU kernel", "Kind", "% by total time", "Calls",
+                           "Mean (µs)", "Median (µs)", "Min (µs)", "Max (µs)", "σ (µs)", "CV"});
+  for (const Json& operation : metrics["operations"]) {
+    const Json& list = operation["kernel_details_parsed"];
+    double sum = 0;
+    for (const Json& kernel : list) sum += real_member(kernel, "total_duration_us");
+    for (const Json& kernel : list) {
+      const double mean = real_member(kernel, "mean_duration_us");
+      const double deviation = real_member(kernel, "std_dev_duration_us");
+      const std::string name = kernel.is_object() ? kernel.value("name", "") : std::string();
+      text +=
+          row({name_cell(operation["name"].get<std::string>(), 48), name_cell(name),
+               std::string(kernel_type(name)),
+               sum > 0 ? fmt::format("{:.1f}", 100 * real_member(kernel, "total_duration_us") / sum)
+                       : "not known",
+               std::to_string(integer_member(kernel, "count")), fmt::format("{:.2f}", mean),
+               fmt::format("{:.2f}", real_member(kernel, "median_duration_us")),
+               fmt::format("{:.2f}", real_member(kernel, "min_duration_us")),
+               fmt::format("{:.2f}", real_member(kernel, "max_duration_us")),
+               fmt::format("{:.2f}", deviation),
+               mean > 0 ? fmt::format("{:.0f}%", 100 * deviation / mean) : "not known"});
+    }
+  }
+  text += "\n";
+  const Json shares = metrics["category_specific"].value("kernel_breakdown_avg", Json());
+  if (!shares.is_object()) return text;
+  struct Line {
+    const char *key, *kernel, *purpose, *expected;
+    double flag;
+  };
+  constexpr std::array<Line, 5> k_lines{
+      {{"avg_reshape_cache_percent", "`reshape_and_cache`", "writes the KV cache", "3-5", 10},
+       {"avg_fwd_kernel_percent", "`_fwd_kernel`", "prefill", "20-50", 101},
+       {"avg_paged_attention_percent", "`kernel_paged_attention_2d` and its like", "decode",
+        "40-60", 70},
+       {"avg_unified_attention_percent", "`kernel_unified_attention_2d`, `_3d`",
+        "prefill and decode in one", "-", 101},
+       {"avg_reduce_percent", "`reduce_segments` and its like", "adds up split keys", "-", 101}}};
+  text +=
+      "### Paged attention as a whole\n\nShares of the total time of all kernels of paged "
+      "attention, be the cache written inside the operator or beside it.\n\n" +
+      head({"Kernel", "Purpose", "Expected %", "Measured %", "Flag"});
+  const Json profile = metrics["category_specific"].value("workload_profile", Json::object());
+  const bool prefill = profile.value("profile_type", "") == "prefill_heavy";
+  const bool unified = shares["avg_unified_attention_percent"].get<double>() > 0;
+  for (const Line& line : k_lines) {
+    const double value = shares[line.key].get<double>();
+    std::string flag = "-";
+    if (value > line.flag) flag = fmt::format("above {:g} %", line.flag);
+    const bool forward = std::string_view(line.key) == "avg_fwd_kernel_percent";
+    if (forward && prefill && !unified && value < 20) flag = "low for a prefill-heavy profile";
+    text += row({line.kernel, line.purpose, line.expected, fmt::format("{:.2f}", value), flag});
+  }
+  return text + "\n";
+}
+
+std::string workload_section(const Json& metrics) {
+  std::string text = "## Workload profile\n\n" +
+                     head({"Operation", "N_Q", "N_KV", "H_Q", "H_KV", "Pattern", "GQA ratio",
+                           "Context tokens", "Generation tokens", "ctx_ratio", "Workload"});
+  for (const Json& operation : metrics["operations"]) {
+    const Json& p = operation["classification"]["workload_profile"];
+    const auto size = [](const Json& value) {
+      return value.is_number() && value.get<double>() > 0 ? value.dump() : std::string("not known");
+    };
+    text += row(
+        {name_cell(operation["name"].get<std::string>()), size(p["n_q"]), size(p["n_kv"]),
+         size(p["h_q"]), size(p["h_kv"]), word(p["attention_pattern"]),
+         p["gqa_ratio"].is_number() ? p["gqa_ratio"].dump() : "-",
+         operation["classification"]["is_paged_attention"].get<bool>() ? p["sum_ctx_tokens"].dump()
+                                                                       : "-",
+         operation["classification"]["is_paged_attention"].get<bool>() ? p["sum_gen_tokens"].dump()
+                                                                       : "-",
+         number(p["ctx_ratio"], "{:.4f}"), word(p["workload_type"])});
+  }
+  return text + "\n";
+}
+
+}  // namespace wb::trace

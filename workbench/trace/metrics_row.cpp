@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "trace/metrics_row.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "trace/platforms.hpp"
+
+namespace wb::trace {
+namespace {
+
+constexpr double k_gflop_per_us_to_tera = 1e3;
+
+Json rounded_or_null(std::optional<double> value, int digits) {
+  return value ? Json(rounded(*value, digits)) : Json();
+}
+
+bool contains_any(std::string text, std::initializer_list<std::string_view> parts) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.find(part) != std::string::npos; });
+}
+
+Error bad_cell(std::size_t row, std::string_view column, std::string_view text, std::string why) {
+  return Error{ErrorCode::parse,
+               "read the operations",
+               fmt::format("row {}, column \"{}\"", row + 1, column),
+               fmt::format("\"{}\" {}", printable(text, 60), why),
+               {}};
+}
+
+Result<Json> literal(const CsvTable& table, std::size_t row, std::string_view column) {
+  const std::string& text = table.cell(row, column);
+  if (text.empty() || text == "nan" || text == "NaN") return Json();
+  auto value = parse_python_literal(text);
+  if (!value) return bad_cell(row, column, text, "is no Python literal: " + value.error().cause);
+  return value;
+}
+
+Result<double> must_be_number(const CsvTable& table, std::size_t row, std::string_view column) {
+  const auto value = cell_number(table.cell(row, column));
+  if (value && *value >= 0) return *value;
+  return bad_cell(row, column, table.cell(row, column), "is no number from 0 on");
+}
+
+/// The precision whose peak counts: the table's, else that of the first tensor.
+std::string spec_of(const MetricsRow& row) {
+  if (!row.compute_spec.empty()) return row.compute_spec;
+  const bool typed = row.types.is_array() && !row.types.empty() && row.types[0].is_string();
+  const std::string dtype = typed ? dtype_word(row.types[0].get<std::string>()) : std::string();
+  return dtype.empty() ? std::string() : "matrix_" + dtype;
+}
+
+}  // namespace
+
+double rounded(double value, int digits) {
+  const double factor = std::pow(10.0, digits);
+  return std::round(value * factor) / factor;
+}
+
+std::int64_t integer_member(const Json& params, const char* key) {
+  const Json value = params.value(key, Json());
+  return value.is_number() ? static_cast<std::int64_t>(value.get<double>()) : 0;
+}
+
+double real_member(const Json& object, const char* key) {
+  const Json value = object.is_object() ? object.value(key, Json()) : Json();
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+Result<MetricsRow> read_metrics_row(const CsvTable& table, std::size_t i) {
+  MetricsRow row;
+  row.name = table.cell(i, "name");
+  row.dims = table.cell(i, "Input Dims");
+  row.compute_spec = table.cell(i, "Compute Spec");
+  if (row.compute_spec == "nan") row.compute_spec.clear();
+  WB_TRY_ASSIGN(const double count, must_be_number(table, i, "operation_count"));
+  WB_TRY_ASSIGN(row.time_us, must_be_number(table, i, "Kernel Time (µs)_sum"));
+  row.count = static_cast<std::int64_t>(count);
+  row.tflops = cell_number(table.cell(i, "TFLOPS/s_mean"));
+  row.tb_per_s = cell_number(table.cell(i, "TB/s_mean"));
+  row.flops_per_byte = cell_number(table.cell(i, "FLOPS/Byte"));
+  row.gflop_each = cell_number(table.cell(i, "GFLOPS"));
+  WB_TRY_ASSIGN(row.params, literal(table, i, "perf_params"));
+  WB_TRY_ASSIGN(row.kernels, literal(table, i, "kernel_details_summary"));
+  WB_TRY_ASSIGN(row.types, literal(table, i, "Input type"));
+  row.params_text = table.cell(i, "perf_params");
+  row.kernels_text = table.cell(i, "kernel_details_summary");
+  const std::string& model = table.cell(i, "has_perf_model");
+  row.has_model = model == "True" || model == "true" || (model.empty() && row.gflop_each);
+  if (!row.params.is_object()) row.params = Json::object();
+  if (!row.kernels.is_array()) row.kernels = Json::array();
+  return row;
+}
+
+bool is_kv_cache_update(const MetricsRow& row) {
+  return contains_any(row.name, {"reshape_and_cache"});
+}
+
+Attention attention_of(const MetricsRow& row) {
+  bool paged = !contains_any(row.name, {"reshape_and_cache"}) &&
+               contains_any(row.name, {"unified_attention", "paged_attention", "vllm::"});
+  for (const Json& kernel : row.kernels) {
+    const std::string name = kernel.is_object() ? kernel.value("name", "") : std::string();
+    paged = paged || contains_any(name, {"kernel_paged_attention", "paged_attention_2d"});
+  }
+  if (paged || contains_any(row.name, {"reshape_and_cache"})) return Attention::paged;
+  const bool flash = contains_any(row.name, {"flash", "fmha", "cudnn_attention",
+                                             "efficient_attention", "fused_attention"}) &&
+                     row.name != "unfused_attention";
+  return flash ? Attention::flash : Attention::standard;
+}
+
+Result<Peaks> peaks_of(const Json& metadata) {
+  Peaks peaks;
+  const Json rates = metadata.value("max_achievable_tflops", Json());
+  if (rates.is_object()) {
+    for (const auto& [key, rate] : rates.items()) {
+      if (rate.is_number()) peaks.tflops[key] = rate.get<double>();
+    }
+  } else if (metadata.value("peak_bf16_maf_tflops", Json()).is_number()) {
+    peaks.tflops["matrix_bf16"] = metadata["peak_bf16_maf_tflops"].get<double>();
+  }
+  if (metadata.value("peak_hbm_bw_tbs", Json()).is_number()) {
+    peaks.tb_per_s = metadata["peak_hbm_bw_tbs"].get<double>();
+  }
+  if (!peaks.tflops.empty()) return peaks;
+  return Error{ErrorCode::invalid, "read the metadata", "", "max_achievable_tflops is missing",
+               "prepare the trace with --platform"};
+}
+
+Json efficiency_json(const MetricsRow& row, const Peaks& peaks) {
+  const std::string spec = spec_of(row);
+  const std::size_t cut = spec.find('_');
+  std::optional<std::pair<std::string, double>> peak;
+  if (const auto own = peaks.tflops.find(spec); own != peaks.tflops.end()) {
+    peak = *own;
+  } else if (cut != std::string::npos) {
+    peak = peak_for(peaks.tflops, spec.substr(cut + 1));
+  }
+  const bool compute = peak && peak->second > 0 && row.tflops;
+  const bool memory = peaks.tb_per_s && *peaks.tb_per_s > 0 && row.tb_per_s;
+  Json e{{"tflops_achieved", rounded_or_null(row.tflops, 2)},
+         {"tb_s_achieved", rounded_or_null(row.tb_per_s, 2)},
+         {"flops_per_byte", rounded_or_null(row.flops_per_byte, 2)},
+         {"compute_spec", row.compute_spec.empty() ? Json() : Json(row.compute_spec)},
+         {"efficiency_percent", nullptr},
+         {"efficiency_label", nullptr},
+         {"bound_type", nullptr},
+         {"resolved_peak_maf", peak ? Json(peak->second) : Json()},
+         {"resolved_peak_spec", peak ? Json(peak->first) : Json()},
+         {"warning", nullptr},
+         {"is_anomaly", false},
+         {"why_unknown", nullptr}};
+  // Of all calls' work over all their time: slow calls count by their length.
+  if (row.gflop_each && row.time_us > 0) {
+    const double calls = static_cast<double>(row.count);
+    e["tflops_of_total_time"] =
+        rounded(*row.gflop_each * calls / row.time_us * k_gflop_per_us_to_tera, 2);
+  }
+  if (memory) e["bandwidth_percent"] = rounded(100 * *row.tb_per_s / *peaks.tb_per_s, 2);
+  // Below the ridge the memory is what bounds it.
+  if (compute && memory && row.flops_per_byte) {
+    e["bound_type"] = *row.flops_per_byte < peak->second / *peaks.tb_per_s ? "memory" : "compute";
+  } else if (compute) {
+    e["bound_type"] = "compute";
+  }
+  if (!compute) {
+    e["why_unknown"] = !row.tflops    ? "no rate: there is no model of its work"
+                       : spec.empty() ? "the precision is not recorded"
+                                      : "the platform's peak for " + spec + " is not known";
+    return e;
+  }
+  const double percent = rounded(100 * *row.tflops / peak->second, 2);
+  e["efficiency_percent"] = percent;
+  e["efficiency_label"] = fmt::format("{:.2f}% of the peak of {} ({:.2f} of {:g} TFLOPS)", percent,
+                                      peak->first, *row.tflops, peak->second);
+  if (percent > k_anomaly_percent) {
+    e["is_anomaly"] = true;
+    e["warning"] = fmt::format(
+        "[ANOMALY] {:.2f}% of peak cannot be: the model, the peak or the "
+        "time is wrong",
+        percent);
+  } else if (percent > k_above_peak_percent) {
+    e["warning"] = fmt::format("[WARNING] {:.2f}% of peak is above what is achievable", percent);
+  }
+  return e;
+}
+
+}  // namespace wb::trace

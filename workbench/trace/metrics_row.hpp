@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Private to trace: one row of an operations table as typed values, and what its efficiency is.
+// metrics.cpp puts the rows together.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "trace/metrics.hpp"
+
+namespace wb::trace {
+
+/// Literals that are absent are null, or empty lists and objects.
+struct MetricsRow {
+  std::string name, dims, compute_spec;
+  std::int64_t count = 0;
+  double time_us = 0;
+  std::optional<double> tflops, tb_per_s, flops_per_byte, gflop_each;
+  Json params, kernels, types;
+  bool has_model = false;
+  std::string params_text, kernels_text;
+};
+/// Errors: parse (the row and the column are named).
+Result<MetricsRow> read_metrics_row(const CsvTable& table, std::size_t row);
+
+struct Peaks {
+  std::map<std::string, double> tflops;
+  std::optional<double> tb_per_s;
+};
+/// Errors: invalid (no peaks).
+Result<Peaks> peaks_of(const Json& metadata);
+
+Json efficiency_json(const MetricsRow& row, const Peaks& peaks);
+/// By the operator's name, and of a paged one by its kernels, too.
+Attention attention_of(const MetricsRow& row);
+bool is_kv_cache_update(const MetricsRow& row);
+
+double rounded(double value, int digits);
+std::int64_t integer_member(const Json& object, const char* key);  ///< 0 when it is no number
+double real_member(const Json& object, const char* key);           ///< 0 when it is no number
+
+}  // namespace wb::trace

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Argument places: PyTorch's native_functions.yaml (aten), the Python signatures of flash-attn 2
+// and of AITER (flash_attn, aiter). TraceLens knows the same operators under the same categories.
+#include "trace/op_names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+
+namespace wb::trace {
+namespace {
+
+using enum Attention;
+using enum Sizes;
+
+// clang-format off
+constexpr std::array<OpRule, 23> k_rules{{
+    // name, attention, sizes, backward, q, dropout, causal, dispatches
+    {"aten::scaled_dot_product_attention", standard, bhnd, false, 0, 4, 5, true},
+    {"aten::_scaled_dot_product_attention_math", standard, bhnd, false, 0, 4, 5},
+    {"aten::_scaled_dot_product_flash_attention", flash, bhnd, false, 0, 3, 4},
+    {"aten::_scaled_dot_product_efficient_attention", flash, bhnd, false, 0, 5, 6},
+    {"aten::_scaled_dot_product_cudnn_attention", flash, bhnd, false, 0, 5, 6},
+    {"aten::_scaled_dot_product_fused_attention_overrideable", flash, bhnd, false, 0, 4, 5},
+    {"aten::_scaled_dot_product_flash_attention_backward", flash, bhnd, true, 1, 10, 11},
+    {"aten::_scaled_dot_product_efficient_attention_backward", flash, bhnd, true, 1, 9, 11},
+    {"aten::_scaled_dot_product_cudnn_attention_backward", flash, bhnd, true, 1, 13, 14},
+    {"aten::_flash_attention_forward", flash, bnhd, false, 0, 7, 8},
+    {"aten::_flash_attention_backward", flash, bnhd, true, 1, 10, 11},
+    {"aten::_efficient_attention_forward", flash, bnhd, false, 0, 8, -1},
+    {"flash_attn::_flash_attn_forward", flash, bnhd, false, 0, 3, 5},
+    {"flash_attn::_flash_attn_backward", flash, bnhd, true, 1, 9, 11},
+    {"flash_attn::_flash_attn_varlen_forward", flash, packed, false, 0, -1, -1},
+    {"flash_attn::_flash_attn_varlen_backward", flash, packed, true, 1, -1, -1},
+    {"flash_attn_3::fwd", flash, bnhd, false, 0, -1, -1},
+    {"aiter::_flash_attn_forward", flash, bnhd, false, 0, 3, 5},
+    {"aiter::_flash_attn_backward", flash, bnhd, true, 1, 9, 11},
+    {"aiter::mha_fwd", flash, bnhd, false, 0, 3, 5},
+    {"aiter::fmha_v3_fwd", flash, bnhd, false, 0, 3, 5},
+    {"aiter::_flash_attn_varlen_forward", flash, packed, false, 0, -1, -1},
+    {"aiter::mha_varlen_fwd", flash, packed, false, 0, -1, -1},
+}};
+// clang-format on
+
+std::string lower(std::string_view text) {
+  std::string low(text);
+  std::transform(low.begin(), low.end(), low.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return low;
+}
+
+bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string_view to_string(Attention value) {
+  constexpr std::array<std::string_view, 3> k_words{"flash", "paged", "standard"};
+  return k_words[static_cast<std::size_t>(value)];
+}
+
+bool writes_kv_cache(std::string_view name) {
+  return holds(name, "reshape_and_cache");
+}
+
+std::optional<OpRule> rule_of(std::string_view name) {
+  for (const OpRule& rule : k_rules) {
+    if (rule.name == name) return rule;
+  }
+  if (writes_kv_cache(name)) return std::nullopt;
+  // An operator's name has a namespace; functions and modules of Python do not count.
+  if (!holds(name, "::") || holds(name, " ") || holds(name, "(")) return std::nullopt;
+  const std::string low = lower(name);
+  if (holds(low, "unified_attention") || holds(low, "paged_attention") ||
+      (low.starts_with("vllm::") && holds(low, "attention"))) {
+    OpRule rule;
+    rule.name = name;
+    rule.attention = paged;
+    rule.sizes = packed;
+    return rule;
+  }
+  return std::nullopt;
+}
+
+Step step_of(std::string_view name) {
+  constexpr std::array<std::string_view, 3> k_products{"aten::bmm", "aten::baddbmm",
+                                                       "aten::matmul"};
+  constexpr std::array<std::string_view, 3> k_softmax{"aten::softmax", "aten::_softmax",
+                                                      "aten::_safe_softmax"};
+  constexpr std::array<std::string_view, 10> k_scale{
+      "aten::mul",  "aten::mul_",  "aten::div",      "aten::div_",        "aten::add",
+      "aten::add_", "aten::copy_", "aten::_to_copy", "aten::masked_fill", "aten::masked_fill_"};
+  const auto among = [&](const auto& list) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  if (among(k_products)) return Step::product;
+  if (among(k_softmax)) return Step::softmax;
+  if (among(k_scale)) return Step::scale;
+  return Step::none;
+}
+
+bool keeps_arguments(std::string_view name) {
+  const Step step = step_of(name);
+  return rule_of(name).has_value() || writes_kv_cache(name) || step == Step::product ||
+         step == Step::softmax;
+}
+
+}  // namespace wb::trace

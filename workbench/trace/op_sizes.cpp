@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "trace/op_sizes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "core/json.hpp"
+
+namespace wb::trace {
+namespace {
+
+/// Sizes beyond this are no tensor's: figures made from them would be nonsense.
+constexpr std::int64_t k_max_size = std::int64_t{1} << 40;
+
+Json recorded(const Trace& trace, std::uint32_t id) {
+  if (id == k_none) return {};
+  const auto parsed = parse_json(trace.text(id), "an operator's arguments");
+  return parsed ? *parsed : Json();
+}
+
+std::string place(const Json& list, int index) {
+  if (index < 0 || !list.is_array() || static_cast<std::size_t>(index) >= list.size()) return {};
+  const Json& item = list[static_cast<std::size_t>(index)];
+  return item.is_string() ? item.get<std::string>() : std::string();
+}
+
+std::optional<std::vector<std::int64_t>> tensor(const Json& dims, std::size_t index) {
+  if (!dims.is_array() || index >= dims.size() || !dims[index].is_array()) return std::nullopt;
+  std::vector<std::int64_t> sizes;
+  for (const Json& size : dims[index]) {
+    if (!size.is_number_integer()) return std::nullopt;
+    const auto value = size.get<std::int64_t>();
+    if (value < 1 || value > k_max_size) return std::nullopt;
+    sizes.push_back(value);
+  }
+  return sizes;
+}
+
+std::optional<AttentionSizes> from_tensors(Sizes order, const std::vector<std::int64_t>& q,
+                                           const std::vector<std::int64_t>& k,
+                                           const std::vector<std::int64_t>& v) {
+  AttentionSizes sizes;
+  if (order == Sizes::packed) {
+    if (q.size() != 3 || k.size() != 3 || v.size() != 3) return std::nullopt;
+    sizes = {1, q[0], q[1], k[0], k[1], q[2], v[2], {}, 0, {}};
+    return sizes;
+  }
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4) return std::nullopt;
+  const std::size_t heads = order == Sizes::bhnd ? 1 : 2, length = order == Sizes::bhnd ? 2 : 1;
+  if (k[length] != v[length] || k[heads] != v[heads] || q[3] != k[3] || q[0] != k[0]) {
+    return std::nullopt;
+  }
+  sizes = {q[0], q[length], q[heads], k[length], k[heads], q[3], v[3], {}, 0, {}};
+  return sizes;
+}
+
+/// Reads "sq8155sk8430sqsq7475785sqsk7671310" from the front of `text`: key, number, key, …
+bool read_tokens(std::string_view text, std::array<double, 4>& values) {
+  constexpr std::array<std::string_view, 4> k_keys{"sq", "sk", "sqsq", "sqsk"};
+  for (std::size_t i = 0; i < k_keys.size(); ++i) {
+    if (!text.starts_with(k_keys[i])) return false;
+    text.remove_prefix(k_keys[i].size());
+    const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), values[i]);
+    if (fault != std::errc()) return false;
+    text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  }
+  return text.empty();
+}
+
+/// "context_9(…)" somewhere in the text: the count and what stands between the brackets.
+bool read_phase(std::string_view text, std::string_view phase, std::int64_t& requests,
+                std::string_view& inside) {
+  const std::size_t at = text.find(phase);
+  if (at == std::string_view::npos) return false;
+  text.remove_prefix(at + phase.size());
+  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), requests);
+  if (fault != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  const std::size_t close = text.find(')');
+  if (!text.starts_with('(') || close == std::string_view::npos) return false;
+  inside = text.substr(1, close - 1);
+  return true;
+}
+
+bool read_count(std::string_view text, double& value) {
+  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return fault == std::errc() &&
+         (stop == text.data() + text.size() || *stop == '_');  // "512_262144": with its square
+}
+
+}  // namespace
+
+std::string dtype_word(std::string_view recorded) {
+  std::string low;
+  for (const char c : recorded) {
+    low += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  const std::size_t scope = low.rfind(':');
+  if (scope != std::string::npos) low.erase(0, scope + 1);
+  if (low == "bfloat16") return "bf16";
+  if (low == "half" || low == "float16") return "fp16";
+  if (low == "float" || low == "float32") return "fp32";
+  if (low == "double" || low == "float64") return "fp64";
+  if (low.starts_with("float8")) return "fp8";
+  return {};
+}
+
+std::optional<int> dtype_bytes(std::string_view word) {
+  if (word == "bf16" || word == "fp16") return 2;
+  if (word == "fp32") return 4;
+  if (word == "fp64") return 8;
+  if (word == "fp8") return 1;
+  return std::nullopt;
+}
+
+SizesOrWhy sizes_of(const Trace& trace, const SdpaCall& call) {
+  if (call.kind == CallKind::kv_cache) return {{}, "writing the KV cache is no attention"};
+  if (!call.steps.empty()) {
+    auto sizes = sizes_of_steps(trace, call.steps[0], call.steps[1], call.steps[2]);
+    return sizes ? SizesOrWhy{std::move(sizes), {}}
+                 : SizesOrWhy{{}, "the recorded sizes are not those of one attention"};
+  }
+  const std::uint32_t index = trace.host[call.host].args;
+  if (index == k_none) return {{}, "no arguments are recorded (record_shapes=True does)"};
+  const OpArgs& args = trace.args[index];
+  const Json dims = recorded(trace, args.dims), types = recorded(trace, args.types);
+  const Json concrete = recorded(trace, args.concrete);
+  const auto first = static_cast<std::size_t>(call.rule.q);
+  const auto q = tensor(dims, first), k = tensor(dims, first + 1), v = tensor(dims, first + 2);
+  if (!q || !k || !v) return {{}, "the sizes of q, k and v are not recorded"};
+  auto sizes = from_tensors(call.rule.sizes, *q, *k, *v);
+  if (!sizes) return {{}, "the sizes of q, k and v do not fit together"};
+  sizes->dtype = dtype_word(place(types, call.rule.q));
+  const std::string causal = place(concrete, call.rule.causal);
+  if (causal == "True" || causal == "False") sizes->causal = causal == "True";
+  const std::string dropout = place(concrete, call.rule.dropout);
+  if (!dropout.empty()) {
+    const char* end = dropout.data() + dropout.size();
+    if (std::from_chars(dropout.data(), end, sizes->dropout).ec != std::errc()) sizes->dropout = 0;
+  }
+  return {std::move(sizes), {}};
+}
+
+std::optional<AttentionSizes> sizes_of_steps(const Trace& trace, std::uint32_t product,
+                                             std::uint32_t softmax, std::uint32_t last) {
+  const auto dims = [&](std::uint32_t host) {
+    const std::uint32_t args = trace.host[host].args;
+    return args == k_none ? Json() : recorded(trace, trace.args[args].dims);
+  };
+  const auto types = [&](std::uint32_t host) {
+    return recorded(trace, trace.args[trace.host[host].args].types);
+  };
+  // baddbmm adds to its first argument and multiplies the next two.
+  const auto left = [&](std::uint32_t host) {
+    return trace.text(trace.host[host].name) == "aten::baddbmm" ? std::size_t{1} : std::size_t{0};
+  };
+  const Json first = dims(product), weights = dims(softmax), second = dims(last);
+  const auto q = tensor(first, left(product)), k = tensor(first, left(product) + 1);
+  const auto p = tensor(weights, 0);
+  const auto w = tensor(second, left(last)), v = tensor(second, left(last) + 1);
+  if (!q || !k || !p || !w || !v) return std::nullopt;
+  const std::size_t rank = q->size();
+  if (rank < 3 || rank > 4 || k->size() != rank || w->size() != rank || v->size() != rank ||
+      p->size() < 3) {
+    return std::nullopt;
+  }
+  const auto numel = [](const std::vector<std::int64_t>& sizes) {
+    double count = 1;
+    for (const std::int64_t size : sizes) count *= static_cast<double>(size);
+    return count;
+  };
+  const std::int64_t rows = (*q)[rank - 2], depth = (*q)[rank - 1], keys = (*k)[rank - 1];
+  std::int64_t matrices = 1;
+  for (std::size_t i = 0; i + 2 < rank; ++i) matrices *= (*q)[i];
+  const double scores =
+      static_cast<double>(matrices) * static_cast<double>(rows) * static_cast<double>(keys);
+  const bool fits = (*k)[rank - 2] == depth && numel(*p) == scores && p->back() == keys &&
+                    numel(*w) == scores && w->back() == keys && (*v)[rank - 2] == keys;
+  if (!fits) return std::nullopt;
+  AttentionSizes sizes;
+  sizes.B = rank == 4 ? (*q)[0] : 1;
+  sizes.H_Q = sizes.H_KV = rank == 4 ? (*q)[1] : (*q)[0];
+  sizes.N_Q = rows;
+  sizes.N_KV = keys;
+  sizes.d_qk = depth;
+  sizes.d_v = v->back();
+  sizes.causal = false;  // unfused attention computes every product, masked or not
+  sizes.dtype = dtype_word(place(types(product), static_cast<int>(left(product))));
+  return sizes;
+}
+
+bool softmax_of_product(const Trace& trace, std::uint32_t product, std::uint32_t softmax) {
+  const auto dims = [&](std::uint32_t host) {
+    const std::uint32_t args = trace.host[host].args;
+    return args == k_none ? Json() : recorded(trace, trace.args[args].dims);
+  };
+  const bool adds = trace.text(trace.host[product].name) == "aten::baddbmm";
+  const auto keys = tensor(dims(product), adds ? 2 : 1), weights = tensor(dims(softmax), 0);
+  return keys && weights && !keys->empty() && !weights->empty() && keys->back() == weights->back();
+}
+
+std::optional<ServingStep> serving_step(std::string_view annotation) {
+  if (!annotation.starts_with("execute_")) return std::nullopt;
+  ServingStep step;
+  std::string_view context, generation;
+  if (!read_phase(annotation, "context_", step.context_requests, context) ||
+      !read_phase(annotation, "generation_", step.generation_requests, generation)) {
+    return std::nullopt;
+  }
+  std::array<double, 4> ctx{}, gen{};
+  step.pairs_known = read_tokens(context, ctx) && read_tokens(generation, gen);
+  if (!step.pairs_known && (!read_count(context, ctx[0]) || !read_count(generation, gen[0]))) {
+    return std::nullopt;
+  }
+  std::tie(step.ctx_q, step.gen_q) = std::pair(ctx[0], gen[0]);
+  if (step.pairs_known) {
+    std::tie(step.ctx_k, step.ctx_qq, step.ctx_qk) = std::tuple(ctx[1], ctx[2], ctx[3]);
+    std::tie(step.gen_k, step.gen_qq, step.gen_qk) = std::tuple(gen[1], gen[2], gen[3]);
+  }
+  return step;
+}
+
+std::optional<ServingStep> serving_step_of(const Trace& trace, const SdpaCall& call) {
+  for (std::uint32_t at = trace.host[call.host].parent; at != k_none; at = trace.host[at].parent) {
+    if (trace.host[at].kind != HostKind::annotation) continue;
+    if (auto step = serving_step(trace.text(trace.host[at].name))) return step;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wb::trace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// From the recorded arguments of a call to the sizes of its attention, and from those to FLOPs and
+// bytes. What the profile does not say is a stated gap, never a guess.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "trace/sdpa_calls.hpp"
+
+namespace wb::trace {
+
+/// Letters as in the profile's world: B batch, N_Q queries, N_KV keys, H_Q and H_KV heads, d_qk and
+/// d_v head dims.
+struct AttentionSizes {
+  std::int64_t B = 0, N_Q = 0, H_Q = 0, N_KV = 0, H_KV = 0, d_qk = 0, d_v = 0;
+  std::optional<bool> causal;  ///< nothing: not recorded
+  double dropout = 0;
+  std::string dtype;  ///< "bf16", "fp16", "fp32", "fp64", "fp8" or empty: not known
+};
+
+/// Tokens of one step of a vLLM server, of its annotation; sums over the requests of the phase.
+/// `pairs_known`: the products below were recorded (newer servers), else only the token counts.
+struct ServingStep {
+  std::int64_t context_requests = 0, generation_requests = 0;
+  double ctx_q = 0, ctx_k = 0, ctx_qq = 0, ctx_qk = 0;  ///< tokens: queries, keys, sum q², sum q·k
+  double gen_q = 0, gen_k = 0, gen_qq = 0, gen_qk = 0;
+  bool pairs_known = false;
+};
+
+/// Arithmetic and least traffic of one call (FLOP, bytes); bytes is nothing where the dtype is not
+/// known.
+struct CallWork {
+  double flops = 0;
+  std::optional<double> bytes;
+};
+
+/// "c10::BFloat16", "BFloat16" -> "bf16"; empty for what is no dtype we know.
+std::string dtype_word(std::string_view recorded);
+std::optional<int> dtype_bytes(std::string_view word);
+
+/// Sizes of a call, or why they cannot be had.
+struct SizesOrWhy {
+  std::optional<AttentionSizes> sizes;
+  std::string why;
+};
+SizesOrWhy sizes_of(const Trace& trace, const SdpaCall& call);
+/// Of product, softmax, product (host events), when their sizes are those of one attention.
+std::optional<AttentionSizes> sizes_of_steps(const Trace& trace, std::uint32_t product,
+                                             std::uint32_t softmax, std::uint32_t last);
+
+/// Whether the softmax runs over as many keys as the product has columns: enough to see attention
+/// where the recorded sizes do not fit as a whole.
+bool softmax_of_product(const Trace& trace, std::uint32_t product, std::uint32_t softmax);
+
+/// "execute_8192_context_9(sq…sk…sqsq…sqsk…)_generation_37(…)" and the older
+/// "execute_context_1(512)_generation_7(7)". Nothing when it is neither.
+std::optional<ServingStep> serving_step(std::string_view annotation);
+/// Of the innermost such annotation around the call.
+std::optional<ServingStep> serving_step_of(const Trace& trace, const SdpaCall& call);
+
+/// The work of one call, or why there is no model for it. Formulas: docs/trace.md.
+struct WorkOrWhy {
+  std::optional<CallWork> work;
+  std::string why;
+};
+WorkOrWhy work_of(const OpRule& rule, const AttentionSizes& sizes,
+                  const std::optional<ServingStep>& step);
+
+}  // namespace wb::trace

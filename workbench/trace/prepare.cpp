@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "trace/prepare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/op_rows.hpp"
+
+namespace wb::trace {
+namespace {
+
+constexpr double k_us_per_ms = 1e3, k_gb_per_tb = 1e3;
+/// Host time beyond this multiple of kernel time is waiting (TraceLens' rule).
+constexpr double k_sync_factor = 5, k_sync_share = 0.1, k_sync_ms = 1;
+
+struct Category {
+  CategoryFiles files;
+  std::vector<OpRow> rows;
+  double percent_total = 0;
+};
+
+struct TimeBreakdown {
+  double kernel_ms = 0, host_ms = 0, sync_ms = 0;
+  std::int64_t sync_ops = 0;
+  [[nodiscard]] bool bottleneck() const {
+    return sync_ms > k_sync_share * kernel_ms && sync_ms > k_sync_ms;
+  }
+};
+
+TimeBreakdown breakdown(const std::vector<OpRow>& rows) {
+  TimeBreakdown time;
+  for (const OpRow& row : rows) {
+    const double kernel = row.kernel_us.sum / k_us_per_ms, host = row.duration_us.sum / k_us_per_ms;
+    time.kernel_ms += kernel;
+    time.host_ms += host;
+    if (host > k_sync_factor * kernel) {
+      time.sync_ms += host - kernel;
+      time.sync_ops += 1;
+    }
+  }
+  return time;
+}
+
+Json time_json(const TimeBreakdown& time) {
+  return {{"gpu_kernel_time_ms", time.kernel_ms},
+          {"cpu_duration_ms", time.host_ms},
+          {"sync_time_ms", time.sync_ms},
+          {"sync_ops_count", time.sync_ops},
+          {"has_sync_bottleneck", time.bottleneck()}};
+}
+
+Json utilization_json(const GpuTime& time) {
+  const auto percent = [&](double part) {
+    return time.total_ms > 0 ? Json(100 * part / time.total_ms) : Json();
+  };
+  return {{"total_time_ms", time.total_ms},
+          {"computation_time_percent", percent(time.computation_ms)},
+          {"exposed_comm_time_percent", percent(time.exposed_communication_ms)},
+          {"exposed_memcpy_time_percent", percent(time.exposed_copy_ms)},
+          {"idle_time_percent", percent(time.idle_ms)}};
+}
+
+Json metadata_json(const PrepareRequest& request, const PlatformSpec& platform,
+                   const Category& category, const GpuTime& gpu,
+                   const std::vector<std::string>& gaps, const std::string& device) {
+  Json time = time_json(breakdown(category.rows));
+  time["note"] = "rank by gpu_kernel_time_ms; sync_time_ms is host time beyond it";
+  Json models = Json::array();
+  for (const OpRow& row : category.rows) {
+    const bool asked = !row.work && row.kind == CallKind::attention;
+    if (asked) models.push_back(fmt::format("{}: {}", row.name, row.why_no_model));
+  }
+  return {{"platform", platform.name},
+          {"peak_source", platform.source},
+          {"peak_hbm_bw_tbs", platform.mem_bw_gbps / k_gb_per_tb},
+          {"max_achievable_tflops", platform.max_achievable_tflops},
+          {"memory_gb", platform.memory_gb},
+          {"device_name", device},
+          {"trace_path", request.trace.string()},
+          {"output_dir", request.output_dir.string()},
+          {"category", category.files.display},
+          {"category_name", category.files.name},
+          {"gpu_utilization", utilization_json(gpu)},
+          {"trace_loading_policy", "DO_NOT_LOAD_TRACE_use_precomputed_tree_data"},
+          {"gaps", gaps},
+          {"without_model", models},
+          {"time_breakdown", std::move(time)}};
+}
+
+std::string pretty(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+class Writer {
+ public:
+  Writer(FileSystem& file_system, fs::path root)
+      : m_file_system(file_system), m_root(std::move(root)) {}
+
+  Result<void> make_folders() {
+    for (const char* folder : {"category_data", "metadata", "category_findings"}) {
+      WB_TRY(m_file_system.make_directories(m_root / folder));
+    }
+    return {};
+  }
+  Result<void> remove_old() {
+    for (const bool backward : {false, true}) {
+      const CategoryFiles old = category_files(backward);
+      for (const fs::path& path :
+           {old.ops(), old.tree(), old.metadata(), old.metrics(), old.findings()}) {
+        std::error_code error;
+        fs::remove(m_root / path, error);
+        if (error) return errno_error("remove the earlier", m_root / path, error.value());
+      }
+    }
+    return {};
+  }
+  Result<void> write(const fs::path& path, const std::string& text) {
+    WB_TRY(m_file_system.write_atomic(m_root / path, text, Durability::none));
+    files.push_back(m_root / path);
+    return {};
+  }
+
+  std::vector<fs::path> files;
+
+ private:
+  FileSystem& m_file_system;
+  fs::path m_root;
+};
+
+Result<PlatformSpec> choose_platform(const FileSystem& file_system, const PrepareRequest& request,
+                                     const std::string& device) {
+  if (!request.platform.empty()) return read_platform(file_system, request.platform);
+  if (auto known = known_platform(device)) return *std::move(known);
+  return Error{ErrorCode::usage, "find the platform of", request.trace.string(),
+               device.empty() ? "the profile does not name its GPU"
+                              : fmt::format("the peaks of \"{}\" are not known", printable(device)),
+               "give --platform NAME or --platform FILE.json"};
+}
+
+Json manifest_entry(const Category& category, const fs::path& root) {
+  Json entry = time_json(breakdown(category.rows));
+  const CategoryFiles& files = category.files;
+  entry.update({{"name", files.name},
+                {"display_name", files.display},
+                {"skill", "sdpa-analysis"},
+                {"tier", "compute_kernel"},
+                {"ops_count", category.rows.size()},
+                {"csv_file", (root / files.ops()).string()},
+                {"metadata_file", (root / files.metadata()).string()},
+                {"tree_data_file", (root / files.tree()).string()}});
+  return entry;
+}
+
+Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const PrepareRequest& request) {
+  // A wrong platform is told before a gigabyte is read.
+  if (!request.platform.empty()) WB_TRY(read_platform(file_system, request.platform));
+  WB_TRY_ASSIGN(Trace trace, read_trace(request.trace));
+  WB_TRY_ASSIGN(const PlatformSpec platform,
+                choose_platform(file_system, request, trace.device_name));
+  link_trace(trace);
+  const SdpaCalls calls = find_sdpa_calls(trace);
+  const GpuTime gpu = gpu_time(trace);
+  PrepareResult result;
+  result.platform = platform.name;
+  result.text_bytes = trace.text_bytes;
+  result.events = trace.events;
+  result.gaps = gap_sentences(trace, calls.without_kernels, calls.without_time);
+  const auto own = known_platform(trace.device_name);
+  if (own && own->name != platform.name && !platform.name.starts_with(own->name)) {
+    const auto named = known_platform(platform.name);
+    if (!named || named->max_achievable_tflops != own->max_achievable_tflops) {
+      result.gaps.push_back(
+          fmt::format("The profile names its GPU {}; efficiencies are against {}.",
+                      printable(trace.device_name), platform.name));
+    }
+  }
+  Json categories = Json::array();
+  std::vector<OpRow> rows = rows_of(trace, calls);
+  for (const bool backward : {false, true}) {
+    Category category{category_files(backward), {}};
+    std::uint64_t count = 0;
+    for (const OpRow& row : rows) {
+      if (row.backward != backward) continue;
+      category.rows.push_back(row);
+      count += row.calls.size();
+    }
+    (backward ? result.backward_rows : result.forward_rows) = category.rows.size();
+    (backward ? result.backward_calls : result.forward_calls) = count;
+    if (category.rows.empty()) continue;
+    const CategoryFiles& files = category.files;
+    WB_TRY(writer.write(files.ops(), ops_csv(trace, calls, category.rows, files)));
+    WB_TRY(writer.write(files.tree(), pretty(tree_data(trace, calls, category.rows))));
+    WB_TRY(writer.write(files.metadata(), pretty(metadata_json(request, platform, category, gpu,
+                                                               result.gaps, trace.device_name))));
+    categories.push_back(manifest_entry(category, request.output_dir));
+  }
+  WB_TRY(writer.write(k_manifest_file,
+                      pretty({{"status", "OK"},
+                              {"platform", platform.name},
+                              {"trace_path", request.trace.string()},
+                              {"output_dir", request.output_dir.string()},
+                              {"gpu_utilization", utilization_json(gpu)},
+                              {"gaps", result.gaps},
+                              {"categories", categories},
+                              {"time_metric_note",
+                               "rank by gpu_kernel_time_ms; cpu_duration_ms has waiting in it"}})));
+  result.files = writer.files;
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> gap_sentences(const Trace& trace, std::uint64_t without_kernels,
+                                       std::uint64_t without_time) {
+  const TraceGaps& gaps = trace.gaps;
+  std::vector<std::string> sentences;
+  const auto say = [&](std::uint64_t count, std::string_view what) {
+    if (count > 0) sentences.push_back(fmt::format("{} {}", count, what));
+  };
+  say(without_kernels, "attention calls have no GPU kernel in the profile and are left out.");
+  say(without_time, "attention calls have a kernel without a duration and are left out.");
+  say(gaps.ambiguous_links,
+      "GPU events have an id that several operators claim; they belong to none of them.");
+  say(gaps.unlinked_kernels, "GPU kernels belong to no operator of the profile.");
+  say(gaps.kernels_without_duration, "GPU kernels have no duration.");
+  say(gaps.host_without_duration, "host events have no duration and are left out.");
+  say(gaps.without_timestamp, "events have no time stamp and are left out.");
+  say(gaps.begin_end_events, "events are begin/end pairs, which are not read.");
+  say(gaps.overlapping, "host events cross each other in one thread: their parents may be wrong.");
+  return sentences;
+}
+
+Result<PrepareResult> prepare(FileSystem& file_system, const PrepareRequest& request) {
+  Writer writer(file_system, request.output_dir);
+  WB_TRY(writer.make_folders());
+  WB_TRY(writer.remove_old());
+  auto result = run(file_system, writer, request);
+  if (!result) {
+    WB_TRY(writer.remove_old());
+    WB_TRY(writer.write(k_manifest_file, pretty({{"status", "ERROR"},
+                                                 {"trace_path", request.trace.string()},
+                                                 {"error", result.error().message()},
+                                                 {"categories", Json::array()}})));
+  }
+  return result;
+}
+
+}  // namespace wb::trace

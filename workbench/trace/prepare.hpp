@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// `trace prepare`: from a profile to the folder that analyses read, in the layout of TraceLens.
+// Called by the engine's verb.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "trace/platforms.hpp"
+#include "trace/trace.hpp"
+
+namespace wb::trace {
+
+struct PrepareRequest {
+  fs::path trace;
+  std::string platform;  ///< a name or a JSON file; empty: by the profile's GPU
+  fs::path output_dir;
+};
+
+struct PrepareResult {
+  std::size_t forward_rows = 0, backward_rows = 0;
+  std::uint64_t forward_calls = 0, backward_calls = 0;
+  std::string platform;
+  std::vector<std::string> gaps;  ///< sentences, also in the metadata
+  std::vector<fs::path> files;    ///< written
+  std::uint64_t text_bytes = 0, events = 0;
+};
+
+/// Writes, for sdpa_fwd and sdpa_bwd where the profile has any: category_data/<c>_ops.csv and
+/// <c>_tree_data.json, metadata/<c>_metadata.json; always category_data/category_manifest.json.
+/// What an earlier run left of these is removed first. A failure is written into the manifest, so
+/// that no analysis takes the folder for a profile without attention.
+/// Errors: those of read_trace() and read_platform(); environment (no platform given, and the
+/// profile's GPU is not known); read_only, no_space.
+Result<PrepareResult> prepare(FileSystem& file_system, const PrepareRequest& request);
+
+/// What could not be used of a profile, in sentences.
+std::vector<std::string> gap_sentences(const Trace& trace, std::uint64_t without_kernels,
+                                       std::uint64_t without_time);
+
+}  // namespace wb::trace

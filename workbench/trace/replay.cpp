@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "trace/replay.hpp"
+
+namespace wb::trace {
+
+ProblemOrWhy problem_of(const OpRule& rule, const AttentionSizes& sizes) {
+  if (rule.backward) return {{}, "backward attention is no problem of the workbench yet"};
+  if (rule.attention == Attention::paged) {
+    return {{}, "attention over pages is no problem of the workbench yet"};
+  }
+  if (rule.sizes == Sizes::packed) return {{}, "the lengths of packed sequences are not recorded"};
+  if (sizes.dropout > 0) return {{}, "dropout is no problem of the workbench yet"};
+  if (!sizes.causal) return {{}, "whether it is causal is not recorded"};
+  Problem problem;
+  if (sizes.dtype == "bf16") {
+    problem.dtype = Dtype::bf16;
+  } else if (sizes.dtype == "fp16") {
+    problem.dtype = Dtype::f16;
+  } else if (sizes.dtype == "fp32") {
+    problem.dtype = Dtype::f32;
+  } else {
+    return {{}, "a dtype that the workbench lacks"};
+  }
+  if (*sizes.causal && sizes.N_Q != sizes.N_KV) {
+    return {{}, "causal with N_Q != N_KV: the mask's corner is not recorded"};
+  }
+  problem.B = sizes.B;
+  problem.Hq = sizes.H_Q;
+  problem.Hkv = sizes.H_KV;
+  problem.Sq = sizes.N_Q;
+  problem.Skv = sizes.N_KV;
+  problem.D = sizes.d_qk;
+  problem.Dv = sizes.d_v;
+  problem.causal = *sizes.causal ? Causal::top_left : Causal::none;
+  if (rule.sizes == Sizes::bnhd) problem.layout = Layout::bshd;
+  const auto good = validate(problem);
+  if (!good) return {{}, good.error().cause};
+  return {problem, {}};
+}
+
+}  // namespace wb::trace

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Bands and names that the analysis judges by. Each length takes the band of the largest named
+// length it has reached; from 512 to 1023, which has none, the outer ends of its neighbours.
+#include <array>
+
+#include "trace/metrics.hpp"
+
+namespace wb::trace {
+
+EfficiencyBand expected_efficiency(Attention attention, std::string_view workload,
+                                   std::int64_t n_q) {
+  constexpr EfficiencyBand k_short{5, 15, "N < 512"}, k_middle{5, 40, "512 <= N < 1024"},
+      k_1024{20, 40, "1024 <= N < 2048"}, k_2048{40, 60, "2048 <= N <= 4096"},
+      k_long{50, 70, "N > 4096"};
+  constexpr EfficiencyBand k_decode{5, 15, "decode"}, k_prefill{30, 50, "prefill"},
+      k_mixed{10, 30, "mixed"}, k_short_prefill{5, 15, "short prefill, N < 512"};
+  constexpr std::int64_t k_short_length = 512;
+  if (attention == Attention::paged) {
+    if (workload == "decode_heavy") return k_decode;
+    if (workload == "prefill_heavy") return n_q < k_short_length ? k_short_prefill : k_prefill;
+    return k_mixed;
+  }
+  if (n_q < k_short_length) return k_short;
+  if (n_q < 1024) return k_middle;
+  if (n_q < 2048) return k_1024;
+  return n_q <= 4096 ? k_2048 : k_long;
+}
+
+std::string_view workload_type(double context_tokens, double generation_tokens) {
+  const double all = context_tokens + generation_tokens;
+  if (!(all > 0)) return "unknown";
+  const double ratio = context_tokens / all;
+  if (ratio > k_prefill_ratio) return "prefill_heavy";
+  return ratio < k_decode_ratio ? "decode_heavy" : "mixed";
+}
+
+std::string_view kernel_type(std::string_view name) {
+  struct Mark {
+    std::string_view part, type;
+  };
+  // First match counts: a kernel over pages may have "fwd" in its name, too.
+  constexpr std::array<Mark, 12> k_marks{{{"reshape_and_cache", "reshape_cache"},
+                                          {"paged_attention", "paged_attention"},
+                                          {"PagedKv", "paged_attention"},
+                                          {"pa_fwd", "paged_attention"},
+                                          {"unified_attention", "unified_attention"},
+                                          {"reduce_segments", "reduce"},
+                                          {"splitkv_combine", "reduce"},
+                                          {"flash_fwd", "fwd_kernel"},
+                                          {"attn_fwd", "fwd_kernel"},
+                                          {"fmha", "fwd_kernel"},
+                                          {"_fwd_kernel", "fwd_kernel"},
+                                          {"fwd_kernel", "fwd_kernel"}}};
+  for (const auto& [part, type] : k_marks) {
+    if (name.find(part) != std::string_view::npos) return type;
+  }
+  return "other";
+}
+
+}  // namespace wb::trace

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The performance model: FLOPs of the two products (the softmax is left out) and the bytes that
+// must move at least. The formulas are those of TraceLens' perf model (MIT), so that figures of
+// both tools compare; docs/trace.md has them with their limits.
+#include "trace/op_sizes.hpp"
+
+namespace wb::trace {
+namespace {
+
+double product(std::initializer_list<std::int64_t> factors) {
+  double value = 1;
+  for (const std::int64_t factor : factors) value *= static_cast<double>(factor);
+  return value;
+}
+
+/// Queries of one step attend to what is theirs: prefill q·k less the causal half of q², decode
+/// q·k.
+CallWork serving_work(const AttentionSizes& s, const ServingStep& step) {
+  const auto heads_q = static_cast<double>(s.H_Q), heads_kv = static_cast<double>(s.H_KV);
+  const auto depth = static_cast<double>(s.d_qk + s.d_v);
+  CallWork work;
+  work.flops = heads_q * depth * (2 * step.ctx_qk - step.ctx_qq + 2 * step.gen_qk);
+  if (const auto size = dtype_bytes(s.dtype)) {
+    const double queries = step.ctx_q + step.gen_q;
+    const double cached = (step.ctx_k - step.ctx_q) + (step.gen_k - step.gen_q);
+    work.bytes = *size * depth * (queries * (heads_q + heads_kv) + cached * heads_kv);
+  }
+  return work;
+}
+
+CallWork dense_work(const OpRule& rule, const AttentionSizes& s) {
+  const double queries = product({s.B, s.N_Q, s.H_Q}), keys = product({s.B, s.N_KV, s.H_KV});
+  const double pairs = product({s.B, s.H_Q, s.N_Q, s.N_KV});
+  const auto qk = static_cast<double>(s.d_qk), v = static_cast<double>(s.d_v);
+  CallWork work;
+  double elements = queries * (qk + v) + keys * (qk + v);
+  if (rule.backward) {
+    // dV and dP, dQ and dK; a fused kernel computes the scores again.
+    const bool again = rule.attention == Attention::flash;
+    work.flops = 2 * pairs * (2 * v + 2 * qk + (again ? qk : 0));
+    const double groups = static_cast<double>(s.H_Q) / static_cast<double>(s.H_KV);
+    work.flops += product({s.B, s.N_KV}) * (v + qk) * (groups - 1);
+    elements += queries * qk + keys * (qk + v);
+  } else {
+    work.flops = 2 * pairs * (qk + v);
+  }
+  if (s.causal.value_or(false)) work.flops /= 2;
+  if (const auto size = dtype_bytes(s.dtype)) work.bytes = *size * elements;
+  return work;
+}
+
+}  // namespace
+
+WorkOrWhy work_of(const OpRule& rule, const AttentionSizes& sizes,
+                  const std::optional<ServingStep>& step) {
+  if (sizes.H_KV < 1 || sizes.H_Q % sizes.H_KV != 0) {
+    return {{}, "the query heads are no multiple of the key heads"};
+  }
+  if (rule.attention == Attention::paged) {
+    if (!step) return {{}, "the lengths of the sequences are not recorded (no annotation)"};
+    if (!step->pairs_known) {
+      return {{}, "the annotation has token counts but no key lengths (an older server)"};
+    }
+    return {serving_work(sizes, *step), {}};
+  }
+  if (rule.sizes == Sizes::packed) {
+    return {{}, "packed sequences: their lengths are not recorded"};
+  }
+  if (!sizes.causal) return {{}, "whether it is causal is not recorded"};
+  if (*sizes.causal && sizes.N_Q != sizes.N_KV) {
+    return {{}, "causal with as many queries as keys only: the mask's corner is not recorded"};
+  }
+  return {dense_work(rule, sizes), {}};
+}
+
+}  // namespace wb::trace
