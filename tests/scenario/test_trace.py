@@ -398,3 +398,40 @@ def test_what_fails_elsewhere_says_so_here(wb, elsewhere):
     assert done.returncode != 0
     assert "node7" in done.stderr
     assert "no such folder" in done.stderr
+
+
+def test_a_profile_becomes_a_suite_that_sessions_take(wb):
+    """The whole way: profile, suite, session, report with the gain end to end."""
+    small = json.loads((OWN / "synthetic_unfused.json").read_text())
+    text = json.dumps(small).replace("256", "64").replace("c10::Half", "float")
+    (wb.folder / "small.json").write_text(text)
+    made = wb.json("trace", "suite", "small.json", "--output-dir", "mine", "--name", "small")
+    (problem,) = made["problems"]
+    assert problem["problem"] == "B=1 Hq=16 Hkv=16 Sq=64 Skv=64 D=64 f32 causal=none"
+    assert problem["weight"] == 2
+    assert math.isclose(problem["share_frac"], 0.16 / 6.4)
+    again = wb.run("trace", "suite", "small.json", "--output-dir", "mine")
+    assert again.returncode != 0
+    assert "there is a file already" in again.stderr
+    words = ["--path", "mine", "--session", "s"]
+    wb.run("open", "--suite", "small", "--objective", "weighted_time", "--start", "cpu_unfused",
+           "--rivals", "none", "--effort", "quick", *words, check=0)  # fmt: skip
+    answer = wb.json("iterate", "--variant", "cpu_tiled", "--hypothesis", "tiles reuse keys",
+                     "--predicted-speedup", "1.5", *words)  # fmt: skip
+    page = wb.run("report", *words, check=0).stdout
+    assert "share of the profile" in page
+    if answer["outcome"] == "win":
+        assert "End to end:" in page
+
+
+def test_what_cannot_be_a_problem_is_left_out_and_said(wb):
+    made = wb.json("trace", "suite", OWN / "synthetic_flash_gqa_train.json", "--output-dir", "a")
+    (problem,) = made["problems"]
+    assert problem["problem"].endswith("Hkv=4 Sq=1024 Skv=1024 D=64 bf16 causal=top_left")
+    assert problem["weight"] == 3
+    (left,) = made["left_out"]
+    assert left["why"] == "backward attention is no problem of the workbench yet"
+    assert left["calls"] == 1
+    done = wb.run("trace", "suite", OWN / "synthetic_paged_classic.json", "--output-dir", "b")
+    assert done.returncode != 0
+    assert "over pages is no problem" in done.stderr

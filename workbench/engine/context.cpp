@@ -44,6 +44,7 @@ Result<Suite> read_suite(const Json& opened) {
     const std::string name = entry.string_or("name", "");
     problem.weight = entry.real_or("weight", 1.0);
     problem.held_out = entry.boolean_or("held_out", false);
+    if (item.contains("share_frac")) problem.share_frac = entry.real("share_frac");
     WB_TRY(entry.finish(true));
     WB_TRY_ASSIGN(problem.problem, parse_problem(text));
     problem.problem.name = name;

@@ -28,6 +28,7 @@ Json suite_json(const Suite& suite) {
                         {"name", member.problem.name},
                         {"weight", member.weight},
                         {"held_out", member.held_out}});
+    if (member.share_frac) problems.back()["share_frac"] = *member.share_frac;
   }
   return {{"name", suite.name}, {"problems", std::move(problems)}};
 }

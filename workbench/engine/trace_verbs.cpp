@@ -10,6 +10,7 @@
 #include "engine/verb_table.hpp"
 #include "trace/analyze.hpp"
 #include "trace/prepare.hpp"
+#include "trace/suite_maker.hpp"
 
 namespace wb {
 namespace {
@@ -77,6 +78,56 @@ Json analyze_json(const trace::AnalyzeResult& result) {
           {"text", std::move(text)}};
 }
 
+Result<Json> suite_here(FileSystem& files, const Json& args) {
+  const fs::path file = fs::path(args.value("output_dir", "")) / "kernels" / "suites.json";
+  std::error_code ignored;
+  if (fs::exists(file, ignored)) {
+    return Error{ErrorCode::invalid, "write the suite", file.string(), "there is a file already",
+                 "name another folder, or remove it"};
+  }
+  const std::string name = args.value("name", "profile");
+  const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  });
+  if (name.empty() || !plain) {
+    return Error{ErrorCode::usage,
+                 "name the suite",
+                 printable(name),
+                 "a name has letters, digits, '_', '-' and '.'",
+                 {}};
+  }
+  WB_TRY_ASSIGN(const auto made, trace::make_suite(args.value("trace", ""), name));
+  WB_TRY(files.make_directories(file.parent_path()));
+  WB_TRY(files.write_atomic(file, trace::suite_file(made.suite), Durability::none));
+  Json problems = Json::array(), left_out = Json::array();
+  std::string text = fmt::format("suite {}, of a GPU span of {:.3f} ms\n", name, made.gpu_span_ms);
+  for (const SuiteProblem& entry : made.suite.problems) {
+    problems.push_back({{"name", entry.problem.name},
+                        {"problem", to_text(entry.problem)},
+                        {"weight", entry.weight},
+                        {"share_frac", entry.share_frac.value_or(0)}});
+    text += fmt::format("{:.2f} %  {:g} calls  {}\n", 100 * entry.share_frac.value_or(0),
+                        entry.weight, to_text(entry.problem));
+  }
+  for (const auto& entry : made.left_out) {
+    left_out.push_back({{"name", entry.name},
+                        {"why", entry.why},
+                        {"share_frac", entry.share_frac},
+                        {"calls", entry.calls}});
+    text += fmt::format("left out: {:.2f} %  {} calls  {}: {}\n", 100 * entry.share_frac,
+                        entry.calls, printable(entry.name), entry.why);
+  }
+  text +=
+      fmt::format("sdpa-wb open --path {} --suite {} --objective weighted_time --start KERNEL\n",
+                  args.value("output_dir", ""), name);
+  return Json{{"suite", name},
+              {"file", file.string()},
+              {"gpu_span_ms", made.gpu_span_ms},
+              {"problems", std::move(problems)},
+              {"left_out", std::move(left_out)},
+              {"text", std::move(text)}};
+}
+
 Result<Json> run_here(Context& context, std::string_view verb, const Json& args) {
   FileSystem& files = context.services.file_system;
   const trace::PrepareRequest request = request_of(args);
@@ -84,6 +135,7 @@ Result<Json> run_here(Context& context, std::string_view verb, const Json& args)
     WB_TRY_ASSIGN(const auto prepared, trace::prepare(files, request));
     return prepare_json(prepared);
   }
+  if (verb == "trace_suite") return suite_here(files, args);
   const bool whole = verb == "trace_report";
   Result<trace::PrepareResult> prepared = trace::PrepareResult{};
   if (whole) prepared = trace::prepare(files, request);
@@ -182,33 +234,52 @@ std::vector<VerbSpec> trace_verb_specs() {
       "categories", "list: name, status (OK or none) and metrics (docs/trace.md) of each category"};
   const std::pair<std::string_view, std::string_view> files{"files", "list: written"};
   const std::pair<std::string_view, std::string_view> text{"text", "string: the findings"};
-  return {{.name = "trace_prepare",
-           .doc = "read a profile and write the tables of its attention, in TraceLens' layout",
-           .arguments = {k_trace, k_platform, k_output_dir, k_node, k_container},
-           .result = {{"platform", "string: whose peaks"},
-                      {"forward_calls", "int: calls of forward attention with kernels"},
-                      {"forward_rows", "int: rows of sdpa_fwd_ops.csv"},
-                      {"backward_calls", "int: the same of backward"},
-                      {"backward_rows", "int: the same of backward"},
-                      {"gaps", "list: what could not be used, in sentences"},
-                      {"files", "list: written"},
-                      {"events", "int: events of the profile"},
-                      {"text_bytes", "int: unpacked size (bytes)"},
-                      {"text", "string: the same for people"}},
-           .is_long = true,
-           .in_playbook = false},
-          {.name = "trace_analyze",
-           .doc = "explain the attention of a prepared profile, ours or TraceLens': metrics and "
-                  "findings",
-           .arguments = {k_output_dir, k_node, k_container},
-           .result = {categories, files, text},
-           .in_playbook = false},
-          {.name = "trace_report",
-           .doc = "prepare a profile and analyze it",
-           .arguments = {k_trace, k_platform, k_output_dir, k_node, k_container},
-           .result = {categories, files, {"prepared", "map: as trace prepare answers"}, text},
-           .is_long = true,
-           .in_playbook = false}};
+  return {
+      {.name = "trace_prepare",
+       .doc = "read a profile and write the tables of its attention, in TraceLens' layout",
+       .arguments = {k_trace, k_platform, k_output_dir, k_node, k_container},
+       .result = {{"platform", "string: whose peaks"},
+                  {"forward_calls", "int: calls of forward attention with kernels"},
+                  {"forward_rows", "int: rows of sdpa_fwd_ops.csv"},
+                  {"backward_calls", "int: the same of backward"},
+                  {"backward_rows", "int: the same of backward"},
+                  {"gaps", "list: what could not be used, in sentences"},
+                  {"files", "list: written"},
+                  {"events", "int: events of the profile"},
+                  {"text_bytes", "int: unpacked size (bytes)"},
+                  {"text", "string: the same for people"}},
+       .is_long = true,
+       .in_playbook = false},
+      {.name = "trace_analyze",
+       .doc = "explain the attention of a prepared profile, ours or TraceLens': metrics and "
+              "findings",
+       .arguments = {k_output_dir, k_node, k_container},
+       .result = {categories, files, text},
+       .in_playbook = false},
+      {.name = "trace_report",
+       .doc = "prepare a profile and analyze it",
+       .arguments = {k_trace, k_platform, k_output_dir, k_node, k_container},
+       .result = {categories, files, {"prepared", "map: as trace prepare answers"}, text},
+       .is_long = true,
+       .in_playbook = false},
+      {.name = "trace_suite",
+       .doc = "make a weighted suite of the forward attention of a profile",
+       .arguments = {k_trace,
+                     {.name = "output_dir",
+                      .kind = K::string,
+                      .doc = "a folder for kernels/suites.json, to be named with --path",
+                      .required = true},
+                     {.name = "name", .kind = K::string, .doc = "the suite's (default profile)"},
+                     k_node,
+                     k_container},
+       .result = {{"suite", "string: its name"},
+                  {"file", "string: the suites.json written"},
+                  {"gpu_span_ms", "real: what shares are of (ms)"},
+                  {"problems", "list: name, problem, weight (calls), share_frac"},
+                  {"left_out", "list: name, why, share_frac, calls"},
+                  {"text", "string: the same for people"}},
+       .is_long = true,
+       .in_playbook = false}};
 }
 
 }  // namespace wb

@@ -8,7 +8,7 @@
 namespace wb {
 namespace {
 
-constexpr std::int64_t k_newest_version = 2;
+constexpr std::int64_t k_newest_version = 3;
 constexpr std::uint64_t k_max_file_bytes = 4u << 20;
 
 Error invalid_suite(std::string subject, std::string cause, std::string next) {
@@ -22,6 +22,11 @@ Result<SuiteProblem> read_suite_problem(const Json& json, const std::string& wha
     entry.weight = reader.real_or("weight", 1.0);
     if (!(entry.weight > 0.0)) reader.fail("weight", "must be above 0");
     entry.held_out = reader.boolean_or("held_out", false);
+    if (json.contains("share_frac")) {
+      entry.share_frac = reader.real("share_frac");
+      const bool good = *entry.share_frac > 0 && *entry.share_frac <= 1;
+      if (!good) reader.fail("share_frac", "must be above 0 and at most 1");
+    }
     if (reader.string("name").empty()) reader.fail("name", "must not be empty");
     WB_TRY(reader.finish(/*allow_unknown=*/true));
   }
@@ -30,6 +35,7 @@ Result<SuiteProblem> read_suite_problem(const Json& json, const std::string& wha
   if (problem.is_object()) {
     problem.erase("weight");
     problem.erase("held_out");
+    problem.erase("share_frac");
   }
   WB_TRY_ASSIGN(entry.problem, problem_from_json(problem, what));
   return entry;

@@ -16,6 +16,8 @@ struct SuiteProblem {
   Problem problem;
   double weight = 1.0;    ///< of weighted objectives, > 0
   bool held_out = false;  ///< measured at confirmation only
+  /// Of the time of the program whose profile the suite is from, in (0, 1].
+  std::optional<double> share_frac = {};
 };
 
 struct Suite {

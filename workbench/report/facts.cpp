@@ -53,6 +53,7 @@ void Facts::read_suite() {
     while (m_suite_index.contains(entry.name)) entry.name += "_2";
     entry.weight = number(item, "weight").value_or(1);
     entry.held_out = is_true(item, "held_out");
+    entry.share_frac = number(item, "share_frac");
     if (entry.problem.empty()) continue;
     m_suite_index.emplace(entry.problem, suite.size());
     m_suite_index.emplace(entry.name, suite.size());  // findings name problems by label

@@ -69,6 +69,7 @@ struct SuiteEntry {
       name;  ///< text form; what pages call it: the suite's name, else a short form
   double weight = 1;
   bool held_out = false;
+  std::optional<double> share_frac = {};  ///< of the profiled program's time
 };
 
 /// What verdicts said about one subject on one problem, in one iteration.

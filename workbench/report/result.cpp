@@ -35,6 +35,66 @@ std::string steps_table(const Page& page) {
   return table.str() + "\n";
 }
 
+/// What one problem's time was divided by, from the start to the incumbent. Nothing where a step
+/// has no interval for it.
+std::optional<Gain> problem_gain(const Page& page, const std::string& problem) {
+  Gain product;
+  product.ratio.value = product.ratio.low = product.ratio.high = 1;
+  for (const ComparisonIndex& step : page.steps) {
+    const Compared* part = step.find("", problem, page.facts.plan);
+    const bool whole = part != nullptr && part->phase == "confirmation" && part->ratio.value &&
+                       part->ratio.low && part->ratio.high && *part->ratio.low > 0;
+    if (!whole) return std::nullopt;
+    product.ratio.value = *product.ratio.value * *part->ratio.value;
+    product.ratio.low = *product.ratio.low * *part->ratio.low;
+    product.ratio.high = *product.ratio.high * *part->ratio.high;
+    product.events.push_back(part->seq);
+  }
+  return product;
+}
+
+/// Amdahl's law over the shares that a profile gave its problems: 1 / (1 - sum of share (1 - 1 /
+/// speedup)). Intervals' ends go together, which holds whatever the dependence. Empty for a suite
+/// that is of no profile.
+std::string end_to_end(const Page& page) {
+  double covered = 0, value = 0, low = 0, high = 0;
+  std::vector<std::int64_t> events;
+  std::string unknown;
+  for (const SuiteEntry& entry : page.facts.suite) {
+    if (!entry.share_frac) continue;
+    covered += *entry.share_frac;
+    const auto found = problem_gain(page, entry.problem);
+    if (!found) {
+      unknown += (unknown.empty() ? "" : ", ") + inline_text(page.facts.title(entry.problem), 60);
+      continue;
+    }
+    value += *entry.share_frac * (1 - 1 / *found->ratio.value);
+    low += *entry.share_frac * (1 - 1 / *found->ratio.low);
+    high += *entry.share_frac * (1 - 1 / *found->ratio.high);
+    events.insert(events.end(), found->events.begin(), found->events.end());
+  }
+  if (covered <= 0) return {};
+  const std::string share =
+      fmt::format("the suite is {:.2f} % of the profiled program's GPU span", 100 * covered);
+  if (events.empty() || covered > 1 || value >= 1 || high >= 1) {
+    return fmt::format("End to end: not known: {}{}.\n\n", share,
+                       events.empty() ? ", and no problem has a confirmed figure"
+                                      : ", in which its kernels overlap");
+  }
+  Ratio total;
+  total.value = 1 / (1 - value);
+  total.low = 1 / (1 - low);
+  total.high = 1 / (1 - high);
+  std::string out = fmt::format(
+      "End to end: {} for the profiled program{}: {}, and by Amdahl's law all else is taken as it "
+      "was.",
+      speedup(total), cite(events), share);
+  if (!unknown.empty()) {
+    out += fmt::format(" Without a confirmed figure, so counted as unchanged: {}.", unknown);
+  }
+  return out + "\n\n";
+}
+
 }  // namespace
 
 std::string result_section(const Page& page) {
@@ -53,6 +113,7 @@ std::string result_section(const Page& page) {
   // The baseline's tables above say what the words mean.
   const bool is_explained = facts.baseline != nullptr && !facts.baseline->comparisons.empty();
   out += comparison_tables(facts, page.held, "incumbent", !is_explained);
+  out += end_to_end(page);
   if (page.steps.size() < 2) return out;
   out += fmt::format(
       "Over the start {}: the confirmed steps multiplied, their intervals' ends likewise; "

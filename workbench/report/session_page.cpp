@@ -78,10 +78,13 @@ std::string objective_section(const Page& page) {
     });
   };
   const bool has_weights = differs(&SuiteEntry::weight);
+  const bool has_shares = std::any_of(facts.suite.begin(), facts.suite.end(),
+                                      [](const auto& entry) { return entry.share_frac; });
   const bool has_held_out = differs(&SuiteEntry::held_out) || facts.suite.front().held_out;
   std::vector<std::string> header{"problem"};
   if (has_weights) header.emplace_back("weight>");
   if (has_held_out) header.emplace_back("held out");
+  if (has_shares) header.emplace_back("share of the profile>");
   header.emplace_back("shape");
   Table table(header);
   for (const SuiteEntry& entry : facts.suite) {
@@ -89,6 +92,9 @@ std::string objective_section(const Page& page) {
     std::vector<std::string> cells{inline_text(facts.title(entry.problem), 60)};
     if (has_weights) cells.push_back(fmt::format("{:g}", entry.weight));
     if (has_held_out) cells.emplace_back(entry.held_out ? "yes" : "no");
+    if (has_shares) {
+      cells.push_back(entry.share_frac ? fmt::format("{:.2f} %", 100 * *entry.share_frac) : "-");
+    }
     // Last, so that its length widens no other column.
     cells.push_back(hidden ? "shown once the session is closed" : code(entry.problem, 160));
     table.row(std::move(cells));

@@ -109,7 +109,7 @@ TEST_CASE("bad suite files are refused", "[problem][suite][bad_input]") {
   CHECK(contains(refusal(R"({"version":2,"suites":{"s":{"colour":1,"problems":[]}}})"), "colour"));
   CHECK(contains(refusal(R"({"version":2,"suites":{"s":{"problems":{}}}})"), "problems"));
   CHECK(contains(refusal(R"({"version":2,"suites":{"s":{},"s":{}}})"), "twice"));
-  const auto newer = load(R"({"version":3,"suites":{},"later":1})");
+  const auto newer = load(R"({"version":4,"suites":{},"later":1})");
   REQUIRE_FALSE(newer.ok());
   CHECK(newer.error().code == ErrorCode::too_new);
   testing::MemoryFileSystem empty;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "trace/suite_maker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/replay.hpp"
+
+namespace wb::trace {
+namespace {
+
+constexpr double k_us_per_ms = 1e3;
+constexpr int k_suite_version = 3;  // the first with share_frac
+
+std::string name_of(const Problem& p) {
+  std::string name = fmt::format("B{}_H{}", p.B, p.Hq);
+  if (p.Hkv != p.Hq) name += fmt::format("kv{}", p.Hkv);
+  name += p.Sq == p.Skv ? fmt::format("_S{}", p.Sq) : fmt::format("_S{}x{}", p.Sq, p.Skv);
+  name += p.D == p.Dv ? fmt::format("_D{}", p.D) : fmt::format("_D{}v{}", p.D, p.Dv);
+  name += fmt::format("_{}", to_string(p.dtype));
+  if (p.causal != Causal::none) name += "_causal";
+  return p.layout == Layout::bhsd ? name : name + "_bshd";
+}
+
+}  // namespace
+
+Result<MadeSuite> make_suite(const fs::path& path, std::string name) {
+  WB_TRY_ASSIGN(Trace trace, read_trace(path));
+  link_trace(trace);
+  const SdpaCalls calls = find_sdpa_calls(trace);
+  MadeSuite made;
+  made.gpu_span_ms = gpu_time(trace).total_ms;
+  made.suite.name = std::move(name);
+  made.suite.about = fmt::format(
+      "forward attention of {}: weights are calls, share_frac is of its GPU span of {:.3f} ms; use "
+      "the objective weighted_time",
+      path.filename().string(), made.gpu_span_ms);
+  for (const OpRow& row : rows_of(trace, calls)) {
+    const double share =
+        made.gpu_span_ms > 0 ? row.kernel_us.sum / k_us_per_ms / made.gpu_span_ms : 0;
+    const auto count = static_cast<double>(row.calls.size());
+    const SdpaCall& first = calls.calls[row.calls.front()];
+    ProblemOrWhy found{{}, row.why_no_model};
+    if (row.sizes) found = problem_of(first.rule, *row.sizes);
+    if (!found.problem || !(share > 0)) {
+      made.left_out.push_back(
+          {row.name, found.problem ? "it takes no time" : found.why, share, row.calls.size()});
+      continue;
+    }
+    Problem problem = *found.problem;
+    problem.name = name_of(problem);
+    auto& list = made.suite.problems;
+    const auto same = std::find_if(list.begin(), list.end(), [&](const SuiteProblem& entry) {
+      return entry.problem == problem;
+    });
+    if (same == list.end()) {
+      // Kernels that run beside each other can have more time than there is.
+      list.push_back({problem, count, false, std::min(share, 1.0)});
+    } else {
+      same->weight += count;
+      same->share_frac = std::min(*same->share_frac + share, 1.0);
+    }
+  }
+  if (!made.suite.problems.empty()) return made;
+  std::string why = "it has no forward attention";
+  if (!made.left_out.empty()) {
+    why = fmt::format("{}: {}", made.left_out.front().name, made.left_out.front().why);
+  }
+  return Error{ErrorCode::invalid, "make a suite from", path.string(), std::move(why), {}};
+}
+
+std::string suite_file(const Suite& suite) {
+  Json problems = Json::array();
+  for (const SuiteProblem& entry : suite.problems) {
+    Json json = to_json(entry.problem);
+    json["name"] = entry.problem.name;
+    json["weight"] = entry.weight;
+    if (entry.share_frac) json["share_frac"] = *entry.share_frac;
+    problems.push_back(std::move(json));
+  }
+  const Json file{
+      {"version", k_suite_version},
+      {"suites", {{suite.name, {{"about", suite.about}, {"problems", std::move(problems)}}}}}};
+  return file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace wb::trace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// `trace suite`: from a profile to a suite of its forward attention, so that a session optimizes
+// what the program really runs, and its report can say what that is worth end to end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "problem/suite.hpp"
+#include "trace/op_rows.hpp"
+
+namespace wb::trace {
+
+struct MadeSuite {
+  /// Weights are calls in the profile; shares are of its GPU span, from the first start to the last
+  /// end of what its operators launched.
+  Suite suite;
+  struct LeftOut {
+    std::string name, why;
+    double share_frac = 0;
+    std::uint64_t calls = 0;
+  };
+  std::vector<LeftOut> left_out;
+  double gpu_span_ms = 0;
+};
+
+/// Equal problems become one. Errors: those of read_trace(); invalid (no forward attention that can
+/// be a problem: what there is, is told).
+Result<MadeSuite> make_suite(const fs::path& trace, std::string name);
+
+/// The text of a suites.json that holds this suite.
+std::string suite_file(const Suite& suite);
+
+}  // namespace wb::trace
