@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/byte_source.hpp"
 #include "core/hash.hpp"
 #include "session/log_reader.hpp"
 
@@ -32,6 +33,12 @@ Result<void> require_log_file(const fs::path& path) {
   }
   return Error{ErrorCode::invalid, "open the log", path.string(), "it is not a regular file",
                "put the session's own events.jsonl there"};
+}
+
+bool is_packed(const fs::path& folder) {
+  std::error_code error;
+  return fs::symlink_status(folder / k_log_name, error).type() == fs::file_type::not_found &&
+         fs::symlink_status(folder / k_packed_log_name, error).type() != fs::file_type::not_found;
 }
 
 /// A written line must be readable later: what parse_json() would refuse is refused here.
@@ -131,6 +138,10 @@ Result<EventLog> EventLog::open_owner(FileSystem& file_system, const Clock& cloc
   auto state = std::make_unique<State>();
   state->path = folder / k_log_name;
   state->clock = &clock;
+  if (is_packed(folder)) {
+    return Error{ErrorCode::read_only, "open the log for writing", folder.string(),
+                 "it is packed, as events.jsonl.gz", "to go on with it, gunzip it first"};
+  }
   WB_TRY(require_log_file(state->path));
   // The lock first: what is read before it is held may be stale.
   WB_TRY_ASSIGN(state->file, file_system.open_append(state->path));
@@ -159,9 +170,11 @@ Result<EventLog> EventLog::open_owner(FileSystem& file_system, const Clock& cloc
 
 Result<EventLog> EventLog::open_reader(const FileSystem& file_system, const fs::path& folder) {
   auto state = std::make_unique<State>();
-  state->path = folder / k_log_name;
+  const bool packed = is_packed(folder);
+  state->path = folder / (packed ? k_packed_log_name : k_log_name);
   WB_TRY(require_log_file(state->path));
-  WB_TRY_ASSIGN(std::string text, file_system.read(state->path, k_max_log_bytes));
+  WB_TRY_ASSIGN(std::string text, packed ? read_all(state->path, k_max_log_bytes)
+                                         : file_system.read(state->path, k_max_log_bytes));
   WB_TRY_ASSIGN(ScannedLog scanned, state->take(std::move(text)));
   state->adopt(std::move(scanned));
   return EventLog(std::move(state));

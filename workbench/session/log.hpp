@@ -20,6 +20,8 @@ inline constexpr std::uint64_t k_max_log_bytes = 2ull << 30;
 inline constexpr int k_max_payload_depth = 32;
 inline constexpr int k_event_version = 1;
 inline constexpr std::string_view k_log_name = "events.jsonl";
+/// Of a closed session that is kept: `gzip -n events.jsonl`. It is read, never written.
+inline constexpr std::string_view k_packed_log_name = "events.jsonl.gz";
 
 /// What a line says before its payload. Views point into the log's own buffer, which never moves:
 /// they live as long as the log.
@@ -51,11 +53,11 @@ class EventLog {
                                  const fs::path& folder);
   /// Holds the flock and may append. A torn tail is cut, saved as events.torn-<seq>-<hash> and told
   /// by recovery(); writing the `recovered` event is the caller's part. Errors: locked, damaged
-  /// (middle damage: says line and what), too_new, read_only, not_found.
+  /// (middle damage: says line and what), too_new, read_only (also: packed), not_found.
   static Result<EventLog> open_owner(FileSystem& file_system, const Clock& clock,
                                      const fs::path& folder);
-  /// Reads without the lock; a torn tail is ignored (its owner may be writing it). Events of a
-  /// higher version are kept. Errors: damaged, not_found, io.
+  /// Reads without the lock, the packed log where there is no other; a torn tail is ignored (its
+  /// owner may be writing it). Events of a higher version are kept. Errors: damaged, not_found, io.
   static Result<EventLog> open_reader(const FileSystem& file_system, const fs::path& folder);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;

@@ -26,10 +26,10 @@ Result<void> require_session_folder(const fs::path& folder) {
     return Error{ErrorCode::not_found, "open the session", folder.string(), "no such folder",
                  "name a session's folder, or open a new session"};
   }
-  if (fs::symlink_status(folder / k_log_name, error).type() == fs::file_type::not_found) {
-    return no_session(folder);
+  for (const std::string_view name : {k_log_name, k_packed_log_name}) {
+    if (fs::symlink_status(folder / name, error).type() != fs::file_type::not_found) return {};
   }
-  return {};
+  return no_session(folder);
 }
 
 Result<void> require_opened(const EventLog& log, const fs::path& folder) {

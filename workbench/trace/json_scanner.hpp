@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/byte_source.hpp"
+#include "core/byte_source.hpp"
 
 namespace wb::trace {
 

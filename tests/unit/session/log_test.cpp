@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "session/log.hpp"
 
+#include <zlib.h>
+
 #include <cmath>
 
 #include "core/hash.hpp"
@@ -26,7 +28,51 @@ void add_line(const fs::path& path, const std::string& type, int v, const std::s
                   "\",\"v\":" + std::to_string(v) + ",\"payload\":" + payload + "}\n");
 }
 
+/// As `gzip -n events.jsonl` does.
+void pack(const fs::path& log) {
+  const std::string text = slurp(log);
+  const gzFile packed = gzopen((log.string() + ".gz").c_str(), "wb");
+  REQUIRE(packed != nullptr);
+  REQUIRE(gzwrite(packed, text.data(), static_cast<unsigned>(text.size())) ==
+          static_cast<int>(text.size()));
+  REQUIRE(gzclose(packed) == Z_OK);
+  fs::remove(log);
+}
+
 }  // namespace
+
+TEST_CASE("a packed log is read, and never written", "[session][log]") {
+  const Scratch scratch;
+  RealFileSystem files;
+  FakeClock clock;
+  {
+    EventLog log = new_log(scratch, files, clock);
+    for (int i = 0; i < 500; ++i) must(log.append("note", {{"text", std::string(900, 'x')}}));
+  }
+  const std::string text = slurp(scratch / "events.jsonl");
+  pack(scratch / "events.jsonl");
+  EventLog log = must(EventLog::open_reader(files, scratch.path()));
+  CHECK(log.size() == 500);
+  CHECK(log.text(500) == text);
+  CHECK(log.append("note", Json::object()).error().code == ErrorCode::read_only);
+
+  const auto owned = EventLog::open_owner(files, clock, scratch.path());
+  REQUIRE_FALSE(owned.ok());
+  CHECK(owned.error().code == ErrorCode::read_only);
+  CHECK(owned.error().message().find("gunzip") != std::string::npos);
+  CHECK_FALSE(fs::exists(scratch / "events.jsonl"));
+
+  // What was cut off, or changed, is said; a log beside it is the one that counts.
+  const std::string packed = slurp(scratch / "events.jsonl.gz");
+  spill(scratch / "events.jsonl.gz", packed.substr(0, packed.size() - 9));
+  CHECK(EventLog::open_reader(files, scratch.path()).error().code == ErrorCode::damaged);
+  std::string changed = packed;
+  changed[packed.size() - 6] = static_cast<char>(~changed[packed.size() - 6]);
+  spill(scratch / "events.jsonl.gz", changed);
+  CHECK(EventLog::open_reader(files, scratch.path()).error().code == ErrorCode::damaged);
+  spill(scratch / "events.jsonl", lines_of(text).front() + "\n");
+  CHECK(must(EventLog::open_reader(files, scratch.path())).size() == 1);
+}
 
 TEST_CASE("what is appended is read back", "[session][log]") {
   const Scratch scratch;

@@ -84,7 +84,7 @@ TEST_CASE("bad bytes are a named error", "[trace][read]") {
   CHECK(contains(read_refusal(packed.substr(0, packed.size() - 12)), "end early"));
   std::string broken = packed;
   broken[packed.size() - 6] ^= 0x55;
-  CHECK(contains(read_refusal(broken), "unpack the trace"));
+  CHECK(contains(read_refusal(broken), "unpack"));
   CHECK(contains(read_trace("/nonexistent/trace.json").error().message(), "/nonexistent"));
   CHECK(read_trace("/tmp").error().code == ErrorCode::invalid);
 }

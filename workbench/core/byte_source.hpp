@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The bytes of a trace file in order, unpacked on the way when the file is gzip: what the reader
-// streams over, so that a trace is never held as text.
+// The bytes of a file in order, unpacked on the way when it is gzip: for texts too large to hold
+// (traces), and for recorded logs that were packed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/files.hpp"
 
-namespace wb::trace {
+namespace wb {
 
 class ByteSource {
  public:
@@ -29,4 +30,7 @@ struct OpenedFile {
 };
 Result<OpenedFile> open_bytes(const fs::path& path);
 
-}  // namespace wb::trace
+/// All of them. Errors: as above, limit (more than max_bytes, unpacked).
+Result<std::string> read_all(const fs::path& path, std::uint64_t max_bytes);
+
+}  // namespace wb

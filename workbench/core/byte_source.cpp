@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/byte_source.hpp"
+#include "core/byte_source.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <vector>
 
-namespace wb::trace {
+namespace wb {
 namespace {
 
 constexpr std::size_t k_packed_bytes = 1u << 18;
@@ -27,7 +27,7 @@ class PlainFile final : public ByteSource {
     do {
       got = ::read(m_fd.get(), into.data(), into.size());
     } while (got == -1 && errno == EINTR);
-    if (got < 0) return errno_error("read the trace", m_path, errno);
+    if (got < 0) return errno_error("read", m_path, errno);
     return static_cast<std::size_t>(got);
   }
 
@@ -77,7 +77,7 @@ class GzipFile final : public ByteSource {
 
  private:
   [[nodiscard]] Error damaged(std::string cause) const {
-    return Error{ErrorCode::damaged, "unpack the trace", m_path.string(), std::move(cause),
+    return Error{ErrorCode::damaged, "unpack", m_path.string(), std::move(cause),
                  "copy the file again"};
   }
 
@@ -93,16 +93,16 @@ class GzipFile final : public ByteSource {
 
 Result<OpenedFile> open_bytes(const fs::path& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return errno_error("open the trace", path, errno);
+  if (!fd.valid()) return errno_error("open", path, errno);
   struct stat facts {};
-  if (fstat(fd.get(), &facts) != 0) return errno_error("open the trace", path, errno);
+  if (fstat(fd.get(), &facts) != 0) return errno_error("open", path, errno);
   if (!S_ISREG(facts.st_mode)) {
-    return Error{ErrorCode::invalid, "open the trace", path.string(), "it is not a regular file",
-                 "name a .json or .json.gz file"};
+    return Error{ErrorCode::invalid, "open", path.string(), "it is not a regular file",
+                 "name a file, plain or gzip"};
   }
   std::array<unsigned char, 2> magic{};
   const ssize_t got = pread(fd.get(), magic.data(), magic.size(), 0);
-  if (got < 0) return errno_error("read the trace", path, errno);
+  if (got < 0) return errno_error("read", path, errno);
   OpenedFile opened;
   opened.size_bytes = static_cast<std::uint64_t>(facts.st_size);
   opened.gzip = got == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
@@ -115,4 +115,19 @@ Result<OpenedFile> open_bytes(const fs::path& path) {
   return opened;
 }
 
-}  // namespace wb::trace
+Result<std::string> read_all(const fs::path& path, std::uint64_t max_bytes) {
+  WB_TRY_ASSIGN(const OpenedFile opened, open_bytes(path));
+  std::string text;
+  std::vector<char> part(k_packed_bytes);
+  while (true) {
+    WB_TRY_ASSIGN(const std::size_t got, opened.source->read(part));
+    if (got == 0) return text;
+    if (text.size() + got > max_bytes) {
+      return Error{ErrorCode::limit, "read", path.string(),
+                   fmt::format("it holds more than {} bytes", max_bytes), ""};
+    }
+    text.append(part.data(), got);
+  }
+}
+
+}  // namespace wb
