@@ -2,8 +2,8 @@
 -- ladder: from one query a block to tensor cores on a GPU, every step with its prediction, then a
 -- search over the parameters of what stands on top.
 --
--- The suite holds two problems out: the confirmation of each step measures those too, and nothing is
--- chosen by their times:
+-- The suite holds two problems out: the confirmation of each step measures those, too, and nothing
+-- is chosen by their times:
 --   sdpa-wb run documents/ladder
 local climb = require "lib.climb"
 local words = require "lib.words"
