@@ -72,9 +72,9 @@ class Analysis {
   }
 
   Result<void> analyze_category(const CategoryFiles& files) {
-    WB_TRY(check_manifest());
+    WB_TRY_ASSIGN(const Json gaps, gaps_of_manifest());
     WB_TRY_ASSIGN(const auto data, read_category(m_files, m_root, files));
-    AnalyzeResult::Category entry{files.name, "none", {}, nothing_page(files)};
+    AnalyzeResult::Category entry{files.name, "none", {}, nothing_page(files, gaps)};
     if (data) {
       WB_TRY_ASSIGN(entry.metrics, metrics_of(*data, files));
       entry.status = "OK";
@@ -91,13 +91,14 @@ class Analysis {
   }
 
   /// A preparation that failed leaves no tables: that is not "no attention".
-  Result<void> check_manifest() {
+  Result<Json> gaps_of_manifest() {
     const auto manifest = read_json(m_files, m_root / k_manifest_file);
     if (!manifest) {
-      return manifest.error().code == ErrorCode::not_found ? Result<void>() : manifest.error();
+      return manifest.error().code == ErrorCode::not_found ? Result<Json>(Json())
+                                                           : manifest.error();
     }
     const Json status = manifest->value("status", Json("OK"));
-    if (status != Json("ERROR")) return {};
+    if (status != Json("ERROR")) return manifest->value("gaps", Json());
     const Json cause = manifest->value("error", Json(""));
     return Error{ErrorCode::damaged, "analyze", m_root.string(),
                  "its preparation failed: " + (cause.is_string() ? cause.get<std::string>() : ""),

@@ -35,8 +35,8 @@ Result<AnalyzeResult> analyze(FileSystem& file_system, const fs::path& output_di
 std::string findings_page(const Json& metrics, const Json& tree, const CategoryFiles& category);
 /// The page after a failure: title, status, what failed.
 std::string error_page(const CategoryFiles& category, const Error& error);
-/// The page where there is nothing to analyze.
-std::string nothing_page(const CategoryFiles& category);
+/// The page where there is nothing to analyze, with what the preparation had to leave out.
+std::string nothing_page(const CategoryFiles& category, const Json& gaps);
 
 /// Vendors' words for common things become the common ones, except between backticks, where names
 /// are quoted as they are: "CUDA kernels" -> "GPU kernels", "cuDNN" -> "DNN primitives".

@@ -259,8 +259,15 @@ std::string error_page(const CategoryFiles& category, const Error& error) {
   return title_of(category) + "**Status:** ERROR\n\n" + error.message() + "\n";
 }
 
-std::string nothing_page(const CategoryFiles& category) {
-  return title_of(category) + "**Status:** SUCCESS\n\n" + std::string(k_nothing_found) + "\n";
+std::string nothing_page(const CategoryFiles& category, const Json& gaps) {
+  std::string text =
+      title_of(category) + "**Status:** SUCCESS\n\n" + std::string(k_nothing_found) + "\n";
+  if (!gaps.is_array() || gaps.empty()) return text;
+  text += "\nLeft out of the trace:\n\n";
+  for (const Json& gap : gaps) {
+    if (gap.is_string()) text += fmt::format("- {}\n", printable(gap.get<std::string>(), 400));
+  }
+  return text;
 }
 
 }  // namespace wb::trace

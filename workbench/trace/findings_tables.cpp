@@ -10,6 +10,14 @@ namespace wb::trace {
 
 using namespace markdown;
 
+namespace {
+
+Json member(const Json& object, const char* key) {
+  return object.is_object() ? object.value(key, Json()) : Json();
+}
+
+}  // namespace
+
 std::string kernel_section(const Json& metrics) {
   std::string text = "## Kernel breakdown\n\n" +
                      head({"Operation", "GPU kernel", "Kind", "% by total time", "Calls",
@@ -22,17 +30,18 @@ std::string kernel_section(const Json& metrics) {
       const double mean = real_member(kernel, "mean_duration_us");
       const double deviation = real_member(kernel, "std_dev_duration_us");
       const std::string name = kernel.is_object() ? kernel.value("name", "") : std::string();
-      text +=
-          row({name_cell(operation["name"].get<std::string>(), 48), name_cell(name),
-               std::string(kernel_type(name)),
-               sum > 0 ? fmt::format("{:.1f}", 100 * real_member(kernel, "total_duration_us") / sum)
-                       : "not known",
-               std::to_string(integer_member(kernel, "count")), fmt::format("{:.2f}", mean),
-               fmt::format("{:.2f}", real_member(kernel, "median_duration_us")),
-               fmt::format("{:.2f}", real_member(kernel, "min_duration_us")),
-               fmt::format("{:.2f}", real_member(kernel, "max_duration_us")),
-               fmt::format("{:.2f}", deviation),
-               mean > 0 ? fmt::format("{:.0f}%", 100 * deviation / mean) : "not known"});
+      text += row(
+          {name_cell(operation["name"].get<std::string>(), 48), name_cell(name),
+           std::string(kernel_type(name)),
+           sum > 0 ? fmt::format("{:.1f}", 100 * real_member(kernel, "total_duration_us") / sum)
+                   : "not known",
+           std::to_string(integer_member(kernel, "count")),
+           number(member(kernel, "mean_duration_us")), number(member(kernel, "median_duration_us")),
+           number(member(kernel, "min_duration_us")), number(member(kernel, "max_duration_us")),
+           number(member(kernel, "std_dev_duration_us")),
+           mean > 0 && has_number(kernel, "std_dev_duration_us")
+               ? fmt::format("{:.0f}%", 100 * deviation / mean)
+               : "not known"});
     }
   }
   text += "\n";

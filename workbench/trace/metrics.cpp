@@ -15,7 +15,12 @@ constexpr double k_us_per_ms = 1e3;
 /// Shares by total time, so that a kernel that runs twice a call counts twice.
 Json kernel_breakdown(const Json& kernels) {
   double sum = 0;
-  for (const Json& kernel : kernels) sum += real_member(kernel, "total_duration_us");
+  bool all_known = true;
+  for (const Json& kernel : kernels) {
+    sum += real_member(kernel, "total_duration_us");
+    all_known = all_known && has_number(kernel, "total_duration_us");
+  }
+  if (!all_known) sum = 0;  // then no share is known
   Json list = Json::array();
   const auto has = [&](std::string_view type) {
     return std::any_of(kernels.begin(), kernels.end(), [&](const Json& kernel) {
@@ -27,8 +32,8 @@ Json kernel_breakdown(const Json& kernels) {
     const std::string name = kernel.value("name", "");
     list.push_back(
         {{"name", name},
-         {"mean_us", real_member(kernel, "mean_duration_us")},
-         {"total_us", real_member(kernel, "total_duration_us")},
+         {"mean_us", kernel.value("mean_duration_us", Json())},
+         {"total_us", kernel.value("total_duration_us", Json())},
          {"kernel_type", kernel_type(name)},
          {"percent", sum > 0
                          ? Json(rounded(100 * real_member(kernel, "total_duration_us") / sum, 2))
@@ -127,6 +132,7 @@ Json breakdown_average(const Json& operations) {
   for (const Json& operation : operations) {
     if (!operation["classification"]["is_paged_attention"].get<bool>()) continue;
     for (const Json& kernel : operation["classification"]["kernel_breakdown"]["kernels"]) {
+      if (!kernel["total_us"].is_number()) return {};
       const double total = kernel["total_us"].get<double>();
       by_type[kernel["kernel_type"].get<std::string>()] += total;
       sum += total;

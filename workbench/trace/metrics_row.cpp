@@ -13,6 +13,7 @@ namespace wb::trace {
 namespace {
 
 constexpr double k_gflop_per_us_to_tera = 1e3;
+constexpr double k_max_integer = 9e15;  // a double holds each up to there
 
 Json rounded_or_null(std::optional<double> value, int digits) {
   return value ? Json(rounded(*value, digits)) : Json();
@@ -43,7 +44,7 @@ Result<Json> literal(const CsvTable& table, std::size_t row, std::string_view co
 
 Result<double> must_be_number(const CsvTable& table, std::size_t row, std::string_view column) {
   const auto value = cell_number(table.cell(row, column));
-  if (value && *value >= 0) return *value;
+  if (value && *value >= 0 && *value < k_max_integer) return *value;
   return bad_cell(row, column, table.cell(row, column), "is no number from 0 on");
 }
 
@@ -62,9 +63,13 @@ double rounded(double value, int digits) {
   return std::round(value * factor) / factor;
 }
 
-std::int64_t integer_member(const Json& params, const char* key) {
-  const Json value = params.value(key, Json());
-  return value.is_number() ? static_cast<std::int64_t>(value.get<double>()) : 0;
+bool has_number(const Json& object, const char* key) {
+  return object.is_object() && object.value(key, Json()).is_number();
+}
+
+std::int64_t integer_member(const Json& object, const char* key) {
+  const double value = real_member(object, key);
+  return value > -k_max_integer && value < k_max_integer ? static_cast<std::int64_t>(value) : 0;
 }
 
 double real_member(const Json& object, const char* key) {

@@ -38,6 +38,7 @@ Attention attention_of(const MetricsRow& row);
 bool is_kv_cache_update(const MetricsRow& row);
 
 double rounded(double value, int digits);
+bool has_number(const Json& object, const char* key);
 std::int64_t integer_member(const Json& object, const char* key);  ///< 0 when it is no number
 double real_member(const Json& object, const char* key);           ///< 0 when it is no number
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <limits>
 
 #include "core/json.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 
 /// Sizes beyond this are no tensor's: figures made from them would be nonsense.
 constexpr std::int64_t k_max_size = std::int64_t{1} << 40;
+constexpr double k_max_tokens = 9e15;  // a double holds each up to there
 
 Json recorded(const Trace& trace, std::uint32_t id) {
   if (id == k_none) return {};
@@ -63,7 +65,7 @@ bool read_tokens(std::string_view text, std::array<double, 4>& values) {
     if (!text.starts_with(k_keys[i])) return false;
     text.remove_prefix(k_keys[i].size());
     const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), values[i]);
-    if (fault != std::errc()) return false;
+    if (fault != std::errc() || !(values[i] >= 0 && values[i] < k_max_tokens)) return false;
     text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
   }
   return text.empty();
@@ -86,7 +88,7 @@ bool read_phase(std::string_view text, std::string_view phase, std::int64_t& req
 
 bool read_count(std::string_view text, double& value) {
   const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return fault == std::errc() &&
+  return fault == std::errc() && value >= 0 && value < k_max_tokens &&
          (stop == text.data() + text.size() || *stop == '_');  // "512_262144": with its square
 }
 
@@ -138,7 +140,9 @@ SizesOrWhy sizes_of(const Trace& trace, const SdpaCall& call) {
   const std::string dropout = place(concrete, call.rule.dropout);
   if (!dropout.empty()) {
     const char* end = dropout.data() + dropout.size();
-    if (std::from_chars(dropout.data(), end, sizes->dropout).ec != std::errc()) sizes->dropout = 0;
+    const auto [stop, fault] = std::from_chars(dropout.data(), end, sizes->dropout);
+    const bool good = fault == std::errc() && sizes->dropout >= 0 && sizes->dropout <= 1;
+    if (!good) sizes->dropout = std::numeric_limits<double>::quiet_NaN();
   }
   return {std::move(sizes), {}};
 }

@@ -16,8 +16,8 @@ namespace wb::trace {
 struct AttentionSizes {
   std::int64_t B = 0, N_Q = 0, H_Q = 0, N_KV = 0, H_KV = 0, d_qk = 0, d_v = 0;
   std::optional<bool> causal;  ///< nothing: not recorded
-  double dropout = 0;
-  std::string dtype;  ///< "bf16", "fp16", "fp32", "fp64", "fp8" or empty: not known
+  double dropout = 0;          ///< NaN: recorded as something that is no share
+  std::string dtype;           ///< "bf16", "fp16", "fp32", "fp64", "fp8" or empty: not known
 };
 
 /// Tokens of one step of a vLLM server, of its annotation; sums over the requests of the phase.

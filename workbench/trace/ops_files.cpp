@@ -2,6 +2,8 @@
 // The files of a category: the table, in the columns of TraceLens, and the chains.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "trace/csv.hpp"
 #include "trace/op_rows.hpp"
 
@@ -34,10 +36,15 @@ Json perf_params(const OpRow& row) {
   Json params = Json::object();
   if (!row.sizes) return params;
   const AttentionSizes& s = *row.sizes;
-  params = {
-      {"B", s.B},       {"N_Q", s.N_Q},         {"H_Q", s.H_Q},
-      {"N_KV", s.N_KV}, {"H_KV", s.H_KV},       {"d_h_qk", s.d_qk},
-      {"d_h_v", s.d_v}, {"dropout", s.dropout}, {"flash_impl", row.attention == Attention::flash}};
+  params = {{"B", s.B},
+            {"N_Q", s.N_Q},
+            {"H_Q", s.H_Q},
+            {"N_KV", s.N_KV},
+            {"H_KV", s.H_KV},
+            {"d_h_qk", s.d_qk},
+            {"d_h_v", s.d_v},
+            {"dropout", std::isnan(s.dropout) ? Json() : Json(s.dropout)},
+            {"flash_impl", row.attention == Attention::flash}};
   params["causal"] = s.causal ? Json(*s.causal) : Json();
   if (!s.dtype.empty()) params["dtype"] = s.dtype;
   if (row.step) {

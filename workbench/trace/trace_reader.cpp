@@ -20,6 +20,8 @@ constexpr double k_unknown = std::numeric_limits<double>::quiet_NaN();
 /// are not needed are never touched.
 constexpr std::uint64_t k_bytes_per_event = 160, k_gzip_ratio = 12;
 constexpr std::uint64_t k_most_reserved_events = std::uint64_t{1} << 26;
+/// Three thousand years: what is beyond is no time, and would swallow all others.
+constexpr double k_max_us = 1e17;
 constexpr std::size_t k_max_device_bytes = 1u << 20;
 
 /// The parts of one event, as slices of its text.
@@ -188,7 +190,7 @@ class Reader {
     if (!gpu && !host) return;
     if (phase == "B" || phase == "E") m_trace.gaps.begin_end_events += 1;
     if (phase != "X") return;
-    if (std::isnan(raw.ts_us)) {
+    if (!(std::abs(raw.ts_us) < k_max_us)) {
       m_trace.gaps.without_timestamp += 1;
     } else if (gpu) {
       keep_gpu(raw, *gpu);
@@ -200,7 +202,7 @@ class Reader {
   void keep_gpu(const RawEvent& raw, GpuKind kind) {
     GpuEvent event;
     event.ts_us = raw.ts_us;
-    event.dur_us = raw.dur_us >= 0 ? raw.dur_us : -1;
+    event.dur_us = raw.dur_us >= 0 && raw.dur_us < k_max_us ? raw.dur_us : -1;
     if (event.dur_us < 0 && kind == GpuKind::kernel) m_trace.gaps.kernels_without_duration += 1;
     event.correlation = raw.correlation;
     event.external_id = raw.external_id;
@@ -211,7 +213,7 @@ class Reader {
   }
 
   void keep_host(const RawEvent& raw, HostKind kind, std::uint32_t uid) {
-    if (!(raw.dur_us >= 0)) {
+    if (!(raw.dur_us >= 0 && raw.dur_us < k_max_us)) {
       m_trace.gaps.host_without_duration += 1;
       return;
     }

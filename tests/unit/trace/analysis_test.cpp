@@ -195,3 +195,27 @@ TEST_CASE("paged attention: shares by total time, flags and tables", "[trace][pa
     CHECK(contains(page, part));
   }
 }
+
+TEST_CASE("kernel times that are not recorded are not known, never 0", "[trace][metrics]") {
+  Folder folder(k_head + replaced(k_row, "'total_duration_us': np.float64(1000.0), ", ""));
+  REQUIRE(folder.run().ok());
+  const std::string page = folder.text(folder.category.findings());
+  CHECK(contains(page, "| not known | 2 | 500.00 | not known |"));
+}
+
+TEST_CASE("figures beyond any measure are refused", "[trace][metrics]") {
+  Folder folder(k_head + replaced(k_row, ",2,100.0", ",1e300,100.0"));
+  CHECK(contains(folder.run().error().message(), "is no number"));
+}
+
+TEST_CASE("attention without kernels is the note, and said", "[trace][analyze]") {
+  const auto out = *TempDirectory::create("wb-trace-host-only");
+  RealFileSystem files;
+  const testing::TraceFile host(testing::trace_text(
+      {testing::event_text("cpu_op", "aten::_scaled_dot_product_flash_attention", 10, 50)}));
+  REQUIRE(prepare(files, {host.path(), "H100", out.path()}).ok());
+  const auto result = analyze(files, out.path());
+  REQUIRE(result.ok());
+  CHECK(contains(result->categories[0].findings, k_nothing_found));
+  CHECK(contains(result->categories[0].findings, "1 attention calls have no GPU kernel"));
+}

@@ -239,3 +239,22 @@ TEST_CASE("the classic kernels of paged attention", "[trace][calls]") {
   REQUIRE(rows[1].kernels.size() == 3);
   CHECK(rows[1].kernels[1].name == "_fwd_kernel");
 }
+
+TEST_CASE("times and sizes beyond any measure are left out", "[trace][read]") {
+  const Trace trace = linked_trace(
+      trace_text({flash(1e300, 50), flash(10, 50), launch(20, 1), kernel(100, 1e200, 1)}));
+  CHECK(trace.gaps.without_timestamp == 1);
+  CHECK(trace.gaps.kernels_without_duration == 1);
+  CHECK(find_sdpa_calls(trace).without_time == 1);
+  CHECK_FALSE(
+      serving_step("execute_1_context_1(sq1e300sk1sqsq1sqsk1)_generation_0(sq0sk0sqsq0sqsk0)"));
+  const std::string odd =
+      event_text("cpu_op", "aten::_scaled_dot_product_flash_attention", 10, 50,
+                 R"("Input Dims":[[1,2,9223372036854775807,32],[1,2,64,32],[1,2,64,32]])");
+  const Trace sizes = linked_trace(trace_text({odd, launch(20, 1), kernel(100, 7, 1)}));
+  const SdpaCalls calls = find_sdpa_calls(sizes);
+  const auto rows = rows_of(sizes, calls);
+  REQUIRE(rows.size() == 1);
+  CHECK_FALSE(rows[0].work);
+  CHECK(rows[0].why_no_model == "the sizes of q, k and v are not recorded");
+}
