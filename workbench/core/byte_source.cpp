@@ -92,7 +92,7 @@ class GzipFile final : public ByteSource {
 }  // namespace
 
 Result<OpenedFile> open_bytes(const fs::path& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return errno_error("open", path, errno);
   struct stat facts {};
   if (fstat(fd.get(), &facts) != 0) return errno_error("open", path, errno);

@@ -140,7 +140,8 @@ Result<EventLog> EventLog::open_owner(FileSystem& file_system, const Clock& cloc
   state->clock = &clock;
   if (is_packed(folder)) {
     return Error{ErrorCode::read_only, "open the log for writing", folder.string(),
-                 "it is packed, as events.jsonl.gz", "to go on with it, gunzip it first"};
+                 "the session is closed and its log packed, as events.jsonl.gz",
+                 "open another one with --after, or gunzip the log if it must be written"};
   }
   WB_TRY(require_log_file(state->path));
   // The lock first: what is read before it is held may be stale.

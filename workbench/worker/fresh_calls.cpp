@@ -25,11 +25,6 @@ constexpr std::size_t k_caches_bytes = 32u << 20;
 constexpr auto k_budget = std::chrono::milliseconds(300);  ///< short calls are tried so long
 constexpr double k_foreign_cpus = 0.1;  ///< CPUs that others had meanwhile: nobody is accused
 
-/// A time that is NaN is not.
-bool is_within(const FreshTimes& times, const FreshTimes& limits) {
-  return times.supervisor_us <= limits.supervisor_us && times.subject_us <= limits.subject_us;
-}
-
 }  // namespace
 
 /// Fresh calls cost as much as the turn itself, so not every turn has them: of each code on a
@@ -90,9 +85,9 @@ Outcome<FreshTimes> TurnConductor::time_fresh_calls(const FreshTimes& limits) {
 /// Timed calls see the same inputs again and again, so a subject may remember its result, or see
 /// that it is still there. A single call on inputs that it never saw, into a poisoned output, has
 /// all the work to do: by the supervisor's clock, and by a GPU's own, which sees much less, it must
-/// not take much longer. What excuses it is CPU time that others took: a subject cannot forge it,
-/// and one that may start processes to cause it gains turns that do not count. That it waited, or
-/// that a later block is slow as well, it can arrange.
+/// not take much longer. What excuses it is CPU time that others took, or others on the device: a
+/// subject cannot forge it, and one that may start processes to cause it gains turns that do not
+/// count. That it waited, or that a later block is slow as well, it can arrange.
 Outcome<void> TurnConductor::try_fresh_calls() {
   const double timed_us = median(m_samples_us);
   const double lone_us = lone_allowance_us(
@@ -113,7 +108,9 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   ++record.looks;
   record.passed = is_within(*fastest, limits);
   if (record.passed) return {};
-  if (!foreign_cpus || *foreign_cpus > k_foreign_cpus) {
+  ConditionsWatch watch(m_context.gpu);
+  watch.look_for_others();  // on the device
+  if (!foreign_cpus || *foreign_cpus > k_foreign_cpus || !watch.flags().empty()) {
     ++record.open;
     add_flag(k_flag_foreign_load);
     return {};

@@ -28,7 +28,7 @@ class Bench {
  public:
   virtual ~Bench() = default;
   /// The subject may still hold the memory of `out` and write to it: a bench reads it once, into a
-  /// copy of its own, and judges that.
+  /// copy of its own, and judges that. It draws which rows are sampled, too.
   virtual Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
                                       std::span<const float> lse, const JudgeOptions& options) = 0;
   virtual Result<Json> answer(std::string_view question) = 0;
@@ -40,8 +40,10 @@ class CpuBench final : public Bench {
                               std::span<const float> lse, const JudgeOptions& options) override {
     m_out.resize(out.size());
     std::memcpy(m_out.data(), out.data(), out.size());
+    JudgeOptions drawn = options;
+    drawn.sample_seed = draw_secret<std::uint32_t>();  // after the copy
     make_inputs(task.problem, task.seed, task.draw, task.threads, m_inputs);
-    Result<OutputVerdict> verdict = judge_output(task.problem, m_inputs, m_out, lse, options);
+    Result<OutputVerdict> verdict = judge_output(task.problem, m_inputs, m_out, lse, drawn);
     const std::size_t kept_bytes = m_out.capacity() + m_inputs.q.capacity() +
                                    m_inputs.k.capacity() + m_inputs.v.capacity() +
                                    m_inputs.mask.capacity();
@@ -72,8 +74,10 @@ class GpuBench final : public Bench {
   Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
                               std::span<const float> lse, const JudgeOptions& options) override {
     // Its copy is the one on the device.
+    JudgeOptions drawn = options;
+    drawn.sample_seed = draw_secret<std::uint32_t>();
     WB_TRY_ASSIGN(OutputVerdict verdict,
-                  m_judge.judge(task.problem, task.seed, task.draw, out, lse, options));
+                  m_judge.judge(task.problem, task.seed, task.draw, out, lse, drawn));
     return verdict;
   }
   Result<Json> answer(std::string_view question) override {
@@ -132,7 +136,6 @@ Result<OutputVerdict> judge_one(const Message& message, Bench& bench) {
     std::memcpy(lse.data(), lse_map.bytes().data(), lse_bytes);
   }
   JudgeOptions options;
-  options.sample_seed = draw_secret<std::uint32_t>();
   options.threads = task.threads;
   options.poison = task.out_poison;
   options.judge_lse = has_lse;

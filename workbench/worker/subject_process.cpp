@@ -33,14 +33,14 @@ Result<SubjectProcess> SubjectProcess::start(Family& family, const ChildSpec& sp
   return SubjectProcess(std::move(child), kind);
 }
 
-Outcome<const SharedMemory*> SubjectProcess::shown_memory(std::size_t size_bytes) {
-  if (!m_shown || m_shown->bytes().size() != size_bytes) {
-    m_shown.reset();  // not the old one beside the new
-    Result<SharedMemory> memory = SharedMemory::create("shown", size_bytes);
-    if (!memory.ok()) return environment(memory.error().message());
-    m_shown.emplace(*std::move(memory));
-  }
-  return &*m_shown;
+Outcome<std::shared_ptr<const SharedMemory>> SubjectProcess::shown_memory(std::size_t size_bytes) {
+  if (m_shown && m_shown->bytes().size() == size_bytes) return m_shown;
+  m_shown.reset();  // not the old one beside the new
+  Result<SharedMemory> memory = SharedMemory::create("shown", size_bytes);
+  if (!memory.ok()) return environment(memory.error().message());
+  auto shown = std::make_shared<const SharedMemory>(*std::move(memory));
+  if (size_bytes <= k_kept_shown_bytes) m_shown = shown;
+  return shown;
 }
 
 Failure SubjectProcess::fail(Invalidity invalidity, std::string message) {

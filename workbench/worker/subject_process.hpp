@@ -3,6 +3,7 @@
 // believes nothing, and turns every way to fail into a Failure with the child's last words.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,9 @@ struct Wait {
 
 enum class SubjectKind { native, python };
 
+/// Of each process, between its turns; a session has one for each rival too.
+inline constexpr std::size_t k_kept_shown_bytes = 128u << 20;
+
 class SubjectProcess {
  public:
   /// Starts the process; it does nothing before load(). `label` is for messages.
@@ -33,10 +37,10 @@ class SubjectProcess {
   Outcome<Json> ask(Json message, std::span<const int> fds, const Wait& wait);
   /// A further answer to the last message.
   Outcome<Json> more(const Wait& wait);
-  /// Where it shows an output: its own, as it may hold on to the memory, and kept while the size
-  /// stays, as making a large one takes longer than most turns. What stands in it from before is of
-  /// other inputs. Failures: environment.
-  Outcome<const SharedMemory*> shown_memory(std::size_t size_bytes);
+  /// Where it shows an output: its own, as it may hold on to the memory, and up to
+  /// k_kept_shown_bytes kept while the size stays, as making it takes longer than most turns. What
+  /// stands in it from before is of other inputs. Failures: environment.
+  Outcome<std::shared_ptr<const SharedMemory>> shown_memory(std::size_t size_bytes);
   /// Fails when the subject says more than it was asked.
   Outcome<void> expect_silence();
 
@@ -63,7 +67,7 @@ class SubjectProcess {
   SubjectKind m_kind;
   std::int64_t m_number = 0;  ///< of the last message; an answer repeats it
   std::string m_op;
-  std::optional<SharedMemory> m_shown;
+  std::shared_ptr<const SharedMemory> m_shown;
 };
 
 /// Of this process's main thread.

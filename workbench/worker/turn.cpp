@@ -36,9 +36,9 @@ void TurnConductor::refill(Json& message) {
 
 Outcome<void> TurnConductor::set_stage() {
   if (auto fits = check_fits(m_args.problem, m_context, m_wait); !fits.ok()) return fits;
-  const auto shown = m_subject.shown_memory(out_bytes(m_args.problem));
-  if (!shown.ok()) return shown.error();
-  m_shown = *shown;
+  auto shown = m_subject.shown_memory(out_bytes(m_args.problem));
+  if (!shown.ok()) return std::move(shown).error();
+  m_shown = *std::move(shown);
   if (m_subject.kind() == SubjectKind::python) {
     auto inputs = HandedInputs::create(m_args.problem, m_context.clock);
     if (!inputs.ok()) return std::move(inputs).error();

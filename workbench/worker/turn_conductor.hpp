@@ -3,6 +3,7 @@
 // messages.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -57,8 +58,8 @@ class TurnConductor {
   const TurnContext& m_context;
   const Wait& m_wait;
   ConditionsWatch m_watch;
-  std::optional<HandedInputs> m_inputs;   // Python only
-  const SharedMemory* m_shown = nullptr;  // the output after the last block; the subject's
+  std::optional<HandedInputs> m_inputs;         // Python only
+  std::shared_ptr<const SharedMemory> m_shown;  // the output after the last block; the subject's
   BlockPlan m_blocks;
   double m_round_trip_us = 0;
   std::uint32_t m_seed = 0;

@@ -111,6 +111,10 @@ double fresh_device_limit_us(double timed_call_us, double empty_pair_us) {
   return k_fresh_factor * timed_call_us + k_fresh_device_allowance_us + empty_pair_us;
 }
 
+bool is_within(const FreshTimes& times, const FreshTimes& limits) {
+  return times.supervisor_us <= limits.supervisor_us && times.subject_us <= limits.subject_us;
+}
+
 bool left_open_too_often(const FreshRecord& record) {
   return record.open >= k_most_open && record.open * k_open_one_in >= record.looks;
 }

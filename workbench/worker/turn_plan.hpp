@@ -100,6 +100,9 @@ struct FreshTimes {
   double subject_us = 0;     ///< the subject's; on a GPU the device's, with its pair of events
 };
 
+/// By both clocks; a time that is NaN is not.
+bool is_within(const FreshTimes& times, const FreshTimes& limits);
+
 /// What calls on fresh inputs have shown of a code on a problem and plan.
 struct FreshRecord {
   bool passed = false;  ///< the last time

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <fstream>
 
+#include "core/byte_source.hpp"
 #include "engine_world.hpp"
+#include "session/log.hpp"
 #include "variant/dispatch.hpp"
 
 using namespace wb;
@@ -49,7 +51,9 @@ TEST_CASE("each rule of the table that ships is proved by a session that ships",
   for (const DispatchRule& rule : table->rules) {
     if (rule.session.empty()) continue;  // the fallback
     INFO(rule.variant << " " << rule.when);
-    const std::string log = read(source / rule.session / "events.jsonl");
+    const auto log_text = read_all(source / rule.session / k_packed_log_name, 64u << 20);
+    REQUIRE(log_text.ok());
+    const std::string& log = *log_text;
     CHECK(log.find("\"artifact_id\":\"" + rule.artifact_id) != std::string::npos);
     CHECK(log.find("\"incumbent_changed\"") != std::string::npos);
     CHECK(log.find("\"to\":\"" + rule.variant + "@" + rule.artifact_id.substr(0, 8)) !=

@@ -192,6 +192,12 @@ TEST_CASE("a call on fresh inputs may take half as long again as the timed ones,
   CHECK(lone_allowance_us(1'000, true, Clock::host) == Approx(4'000));
   CHECK(fresh_device_limit_us(0, 2.9) == Approx(7.9));
   CHECK(fresh_device_limit_us(100, 0) == Approx(155));
-  // An infinite or NaN time is above every limit when compared as `fastest <= limit`.
-  CHECK_FALSE(NAN <= fresh_call_limit_us(1'000, 0));
+  constexpr double k_none = std::numeric_limits<double>::infinity();
+  CHECK(is_within({10, 5}, {10, 5}));
+  CHECK(is_within({10, 5}, {10, k_none}));
+  CHECK_FALSE(is_within({11, 5}, {10, 5}));
+  CHECK_FALSE(is_within({10, 6}, {10, 5}));
+  CHECK_FALSE(is_within({NAN, 5}, {10, k_none}));
+  CHECK_FALSE(is_within({10, NAN}, {10, k_none}));
+  CHECK_FALSE(is_within({k_none, k_none}, {10, k_none}));
 }
