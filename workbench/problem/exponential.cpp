@@ -51,9 +51,9 @@ WB_ALWAYS_INLINE void exponential(typename LanesOf<k_bytes>::Doubles& x) {
   }
   const auto bits = reinterpret_cast<Bits>(sum) + (reinterpret_cast<Bits>(shifted) << 52);
   const Doubles zero{}, infinity = zero + std::numeric_limits<double>::infinity();
-  const Doubles not_low = x < k_lowest ? zero : reinterpret_cast<Doubles>(bits);
-  const Doubles not_high = x > k_highest ? infinity : not_low;
-  x = x != x ? x : not_high;
+  const Doubles low = x < k_lowest ? zero : x;  // a NaN is not below, nor above it
+  const Doubles not_high = x >= k_lowest ? reinterpret_cast<Doubles>(bits) : low;
+  x = x > k_highest ? infinity : not_high;
 }
 
 template <int k_bytes, typename T>
