@@ -7,6 +7,8 @@
 #include <charconv>
 #include <utility>
 
+#include "worker/failure.hpp"
+
 namespace wb::worker {
 namespace {
 
