@@ -277,8 +277,8 @@ def test_unfused_attention_is_advised_to_be_fused(wb):
     page = findings(wb.folder / "out")
     assert "Standard (unfused) Attention" in page
     assert "3 to 10 times" in page
-    assert "Algorithmic" in page
-    assert "Kernel" in page
+    assert "- **Algorithmic:** Call fused (flash) attention" in page
+    assert "- **Kernel:** Until then, tune the single kernels" in page
 
 
 def test_findings_speak_of_no_vendor_outside_of_names(wb):
@@ -400,6 +400,15 @@ def test_what_fails_elsewhere_says_so_here(wb, elsewhere):
     assert "no such folder" in done.stderr
 
 
+def test_an_answer_too_large_to_take_is_named(wb, elsewhere):
+    program = elsewhere.parent / "programs" / "sdpa-wb"
+    program.write_text('#!/bin/sh\nhead -c 9000000 /dev/zero | tr "\\0" "["\n')
+    done = wb.run("trace", "analyze", "--output-dir", "out", "--node", "node7")
+    assert done.returncode != 0
+    assert "larger than 8 MiB" in done.stderr
+    assert "node7" in done.stderr
+
+
 def test_a_profile_becomes_a_suite_that_sessions_take(wb):
     """The whole way: profile, suite, session, report with the gain end to end."""
     small = json.loads((OWN / "synthetic_unfused.json").read_text())
@@ -420,6 +429,7 @@ def test_a_profile_becomes_a_suite_that_sessions_take(wb):
                      "--predicted-speedup", "1.5", *words)  # fmt: skip
     page = wb.run("report", *words, check=0).stdout
     assert "share of the profile" in page
+    # Always: of a made-up log in tests/unit/report/end_to_end_test.cpp.
     if answer["outcome"] == "win":
         assert "End to end:" in page
 

@@ -180,7 +180,13 @@ Result<Json> run_there(std::string_view verb, const Json& args) {
                              said.empty() ? "" : "; it said: " + printable(said, 400)),
                  "the workbench must be installed there"};
   }
-  WB_TRY_ASSIGN(Json result, parse_json(outcome.out, "the answer of " + where));
+  auto parsed = parse_json(outcome.out, "the answer of " + where);
+  if (!parsed && outcome.out.size() >= k_capture_bytes) {
+    return Error{ErrorCode::limit, "read the answer of", where,
+                 fmt::format("it is larger than {} MiB", k_capture_bytes >> 20),
+                 "the files are written there: read them there"};
+  }
+  WB_TRY_ASSIGN(Json result, std::move(parsed));
   if (!result.is_object()) {
     return Error{ErrorCode::parse, "read the answer of", where, "it is no JSON object", {}};
   }

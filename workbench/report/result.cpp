@@ -54,8 +54,9 @@ std::optional<Gain> problem_gain(const Page& page, const std::string& problem) {
 }
 
 /// Amdahl's law over the shares that a profile gave its problems: 1 / (1 - sum of share (1 - 1 /
-/// speedup)). Intervals' ends go together, which holds whatever the dependence. Empty for a suite
-/// that is of no profile.
+/// speedup)). Intervals' ends go together, which holds whatever the dependence. The gains are over
+/// the session's start, so the figure is for a program that ran that, whatever was profiled. Empty
+/// for a suite that is of no profile.
 std::string end_to_end(const Page& page) {
   double covered = 0, value = 0, low = 0, high = 0;
   std::vector<std::int64_t> events;
@@ -75,7 +76,7 @@ std::string end_to_end(const Page& page) {
   }
   if (covered <= 0) return {};
   const std::string share =
-      fmt::format("the suite is {:.2f} % of the profiled program's GPU span", 100 * covered);
+      fmt::format("the suite is {:.2f} % of the profile's GPU span", 100 * covered);
   if (events.empty() || covered > 1 || value >= 1 || high >= 1) {
     return fmt::format("End to end: not known: {}{}.\n\n", share,
                        events.empty() ? ", and no problem has a confirmed figure"
@@ -86,9 +87,10 @@ std::string end_to_end(const Page& page) {
   total.low = 1 / (1 - low);
   total.high = 1 / (1 - high);
   std::string out = fmt::format(
-      "End to end: {} for the profiled program{}: {}, and by Amdahl's law all else is taken as it "
-      "was.",
-      speedup(total), cite(events), share);
+      "End to end: {} for a program that ran {} where the profile has its attention{}: {}, and by "
+      "Amdahl's law all else is taken as it was. What was profiled may have run another kernel, "
+      "which the incumbent was not compared with.",
+      speedup(total), code(page.facts.start, 60), cite(events), share);
   if (!unknown.empty()) {
     out += fmt::format(" Without a confirmed figure, so counted as unchanged: {}.", unknown);
   }

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
 #include "trace/replay.hpp"
 
@@ -30,10 +32,11 @@ std::string percent(std::optional<double> value) {
 
 /// "`name`, 24 calls, 2.72 ms (100.0 % of the category), 9.12 % of peak, expected 20-40 % (…)".
 std::string evidence_of(const Json& operation) {
-  std::string text = fmt::format(
-      "`{}`, {} calls, {:.3f} ms ({:.1f} % of the category), ",
-      operation["name"].get<std::string>(), operation["count"].get<std::int64_t>(),
-      operation["time_ms"].get<double>(), operation["percent_of_category"].get<double>());
+  std::string text =
+      fmt::format("{}, {} calls, {:.3f} ms ({:.1f} % of the category), ",
+                  markdown::name_cell(operation["name"].get<std::string>()),
+                  operation["count"].get<std::int64_t>(), operation["time_ms"].get<double>(),
+                  operation["percent_of_category"].get<double>());
   const auto efficiency = efficiency_of(operation);
   text += efficiency ? percent(efficiency) + " of peak"
                      : "efficiency not known: " +
@@ -182,7 +185,11 @@ std::string replay_problem(const Json& operation) {
   sizes.H_KV = integer_member(params, "H_KV");
   sizes.d_qk = integer_member(params, "d_h_qk");
   sizes.d_v = integer_member(params, "d_h_v");
-  sizes.dropout = real_member(params, "dropout");
+  // Null is what stands for a dropout that is no share.
+  sizes.dropout = params.value("dropout", Json(0)).is_number()
+                      ? real_member(params, "dropout")
+                      : std::numeric_limits<double>::quiet_NaN();
+  sizes.masked = params.value("masked", Json()) == Json(true);
   if (params.value("causal", Json()).is_boolean()) sizes.causal = params["causal"].get<bool>();
   if (params.value("dtype", Json()).is_string()) {
     sizes.dtype = params["dtype"].get<std::string>();

@@ -63,12 +63,24 @@ class Analysis {
  private:
   Result<void> category(bool backward) {
     const CategoryFiles files = category_files(backward);
-    auto done = analyze_category(files);
+    auto done = analyze_safely(files);
     if (done) return {};
     // Nothing of an earlier run may stand where this one failed.
-    WB_TRY(write(files.metrics(), error_metrics(files, done.error()).dump(2) + "\n"));
+    WB_TRY(write(
+        files.metrics(),
+        error_metrics(files, done.error()).dump(2, ' ', false, Json::error_handler_t::replace) +
+            "\n"));
     WB_TRY(write(files.findings(), error_page(files, done.error())));
     return done.error();
+  }
+
+  /// A value of another type than is asked for, in tables that others wrote, is an error as well.
+  Result<void> analyze_safely(const CategoryFiles& files) {
+    try {
+      return analyze_category(files);
+    } catch (const Json::exception& fault) {
+      return Error{ErrorCode::invalid, "analyze", m_root.string(), printable(fault.what()), {}};
+    }
   }
 
   Result<void> analyze_category(const CategoryFiles& files) {

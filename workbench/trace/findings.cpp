@@ -210,7 +210,8 @@ std::string chains(const Json& tree) {
   for (const auto& [uid, entry] : tree.items()) {
     const Json chain = entry.is_object() ? entry.value("parent_chain", Json()) : Json();
     if (!entry.is_object() || !chain.is_array()) continue;
-    text += fmt::format("- {} (event {}): ", name_cell(entry.value("op_name", "")), printable(uid));
+    text += fmt::format("- {} (event {}): ", name_cell(string_member(entry, "op_name")),
+                        printable(uid));
     std::vector<std::string> names;
     for (const Json& name : chain) {
       if (name.is_string()) names.push_back(name_cell(name.get<std::string>(), 100));

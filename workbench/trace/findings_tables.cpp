@@ -29,7 +29,7 @@ std::string kernel_section(const Json& metrics) {
     for (const Json& kernel : list) {
       const double mean = real_member(kernel, "mean_duration_us");
       const double deviation = real_member(kernel, "std_dev_duration_us");
-      const std::string name = kernel.is_object() ? kernel.value("name", "") : std::string();
+      const std::string name = string_member(kernel, "name");
       text += row(
           {name_cell(operation["name"].get<std::string>(), 48), name_cell(name),
            std::string(kernel_type(name)),

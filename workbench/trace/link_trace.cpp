@@ -92,7 +92,9 @@ void link_gpu(Trace& trace, const Origins& origins) {
       }
       break;
     }
-    if (event.host == k_none && event.kind == GpuKind::kernel) trace.gaps.unlinked_kernels += 1;
+    // A launch outside of any operator (of a graph, say) names nobody.
+    if (operator_of(trace, event.host) == k_none && event.kind == GpuKind::kernel)
+      trace.gaps.unlinked_kernels += 1;
   }
 }
 

@@ -24,12 +24,12 @@ Json kernel_breakdown(const Json& kernels) {
   Json list = Json::array();
   const auto has = [&](std::string_view type) {
     return std::any_of(kernels.begin(), kernels.end(), [&](const Json& kernel) {
-      return kernel.is_object() && kernel_type(kernel.value("name", "")) == type;
+      return kernel.is_object() && kernel_type(string_member(kernel, "name")) == type;
     });
   };
   for (const Json& kernel : kernels) {
     if (!kernel.is_object()) continue;
-    const std::string name = kernel.value("name", "");
+    const std::string name = string_member(kernel, "name");
     list.push_back(
         {{"name", name},
          {"mean_us", kernel.value("mean_duration_us", Json())},
@@ -185,6 +185,7 @@ Json impact_estimates(const Json& operations, const CategoryFiles& category) {
     const Json& percent = operation["efficiency"]["efficiency_percent"];
     // Above the peak nothing is to be had, and the figure is not to be trusted.
     if (!percent.is_number() || percent.get<double>() >= k_above_peak_percent) continue;
+    if (!(percent.get<double>() > 0)) continue;  // then there is no rate
     const double time = operation["time_ms"].get<double>();
     list.push_back({{"operation", operation["name"]},
                     {"category", category.name},

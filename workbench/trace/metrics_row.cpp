@@ -77,6 +77,11 @@ double real_member(const Json& object, const char* key) {
   return value.is_number() ? value.get<double>() : 0;
 }
 
+std::string string_member(const Json& object, const char* key) {
+  const Json value = object.is_object() ? object.value(key, Json()) : Json();
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
 Result<MetricsRow> read_metrics_row(const CsvTable& table, std::size_t i) {
   MetricsRow row;
   row.name = table.cell(i, "name");
@@ -110,7 +115,7 @@ Attention attention_of(const MetricsRow& row) {
   bool paged = !contains_any(row.name, {"reshape_and_cache"}) &&
                contains_any(row.name, {"unified_attention", "paged_attention", "vllm::"});
   for (const Json& kernel : row.kernels) {
-    const std::string name = kernel.is_object() ? kernel.value("name", "") : std::string();
+    const std::string name = string_member(kernel, "name");
     paged = paged || contains_any(name, {"kernel_paged_attention", "paged_attention_2d"});
   }
   if (paged || contains_any(row.name, {"reshape_and_cache"})) return Attention::paged;
@@ -175,15 +180,16 @@ Json efficiency_json(const MetricsRow& row, const Peaks& peaks) {
     e["bound_type"] = "compute";
   }
   if (!compute) {
-    e["why_unknown"] = !row.tflops    ? "no rate: there is no model of its work"
-                       : spec.empty() ? "the precision is not recorded"
-                                      : "the platform's peak for " + spec + " is not known";
+    e["why_unknown"] = !row.tflops ? "no rate: there is no model of its work"
+                       : spec.empty()
+                           ? "the precision is not recorded"
+                           : "the platform's peak for " + printable(spec, 60) + " is not known";
     return e;
   }
   const double percent = rounded(100 * *row.tflops / peak->second, 2);
   e["efficiency_percent"] = percent;
   e["efficiency_label"] = fmt::format("{:.2f}% of the peak of {} ({:.2f} of {:g} TFLOPS)", percent,
-                                      peak->first, *row.tflops, peak->second);
+                                      printable(peak->first, 60), *row.tflops, peak->second);
   if (percent > k_anomaly_percent) {
     e["is_anomaly"] = true;
     e["warning"] = fmt::format(

@@ -41,5 +41,6 @@ double rounded(double value, int digits);
 bool has_number(const Json& object, const char* key);
 std::int64_t integer_member(const Json& object, const char* key);  ///< 0 when it is no number
 double real_member(const Json& object, const char* key);           ///< 0 when it is no number
+std::string string_member(const Json& object, const char* key);    ///< empty when it is no string
 
 }  // namespace wb::trace

@@ -16,19 +16,20 @@ using enum Sizes;
 
 // clang-format off
 constexpr std::array<OpRule, 23> k_rules{{
-    // name, attention, sizes, backward, q, dropout, causal, dispatches
-    {"aten::scaled_dot_product_attention", standard, bhnd, false, 0, 4, 5, true},
-    {"aten::_scaled_dot_product_attention_math", standard, bhnd, false, 0, 4, 5},
+    // name, attention, sizes, backward, q, dropout, causal, dispatches, mask
+    {"aten::scaled_dot_product_attention", standard, bhnd, false, 0, 4, 5, true, 3},
+    {"aten::_scaled_dot_product_attention_math", standard, bhnd, false, 0, 4, 5, false, 3},
     {"aten::_scaled_dot_product_flash_attention", flash, bhnd, false, 0, 3, 4},
-    {"aten::_scaled_dot_product_efficient_attention", flash, bhnd, false, 0, 5, 6},
-    {"aten::_scaled_dot_product_cudnn_attention", flash, bhnd, false, 0, 5, 6},
-    {"aten::_scaled_dot_product_fused_attention_overrideable", flash, bhnd, false, 0, 4, 5},
+    {"aten::_scaled_dot_product_efficient_attention", flash, bhnd, false, 0, 5, 6, false, 3},
+    {"aten::_scaled_dot_product_cudnn_attention", flash, bhnd, false, 0, 5, 6, false, 3},
+    {"aten::_scaled_dot_product_fused_attention_overrideable",
+     flash, bhnd, false, 0, 4, 5, false, 3},
     {"aten::_scaled_dot_product_flash_attention_backward", flash, bhnd, true, 1, 10, 11},
     {"aten::_scaled_dot_product_efficient_attention_backward", flash, bhnd, true, 1, 9, 11},
     {"aten::_scaled_dot_product_cudnn_attention_backward", flash, bhnd, true, 1, 13, 14},
     {"aten::_flash_attention_forward", flash, bnhd, false, 0, 7, 8},
     {"aten::_flash_attention_backward", flash, bnhd, true, 1, 10, 11},
-    {"aten::_efficient_attention_forward", flash, bnhd, false, 0, 8, -1},
+    {"aten::_efficient_attention_forward", flash, bnhd, false, 0, 8, -1, false, 3},
     {"flash_attn::_flash_attn_forward", flash, bnhd, false, 0, 3, 5},
     {"flash_attn::_flash_attn_backward", flash, bnhd, true, 1, 9, 11},
     {"flash_attn::_flash_attn_varlen_forward", flash, packed, false, 0, -1, -1},
@@ -99,6 +100,16 @@ Step step_of(std::string_view name) {
   if (among(k_softmax)) return Step::softmax;
   if (among(k_scale)) return Step::scale;
   return Step::none;
+}
+
+bool adds_mask(std::string_view name) {
+  return name.starts_with("aten::add") || name.starts_with("aten::masked_fill");
+}
+
+bool names_attention(std::string_view name) {
+  const std::string low = lower(name);
+  return holds(low, "attention") || holds(low, "attn") || holds(low, "flash_fwd") ||
+         holds(low, "flash_bwd") || holds(low, "fmha") || holds(low, "sdpa");
 }
 
 bool keeps_arguments(std::string_view name) {

@@ -26,6 +26,7 @@ struct OpRule {
   int dropout = -1;
   int causal = -1;
   bool dispatches = false;  ///< calls another of these: counts only where none is inside
+  int mask = -1;            ///< an additive or boolean mask; forward only
 };
 
 /// Nothing when the name is no attention.
@@ -37,6 +38,11 @@ bool writes_kv_cache(std::string_view name);
 /// Steps of attention that is not fused.
 enum class Step : std::uint8_t { none, product, softmax, scale };
 Step step_of(std::string_view name);
+/// A step between product and softmax that changes which keys count, and by how much.
+bool adds_mask(std::string_view name);
+
+/// Whether an operator or a GPU kernel calls itself attention.
+bool names_attention(std::string_view name);
 
 /// Whether a name asks for its arguments to be kept while reading.
 bool keeps_arguments(std::string_view name);

@@ -15,8 +15,13 @@ constexpr double k_us_per_ms = 1e3;
 constexpr double k_per_us_to_tera = 1e-6;  // flops or bytes each microsecond
 
 /// Calls that look the same: operator, recorded arguments, serving step and kernels in order.
-using RowKey = std::tuple<std::string, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
-                          std::uint32_t, std::vector<std::uint32_t>>;
+using RowKey =
+    std::tuple<std::string, std::vector<std::uint32_t>, std::uint32_t, std::vector<std::uint32_t>>;
+
+/// The operators that a call is made of.
+std::vector<std::uint32_t> parts_of(const SdpaCall& call) {
+  return call.steps.empty() ? std::vector{call.host} : call.steps;
+}
 
 std::uint32_t annotation_of(const Trace& trace, const SdpaCall& call) {
   if (call.rule.attention != Attention::paged) return k_none;
@@ -31,11 +36,14 @@ std::uint32_t annotation_of(const Trace& trace, const SdpaCall& call) {
 RowKey key_of(const Trace& trace, const SdpaCall& call) {
   std::vector<std::uint32_t> kernels;
   for (const std::uint32_t i : call.kernels) kernels.push_back(trace.gpu[i].name);
-  const std::uint32_t index = trace.host[call.host].args;
-  const OpArgs args = index == k_none ? OpArgs{} : trace.args[index];
-  return {call.name,         args.dims,     args.types,
-          args.strides,      args.concrete, annotation_of(trace, call),
-          std::move(kernels)};
+  std::vector<std::uint32_t> arguments;
+  for (const std::uint32_t part : parts_of(call)) {
+    const std::uint32_t index = trace.host[part].args;
+    const OpArgs args = index == k_none ? OpArgs{} : trace.args[index];
+    arguments.insert(arguments.end(), {args.dims, args.types, args.strides, args.concrete});
+  }
+  arguments.push_back(call.masked ? 1 : 0);
+  return {call.name, std::move(arguments), annotation_of(trace, call), std::move(kernels)};
 }
 
 KernelLine kernel_line(const Trace& trace, const SdpaCalls& calls, const OpRow& row,
@@ -81,7 +89,9 @@ void fill(const Trace& trace, const SdpaCalls& calls, OpRow& row) {
   std::vector<double> durations, kernels, tflops, tb_per_s;
   for (const std::size_t i : row.calls) {
     const SdpaCall& call = calls.calls[i];
-    durations.push_back(trace.host[call.host].dur_us);
+    double duration = 0;
+    for (const std::uint32_t part : parts_of(call)) duration += trace.host[part].dur_us;
+    durations.push_back(duration);
     kernels.push_back(call.kernel_us);
     if (!row.work || !(call.kernel_us > 0)) continue;
     tflops.push_back(row.work->flops / call.kernel_us * k_per_us_to_tera);

@@ -40,18 +40,49 @@ std::optional<std::vector<std::int64_t>> tensor(const Json& dims, std::size_t in
   return sizes;
 }
 
+/// A tensor that is not given has no sizes.
+bool has_tensor(const Json& dims, int index) {
+  if (index < 0 || !dims.is_array() || static_cast<std::size_t>(index) >= dims.size()) return false;
+  const Json& sizes = dims[static_cast<std::size_t>(index)];
+  return sizes.is_array() && !sizes.empty();
+}
+
+double numel(const std::vector<std::int64_t>& sizes) {
+  double count = 1;
+  for (const std::int64_t size : sizes) count *= static_cast<double>(size);
+  return count;
+}
+
+Json dims_of(const Trace& trace, std::uint32_t host) {
+  const std::uint32_t args = trace.host[host].args;
+  return args == k_none ? Json() : recorded(trace, trace.args[args].dims);
+}
+
+/// baddbmm adds to its first argument and multiplies the next two.
+std::size_t left_factor(const Trace& trace, std::uint32_t host) {
+  return trace.text(trace.host[host].name) == "aten::baddbmm" ? 1 : 0;
+}
+
+/// A prefill's queries attend to at least the causal half of their own square.
+bool can_be(const ServingStep& s) {
+  return s.ctx_k >= s.ctx_q && 2 * s.ctx_qk >= s.ctx_qq && s.gen_k >= s.gen_q &&
+         2 * s.gen_qk >= s.gen_qq;
+}
+
 std::optional<AttentionSizes> from_tensors(Sizes order, const std::vector<std::int64_t>& q,
                                            const std::vector<std::int64_t>& k,
                                            const std::vector<std::int64_t>& v) {
   AttentionSizes sizes;
   if (order == Sizes::packed) {
     if (q.size() != 3 || k.size() != 3 || v.size() != 3) return std::nullopt;
+    if (q[2] != k[2] || k[0] != v[0] || k[1] != v[1]) return std::nullopt;
     sizes = {1, q[0], q[1], k[0], k[1], q[2], v[2], {}, 0, {}};
     return sizes;
   }
   if (q.size() != 4 || k.size() != 4 || v.size() != 4) return std::nullopt;
   const std::size_t heads = order == Sizes::bhnd ? 1 : 2, length = order == Sizes::bhnd ? 2 : 1;
-  if (k[length] != v[length] || k[heads] != v[heads] || q[3] != k[3] || q[0] != k[0]) {
+  if (k[length] != v[length] || k[heads] != v[heads] || q[3] != k[3] || q[0] != k[0] ||
+      k[0] != v[0]) {
     return std::nullopt;
   }
   sizes = {q[0], q[length], q[heads], k[length], k[heads], q[3], v[3], {}, 0, {}};
@@ -121,6 +152,7 @@ SizesOrWhy sizes_of(const Trace& trace, const SdpaCall& call) {
   if (call.kind == CallKind::kv_cache) return {{}, "writing the KV cache is no attention"};
   if (!call.steps.empty()) {
     auto sizes = sizes_of_steps(trace, call.steps[0], call.steps[1], call.steps[2]);
+    if (sizes) sizes->masked = call.masked;
     return sizes ? SizesOrWhy{std::move(sizes), {}}
                  : SizesOrWhy{{}, "the recorded sizes are not those of one attention"};
   }
@@ -137,6 +169,7 @@ SizesOrWhy sizes_of(const Trace& trace, const SdpaCall& call) {
   sizes->dtype = dtype_word(place(types, call.rule.q));
   const std::string causal = place(concrete, call.rule.causal);
   if (causal == "True" || causal == "False") sizes->causal = causal == "True";
+  sizes->masked = has_tensor(dims, call.rule.mask);
   const std::string dropout = place(concrete, call.rule.dropout);
   if (!dropout.empty()) {
     const char* end = dropout.data() + dropout.size();
@@ -149,17 +182,11 @@ SizesOrWhy sizes_of(const Trace& trace, const SdpaCall& call) {
 
 std::optional<AttentionSizes> sizes_of_steps(const Trace& trace, std::uint32_t product,
                                              std::uint32_t softmax, std::uint32_t last) {
-  const auto dims = [&](std::uint32_t host) {
-    const std::uint32_t args = trace.host[host].args;
-    return args == k_none ? Json() : recorded(trace, trace.args[args].dims);
-  };
+  const auto dims = [&](std::uint32_t host) { return dims_of(trace, host); };
   const auto types = [&](std::uint32_t host) {
     return recorded(trace, trace.args[trace.host[host].args].types);
   };
-  // baddbmm adds to its first argument and multiplies the next two.
-  const auto left = [&](std::uint32_t host) {
-    return trace.text(trace.host[host].name) == "aten::baddbmm" ? std::size_t{1} : std::size_t{0};
-  };
+  const auto left = [&](std::uint32_t host) { return left_factor(trace, host); };
   const Json first = dims(product), weights = dims(softmax), second = dims(last);
   const auto q = tensor(first, left(product)), k = tensor(first, left(product) + 1);
   const auto p = tensor(weights, 0);
@@ -170,11 +197,6 @@ std::optional<AttentionSizes> sizes_of_steps(const Trace& trace, std::uint32_t p
       p->size() < 3) {
     return std::nullopt;
   }
-  const auto numel = [](const std::vector<std::int64_t>& sizes) {
-    double count = 1;
-    for (const std::int64_t size : sizes) count *= static_cast<double>(size);
-    return count;
-  };
   const std::int64_t rows = (*q)[rank - 2], depth = (*q)[rank - 1], keys = (*k)[rank - 1];
   std::int64_t matrices = 1;
   for (std::size_t i = 0; i + 2 < rank; ++i) matrices *= (*q)[i];
@@ -196,13 +218,16 @@ std::optional<AttentionSizes> sizes_of_steps(const Trace& trace, std::uint32_t p
 }
 
 bool softmax_of_product(const Trace& trace, std::uint32_t product, std::uint32_t softmax) {
-  const auto dims = [&](std::uint32_t host) {
-    const std::uint32_t args = trace.host[host].args;
-    return args == k_none ? Json() : recorded(trace, trace.args[args].dims);
-  };
-  const bool adds = trace.text(trace.host[product].name) == "aten::baddbmm";
-  const auto keys = tensor(dims(product), adds ? 2 : 1), weights = tensor(dims(softmax), 0);
+  const auto keys = tensor(dims_of(trace, product), left_factor(trace, product) + 1);
+  const auto weights = tensor(dims_of(trace, softmax), 0);
   return keys && weights && !keys->empty() && !weights->empty() && keys->back() == weights->back();
+}
+
+bool softmax_in_product(const Trace& trace, std::uint32_t softmax, std::uint32_t product) {
+  const auto weights = tensor(dims_of(trace, softmax), 0);
+  const auto left = tensor(dims_of(trace, product), left_factor(trace, product));
+  return weights && left && !weights->empty() && !left->empty() &&
+         weights->back() == left->back() && numel(*weights) == numel(*left);
 }
 
 std::optional<ServingStep> serving_step(std::string_view annotation) {
@@ -222,6 +247,7 @@ std::optional<ServingStep> serving_step(std::string_view annotation) {
   if (step.pairs_known) {
     std::tie(step.ctx_k, step.ctx_qq, step.ctx_qk) = std::tuple(ctx[1], ctx[2], ctx[3]);
     std::tie(step.gen_k, step.gen_qq, step.gen_qk) = std::tuple(gen[1], gen[2], gen[3]);
+    if (!can_be(step)) return std::nullopt;
   }
   return step;
 }

@@ -18,6 +18,7 @@ struct AttentionSizes {
   std::optional<bool> causal;  ///< nothing: not recorded
   double dropout = 0;          ///< NaN: recorded as something that is no share
   std::string dtype;           ///< "bf16", "fp16", "fp32", "fp64", "fp8" or empty: not known
+  bool masked = false;         ///< a mask or bias was recorded
 };
 
 /// Tokens of one step of a vLLM server, of its annotation; sums over the requests of the phase.
@@ -53,9 +54,12 @@ std::optional<AttentionSizes> sizes_of_steps(const Trace& trace, std::uint32_t p
 /// Whether the softmax runs over as many keys as the product has columns: enough to see attention
 /// where the recorded sizes do not fit as a whole.
 bool softmax_of_product(const Trace& trace, std::uint32_t product, std::uint32_t softmax);
+/// Whether the product's left factor has the softmax' columns and as many elements.
+bool softmax_in_product(const Trace& trace, std::uint32_t softmax, std::uint32_t product);
 
 /// "execute_8192_context_9(sq…sk…sqsq…sqsk…)_generation_37(…)" and the older
-/// "execute_context_1(512)_generation_7(7)". Nothing when it is neither.
+/// "execute_context_1(512)_generation_7(7)". Nothing when it is neither, or when its sums cannot be
+/// (fewer keys than queries).
 std::optional<ServingStep> serving_step(std::string_view annotation);
 /// Of the innermost such annotation around the call.
 std::optional<ServingStep> serving_step_of(const Trace& trace, const SdpaCall& call);

@@ -47,6 +47,7 @@ Json perf_params(const OpRow& row) {
             {"flash_impl", row.attention == Attention::flash}};
   params["causal"] = s.causal ? Json(*s.causal) : Json();
   if (!s.dtype.empty()) params["dtype"] = s.dtype;
+  if (s.masked) params["masked"] = true;
   if (row.step) {
     const ServingStep& step = *row.step;
     params["sum_ctx_tokens"] = static_cast<std::int64_t>(step.ctx_q);

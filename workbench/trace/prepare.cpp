@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "trace/op_rows.hpp"
 
@@ -138,6 +139,15 @@ Result<PlatformSpec> choose_platform(const FileSystem& file_system, const Prepar
                "give --platform NAME or --platform FILE.json"};
 }
 
+/// What a mistyped name makes fail, told before a gigabyte is read.
+Result<void> check_names(const FileSystem& file_system, const PrepareRequest& request) {
+  if (!request.platform.empty()) WB_TRY(read_platform(file_system, request.platform));
+  std::error_code ignored;
+  if (fs::is_regular_file(request.trace, ignored) && std::ifstream(request.trace)) return {};
+  WB_TRY(read_trace(request.trace));  // says why not
+  return {};
+}
+
 Json manifest_entry(const Category& category, const fs::path& root) {
   Json entry = time_json(breakdown(category.rows));
   const CategoryFiles& files = category.files;
@@ -153,8 +163,6 @@ Json manifest_entry(const Category& category, const fs::path& root) {
 }
 
 Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const PrepareRequest& request) {
-  // A wrong platform is told before a gigabyte is read.
-  if (!request.platform.empty()) WB_TRY(read_platform(file_system, request.platform));
   WB_TRY_ASSIGN(Trace trace, read_trace(request.trace));
   WB_TRY_ASSIGN(const PlatformSpec platform,
                 choose_platform(file_system, request, trace.device_name));
@@ -165,7 +173,7 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
   result.platform = platform.name;
   result.text_bytes = trace.text_bytes;
   result.events = trace.events;
-  result.gaps = gap_sentences(trace, calls.without_kernels, calls.without_time);
+  result.gaps = gap_sentences(trace, calls);
   const auto own = known_platform(trace.device_name);
   if (own && own->name != platform.name && !platform.name.starts_with(own->name)) {
     const auto named = known_platform(platform.name);
@@ -211,15 +219,17 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
 
 }  // namespace
 
-std::vector<std::string> gap_sentences(const Trace& trace, std::uint64_t without_kernels,
-                                       std::uint64_t without_time) {
+std::vector<std::string> gap_sentences(const Trace& trace, const SdpaCalls& calls) {
   const TraceGaps& gaps = trace.gaps;
   std::vector<std::string> sentences;
   const auto say = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) sentences.push_back(fmt::format("{} {}", count, what));
   };
-  say(without_kernels, "attention calls have no GPU kernel in the profile and are left out.");
-  say(without_time, "attention calls have a kernel without a duration and are left out.");
+  say(calls.without_kernels, "attention calls have no GPU kernel in the profile and are left out.");
+  say(calls.without_time, "attention calls have a kernel without a duration and are left out.");
+  say(calls.nobodys_kernels,
+      fmt::format("kernels named like attention ({:.3f} ms) belong to no known call.",
+                  calls.nobodys_us / k_us_per_ms));
   say(gaps.ambiguous_links,
       "GPU events have an id that several operators claim; they belong to none of them.");
   say(gaps.unlinked_kernels, "GPU kernels belong to no operator of the profile.");
@@ -232,10 +242,13 @@ std::vector<std::string> gap_sentences(const Trace& trace, std::uint64_t without
 }
 
 Result<PrepareResult> prepare(FileSystem& file_system, const PrepareRequest& request) {
+  const auto named = check_names(file_system, request);
+  std::error_code ignored;
+  if (!named && fs::exists(request.output_dir / k_manifest_file, ignored)) return named.error();
   Writer writer(file_system, request.output_dir);
   WB_TRY(writer.make_folders());
   WB_TRY(writer.remove_old());
-  auto result = run(file_system, writer, request);
+  auto result = named ? run(file_system, writer, request) : Result<PrepareResult>(named.error());
   if (!result) {
     WB_TRY(writer.remove_old());
     WB_TRY(writer.write(k_manifest_file, pretty({{"status", "ERROR"},

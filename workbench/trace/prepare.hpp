@@ -9,6 +9,7 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "trace/platforms.hpp"
+#include "trace/sdpa_calls.hpp"
 #include "trace/trace.hpp"
 
 namespace wb::trace {
@@ -30,14 +31,15 @@ struct PrepareResult {
 
 /// Writes, for sdpa_fwd and sdpa_bwd where the profile has any: category_data/<c>_ops.csv and
 /// <c>_tree_data.json, metadata/<c>_metadata.json; always category_data/category_manifest.json.
-/// What an earlier run left of these is removed first. A failure is written into the manifest, so
-/// that no analysis takes the folder for a profile without attention.
-/// Errors: those of read_trace() and read_platform(); environment (no platform given, and the
+/// What an earlier run left of these is removed first, but not before the platform is known and the
+/// profile can be opened: a mistyped name costs no analysis. A failure after that, or in a folder
+/// without a manifest, is written into the manifest, so that no analysis takes the folder for a
+/// profile without attention.
+/// Errors: those of read_trace() and read_platform(); usage (no platform given, and the
 /// profile's GPU is not known); read_only, no_space.
 Result<PrepareResult> prepare(FileSystem& file_system, const PrepareRequest& request);
 
 /// What could not be used of a profile, in sentences.
-std::vector<std::string> gap_sentences(const Trace& trace, std::uint64_t without_kernels,
-                                       std::uint64_t without_time);
+std::vector<std::string> gap_sentences(const Trace& trace, const SdpaCalls& calls);
 
 }  // namespace wb::trace

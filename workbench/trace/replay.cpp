@@ -9,6 +9,7 @@ ProblemOrWhy problem_of(const OpRule& rule, const AttentionSizes& sizes) {
     return {{}, "attention over pages is no problem of the workbench yet"};
   }
   if (rule.sizes == Sizes::packed) return {{}, "the lengths of packed sequences are not recorded"};
+  if (sizes.masked) return {{}, "it had a mask, which is no problem of the workbench yet"};
   if (!(sizes.dropout == 0)) return {{}, "dropout is no problem of the workbench yet"};
   if (!sizes.causal) return {{}, "whether it is causal is not recorded"};
   Problem problem;

@@ -40,7 +40,9 @@ class Finder {
     m_dispatched.assign(m_trace.host.size(), false);
     for (std::uint32_t i = 0; i < m_trace.host.size(); ++i) {
       if (host(i).kind != HostKind::cpu_op || !rule(host(i).name)) continue;
-      for (std::uint32_t at = host(i).parent; at != k_none; at = host(at).parent) {
+      // Around one that is marked all are.
+      for (std::uint32_t at = host(i).parent; at != k_none && !m_dispatched[at];
+           at = host(at).parent) {
         m_dispatched[at] = true;
       }
     }
@@ -78,23 +80,31 @@ class Finder {
   /// Per thread: product, softmax and product in a row, none inside another step.
   void find_steps() {
     std::vector<std::uint32_t> steps;
+    std::vector<bool> in_step(m_trace.host.size(), false);  // a step, or inside of one
     for (std::uint32_t i = 0; i < m_trace.host.size(); ++i) {
       if (i > 0 && host(i).thread != host(i - 1).thread) steps.clear();
-      if (m_owner[i] != k_none || host(i).kind != HostKind::cpu_op) continue;
+      const bool inside = host(i).parent != k_none && in_step[host(i).parent];
+      in_step[i] = inside;
+      if (inside || host(i).kind != HostKind::cpu_op) continue;
       const Step step = step_of(m_trace.text(host(i).name));
-      if (step == Step::none || inside_step(i)) continue;
+      in_step[i] = step != Step::none;
+      if (m_owner[i] != k_none || step == Step::none) continue;
       steps.push_back(i);
       if (step == Step::product) close_steps(steps);
     }
   }
 
-  [[nodiscard]] bool inside_step(std::uint32_t i) const {
-    for (std::uint32_t at = host(i).parent; at != k_none; at = host(at).parent) {
-      if (host(at).kind == HostKind::cpu_op && step_of(m_trace.text(host(at).name)) != Step::none) {
-        return true;
-      }
-    }
-    return false;
+  [[nodiscard]] std::uint32_t operator_around(std::uint32_t i) const {
+    std::uint32_t at = host(i).parent;
+    while (at != k_none && host(at).kind != HostKind::cpu_op) at = host(at).parent;
+    return at;
+  }
+
+  /// Sizes that do not fit are believed where one operator that calls itself attention has all.
+  [[nodiscard]] bool in_one_attention(std::uint32_t a, std::uint32_t b, std::uint32_t c) const {
+    const std::uint32_t around = operator_around(a);
+    return around != k_none && around == operator_around(b) && around == operator_around(c) &&
+           names_attention(m_trace.text(host(around).name));
   }
 
   [[nodiscard]] std::uint32_t last_of(const std::vector<std::uint32_t>& steps, std::size_t end,
@@ -113,10 +123,15 @@ class Finder {
     const std::uint32_t first = last_of(steps, last, Step::product);
     const std::uint32_t softmax = last_of(steps, last, Step::softmax);
     const bool in_order = first != k_none && softmax != k_none && softmax > first;
-    if (in_order && softmax_of_product(m_trace, steps[first], steps[softmax])) {
+    if (in_order && softmax_of_product(m_trace, steps[first], steps[softmax]) &&
+        (softmax_in_product(m_trace, steps[softmax], steps[last]) ||
+         in_one_attention(steps[first], steps[softmax], steps[last]))) {
       SdpaCall call{.name = std::string(k_unfused_name), .host = steps[first]};
       call.rule.attention = Attention::standard;
       call.steps = {steps[first], steps[softmax], steps[last]};
+      for (std::size_t i = first; i < softmax; ++i) {
+        call.masked = call.masked || adds_mask(m_trace.text(host(steps[i]).name));
+      }
       const std::uint32_t id = add(std::move(call));
       for (std::size_t i = first; i <= last; ++i) m_owner[steps[i]] = id;
     }
@@ -138,12 +153,19 @@ class Finder {
     }
     for (std::uint32_t i = 0; i < m_trace.gpu.size(); ++i) {
       const std::uint32_t owner = owner_of(m_trace.gpu[i].host);
-      if (owner != k_none) m_calls[place[owner]].kernels.push_back(i);
+      if (owner != k_none) {
+        m_calls[place[owner]].kernels.push_back(i);
+      } else if (m_trace.gpu[i].kind == GpuKind::kernel &&
+                 names_attention(m_trace.text(m_trace.gpu[i].name))) {
+        m_nobodys.push_back(i);
+      }
     }
   }
 
   SdpaCalls keep_timed() {
     SdpaCalls result;
+    result.nobodys_kernels = m_nobodys.size();
+    result.nobodys_us = busy_us(m_trace, m_nobodys);
     for (SdpaCall& call : m_calls) {
       const auto untimed = [this](std::uint32_t i) { return m_trace.gpu[i].dur_us < 0; };
       if (call.kernels.empty()) {
@@ -165,6 +187,7 @@ class Finder {
   std::vector<bool> m_dispatched;
   std::vector<std::optional<std::optional<OpRule>>> m_rules;
   std::vector<SdpaCall> m_calls;
+  std::vector<std::uint32_t> m_nobodys;  // kernels named like attention, of no call
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ struct SdpaCall {
   std::vector<std::uint32_t> kernels =
       {};                ///< indices of Trace::gpu, by start; copies and sets too
   double kernel_us = 0;  ///< union of the kernels' intervals
+  bool masked = false;   ///< steps add something to the scores or fill some of them
 };
 
 /// What was found and what of it has no figure.
@@ -30,13 +31,16 @@ struct SdpaCalls {
   std::vector<SdpaCall> calls;        ///< with kernels and times, in the order of the profile
   std::uint64_t without_kernels = 0;  ///< calls that no GPU kernel belongs to: left out
   std::uint64_t without_time = 0;     ///< calls with a kernel whose duration is missing: left out
+  std::uint64_t nobodys_kernels = 0;  ///< kernels named like attention that belong to no call
+  double nobodys_us = 0;              ///< union of their intervals
 };
 
 inline constexpr std::string_view k_unfused_name = "unfused_attention";
 
 /// An operator inside another one of attention is a part of it. A dispatching one counts where
 /// nothing it dispatches to was recorded. Steps are attention when between two products a
-/// softmax runs over the columns of the first.
+/// softmax runs over the columns of the first and is multiplied by the last (or one operator that
+/// is named attention holds all three).
 SdpaCalls find_sdpa_calls(const Trace& trace);
 
 /// Time in which at least one of the intervals ran (us); `events` in any order.

@@ -49,7 +49,10 @@ TEST_CASE("shares and gains make the gain end to end", "[report][profile]") {
   const std::string line = line_with(page_with(0.4, 0.2), "End to end:");
   INFO(line);
   CHECK(says(line, "1.54x [1.43, 1.64]"));
-  CHECK(says(line, "60.00 % of the profiled program's GPU span"));
+  CHECK(says(line, "60.00 % of the profile's GPU span"));
+  // Gains are over the start: nothing was compared with what the profile ran.
+  CHECK(says(line, std::string("for a program that ran `") + k_start));
+  CHECK_FALSE(says(line, "profiled program"));
   CHECK(says(line, "[e"));
   const std::string page = page_with(0.4, 0.2);
   CHECK(says(page, "share of the profile"));

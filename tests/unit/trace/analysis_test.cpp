@@ -208,6 +208,71 @@ TEST_CASE("figures beyond any measure are refused", "[trace][metrics]") {
   CHECK(contains(folder.run().error().message(), "is no number"));
 }
 
+TEST_CASE("values of another type than asked for are no crash", "[trace][analyze]") {
+  Folder nameless(k_head + replaced(k_row, "'name': 'k'", "'name': None"));
+  nameless.put(nameless.category.tree(), R"({"1":{"op_name":null,"parent_chain":[]}})");
+  CHECK(nameless.run().ok());
+  Folder odd(k_head + k_row, replaced(Folder::k_metadata, R"({"total_time_ms":10.0})", "7"));
+  REQUIRE(odd.run().ok());
+  CHECK(contains(odd.text(odd.category.findings()), "SUCCESS"));
+  // An error that quotes what is no UTF-8 is written all the same.
+  Folder binary(k_head + replaced(k_row, ",2,100.0", ",\xff\xfe,100.0"));
+  CHECK_FALSE(binary.run().ok());
+  CHECK(contains(binary.text(binary.category.findings()), "**Status:** ERROR"));
+}
+
+TEST_CASE("names cannot write into the page", "[trace][analyze]") {
+  const std::string evil = "aten::x`\n\n## Forged\n\n- `y";
+  Folder folder(k_head + replaced(replaced(k_row, "aten::_scaled_dot_product_flash_attention",
+                                           "\"" + evil + "\""),
+                                  "500.0,,0.5", "500.0,\"matrix_z\n\n## Spec\n\",0.5"));
+  REQUIRE(folder.run().ok());
+  const std::string page = folder.text(folder.category.findings());
+  CHECK(contains(page, "**Evidence:**"));
+  CHECK_FALSE(contains(page, "\n## Forged"));
+  CHECK_FALSE(contains(page, "\n## Spec"));
+}
+
+TEST_CASE("a rate below zero saves nothing", "[trace][metrics]") {
+  Folder folder(k_head + replaced(k_row, ",200.0,", ",-200.0,"));
+  const auto result = folder.run();
+  REQUIRE(result.ok());
+  CHECK(result->categories[0].metrics["impact_estimates"].empty());
+}
+
+TEST_CASE("no replay of a dropout that is not known, or of a mask", "[trace][replay]") {
+  const auto problem = [](const std::string& row) {
+    Folder folder(k_head + row);
+    const auto result = folder.run();
+    if (!result.ok()) FAIL(result.error().message());
+    return replay_problem(result->categories[0].metrics["operations"][0]);
+  };
+  CHECK_FALSE(problem(k_row).empty());
+  CHECK(problem(replaced(k_row, "'dropout': 0.0", "'dropout': None")).empty());
+  CHECK(problem(replaced(k_row, "'dropout': 0.0", "'dropout': 0.0, 'masked': True")).empty());
+}
+
+TEST_CASE("a mistyped name costs no finished analysis", "[trace][prepare]") {
+  const auto out = *TempDirectory::create("wb-trace-typo");
+  RealFileSystem files;
+  const fs::path good = testing::trace_fixture("synthetic_flash_gqa_train.json");
+  REQUIRE(prepare(files, {good, "H100", out.path()}).ok());
+  REQUIRE(analyze(files, out.path()).ok());
+  const auto left = [&] {
+    return fs::exists(out.path() / category_files(false).findings()) &&
+           fs::exists(out.path() / category_files(false).ops());
+  };
+  CHECK_FALSE(prepare(files, {good, "H1000", out.path()}).ok());
+  CHECK(left());
+  CHECK(prepare(files, {"/nonexistent/t.json", "H100", out.path()}).error().code ==
+        ErrorCode::not_found);
+  CHECK(left());
+  CHECK(analyze(files, out.path()).ok());
+  const testing::TraceFile cut("{\"traceEvents\":[{");
+  CHECK_FALSE(prepare(files, {cut.path(), "H100", out.path()}).ok());
+  CHECK_FALSE(left());
+}
+
 TEST_CASE("attention without kernels is the note, and said", "[trace][analyze]") {
   const auto out = *TempDirectory::create("wb-trace-host-only");
   RealFileSystem files;

@@ -117,7 +117,18 @@ TEST_CASE("damaged traces are refused or counted, never a crash", "[trace][read]
     if (!read.ok()) continue;
     link_trace(*read);
     const SdpaCalls calls = find_sdpa_calls(*read);
-    for (const OpRow& row : rows_of(*read, calls)) CHECK(row.kernel_us.sum >= 0);
+    std::size_t in_rows = 0;
+    for (const OpRow& row : rows_of(*read, calls)) {
+      in_rows += row.calls.size();
+      // Not more than its kernels took one after the other.
+      double sum = 0;
+      for (const KernelLine& line : row.kernels) sum += line.total_us;
+      CHECK(row.kernel_us.sum <= sum);
+      CHECK((row.work.has_value() != row.why_no_model.empty()) == false);
+    }
+    CHECK(in_rows == calls.calls.size());
+    // The one kernel is a call's, nobody's, or was not read.
+    CHECK(calls.calls.size() + calls.nobodys_kernels <= read->gpu.size());
   }
 }
 
@@ -134,7 +145,7 @@ TEST_CASE("an event without a duration or a time is left out and counted", "[tra
   const SdpaCalls calls = find_sdpa_calls(trace);
   CHECK(calls.calls.empty());
   CHECK(calls.without_time == 1);
-  CHECK(gap_sentences(trace, calls.without_kernels, calls.without_time).size() == 4);
+  CHECK(gap_sentences(trace, calls).size() == 4);
 }
 
 TEST_CASE("kernels find their operator by correlation, else by external id", "[trace][link]") {
