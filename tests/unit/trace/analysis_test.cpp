@@ -215,7 +215,7 @@ TEST_CASE("values of another type than asked for are no crash", "[trace][analyze
   Folder odd(k_head + k_row, replaced(Folder::k_metadata, R"({"total_time_ms":10.0})", "7"));
   REQUIRE(odd.run().ok());
   CHECK(contains(odd.text(odd.category.findings()), "SUCCESS"));
-  // An error that quotes what is no UTF-8 is written all the same.
+  // Bytes that are no UTF-8 are quoted in the error.
   Folder binary(k_head + replaced(k_row, ",2,100.0", ",\xff\xfe,100.0"));
   CHECK_FALSE(binary.run().ok());
   CHECK(contains(binary.text(binary.category.findings()), "**Status:** ERROR"));
