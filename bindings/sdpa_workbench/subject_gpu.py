@@ -34,27 +34,22 @@ HELD_CYCLES_EACH, HELD_CYCLES_CALL = 120_000, 4_000
 
 class GpuSubject(loop.Subject):
     def __init__(self, channel, gpu):
+        """Imports torch, before the candidate, and leaves the device alone: that may go on beside
+        what is timed there."""
         super().__init__(channel)
-        import torch  # before the candidate: the context is then its supervisor's
+        import torch
 
         self.torch = torch
         self.device = torch.device("cuda", gpu)
-        torch.cuda.set_device(self.device)
-        self.stream = torch.cuda.Stream()
-        torch.cuda.set_stream(self.stream)
-        self.pool = []  # events
-        self.graphs, self.kind = {}, "hot"
-        self.flush_memory = None
-        self.driver = ctypes.CDLL("libcuda.so.1")
-        self.taken = (0, 1)
-        pairs = []
-        for _ in range(EMPTY_PAIRS):
-            self.queue_graph(None, 1)
-            self.finish()
-            pairs += self.call_times_us(1, 1)
-        self.empty_pair_us = statistics.median(pairs)
+        self.stream = None
 
     # Messages
+
+    def ping(self, message, fds):
+        """Its context is its supervisor's wish, and nothing of a candidate is there yet."""
+        if self.stream is None:
+            self.take_device()
+        return super().ping(message, fds)
 
     def load(self, message, fds):
         answer = super().load(message, fds)
@@ -142,6 +137,22 @@ class GpuSubject(loop.Subject):
         return loop.beside("subject_kernels").launches_of(self.torch, call, self.finish)
 
     # What they share
+
+    def take_device(self):
+        self.torch.cuda.set_device(self.device)
+        self.stream = self.torch.cuda.Stream()
+        self.torch.cuda.set_stream(self.stream)
+        self.pool = []  # events
+        self.graphs, self.kind = {}, "hot"
+        self.flush_memory = None
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.taken = (0, 1)
+        pairs = []
+        for _ in range(EMPTY_PAIRS):
+            self.queue_graph(None, 1)
+            self.finish()
+            pairs += self.call_times_us(1, 1)
+        self.empty_pair_us = statistics.median(pairs)
 
     def handed_inputs(self, _problem):
         return []

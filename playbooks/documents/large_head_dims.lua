@@ -56,8 +56,8 @@ local function sweep(wb, item)
   local parts = {}
   for i, row in ipairs(rows) do
     parts[i] = string.format("%d: %s", item.values[i],
-                             row.median_us and string.format("%.1f us, %.3f TFLOP/s", row.median_us,
-                                                             row.tflops or 0)
+                             row.median_us and string.format("%.1f us, %.1f GFLOP/s", row.median_us,
+                                                             row.gflop_per_s)
                              or row.outcome)
   end
   wb.note {

@@ -139,6 +139,7 @@ class Driven:
         code = os.memfd_create("code")
         os.write(code, b"device code")
         load = {"folder": str(tmp_path), "entry": "fake_kernel:sdpa", "threads": 1}
+        self.subject.ping({}, [])
         self.subject.load({**load, "fill_kernel": "makes_inputs"}, [code])
         self.subject.tensors.private = lambda shared: shared.clone()
         self.subject.function = function

@@ -193,7 +193,7 @@ def test_a_gain_that_rests_on_what_no_record_holds_is_not_reproduced(wb, tmp_pat
     assert source.count(head) == 1
     doctored = source.replace(
         head,
-        head + f'  if (access("{flag}", F_OK) == 0) usleep(6000);\n',
+        head + f'  if (access("{flag}", F_OK) == 0) usleep(30000);\n',
     ).replace('#include "cpu_support.hpp"', '#include <unistd.h>\n\n#include "cpu_support.hpp"')
     (tmp_path / "kernel.cpp").write_text(doctored)
 
@@ -211,6 +211,7 @@ def test_a_gain_that_rests_on_what_no_record_holds_is_not_reproduced(wb, tmp_pat
     code, answer = when_quiet(lambda _: measured(wb, "reproduce", session, "--threads", "1"))
     assert (code, answer["outcome"]) == (1, "not_reproduced"), answer
     assert answer["same_artifact"]
+    assert answer["measured"] is not None, answer["message"]
     assert answer["measured"]["speedup"] < 1
     # Where something differs, the variant is not blamed.
     code, answer = when_quiet(lambda _: measured(wb, "reproduce", session, "--threads", "2"))

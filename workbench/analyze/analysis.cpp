@@ -9,19 +9,41 @@ namespace wb {
 
 // One analysis, one file of that name. A new one is declared and listed here.
 std::vector<Finding> analyze_clocks(const Evidence& evidence);
+std::vector<Finding> analyze_grid_scaling(const Evidence& evidence);
+std::vector<Finding> analyze_intensity(const Evidence& evidence);
+std::vector<Finding> analyze_launch(const Evidence& evidence);
+std::vector<Finding> analyze_parallelism(const Evidence& evidence);
+std::vector<Finding> analyze_profile(const Evidence& evidence);
+std::vector<Finding> analyze_reference_check(const Evidence& evidence);
 std::vector<Finding> analyze_regime(const Evidence& evidence);
+std::vector<Finding> analyze_register_limit(const Evidence& evidence);
 std::vector<Finding> analyze_roofline_share(const Evidence& evidence);
 std::vector<Finding> analyze_scaling(const Evidence& evidence);
+std::vector<Finding> analyze_working_set(const Evidence& evidence);
 
 namespace {
 
-constexpr std::array<Analysis, 4> k_analyses{{
+// What casts doubt on figures first, then what rules the time, then why, then what is always so.
+constexpr std::array<Analysis, 12> k_analyses{{
     {"clocks", "whether a GPU's clock was another for one side of a comparison", analyze_clocks},
+    {"reference_check", "whether the times that others are held against depend on the work",
+     analyze_reference_check, true},
     {"regime", "what bounds each problem on this device: launch, latency, memory or compute",
      analyze_regime},
     {"roofline_share", "how much of the device's peak each subject reaches, and the headroom",
      analyze_roofline_share},
+    {"grid_scaling", "whether the grid misses batch and heads", analyze_grid_scaling},
+    {"parallelism", "whether too few blocks can be the only cause of a slow subject",
+     analyze_parallelism},
     {"scaling", "how time grows with work where the problems vary one size", analyze_scaling},
+    {"launch", "SMs that the launched blocks reach, waves, and how often they ask for K and V",
+     analyze_launch},
+    {"profile", "what Nsight Compute saw, or that it was not let in", analyze_profile},
+    {"register_limit", "the most warps that registers allow", analyze_register_limit},
+    {"intensity", "FLOP per byte phase by phase and whole, beside the ridge of the device",
+     analyze_intensity, true},
+    {"working_set", "what of K, V and all tensors fits into which memory", analyze_working_set,
+     true},
 }};
 
 }  // namespace
@@ -30,9 +52,10 @@ std::span<const Analysis> analyses() {
   return k_analyses;
 }
 
-std::vector<Finding> analyze(const Evidence& evidence) {
+std::vector<Finding> analyze(const Evidence& evidence, AnalysisScope scope) {
   std::vector<Finding> all;
   for (const Analysis& analysis : analyses()) {
+    if (analysis.once && scope == AnalysisScope::of_candidate) continue;
     std::vector<Finding> found = analysis.run(evidence);
     std::move(found.begin(), found.end(), std::back_inserter(all));
   }

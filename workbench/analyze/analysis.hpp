@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Analyses: pure functions over recorded Evidence that give Findings. One file each; the list in
-// analysis.cpp is the only place that names them all. Who calls: the engine after measuring.
+// analysis.cpp is the only place that names them all. Who calls: the engine after measuring, and
+// for evidence that it gathers from a log or from files.
 #pragma once
 
 #include <span>
@@ -15,12 +16,16 @@ struct Analysis {
   std::string_view name;
   std::string_view about;
   std::vector<Finding> (*run)(const Evidence& evidence);
+  /// Says the same whatever the candidate: of problems and device alone, or of what candidates are
+  /// held against. A session records it once, at its baseline.
+  bool once = false;
 };
 
 /// All analyses, in the order of the report.
 std::span<const Analysis> analyses();
 
-/// Runs them all; findings in order.
-std::vector<Finding> analyze(const Evidence& evidence);
+enum class AnalysisScope { all, of_candidate };
+/// Runs them all, or all but those that say the same of every candidate; findings in order.
+std::vector<Finding> analyze(const Evidence& evidence, AnalysisScope scope = AnalysisScope::all);
 
 }  // namespace wb

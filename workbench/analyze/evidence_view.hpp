@@ -2,9 +2,12 @@
 // Small questions that several analyses ask of the evidence. Private to analyze.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "measure/finding.hpp"
@@ -36,6 +39,55 @@ namespace wb {
   const auto cache_bytes = last_level_cache_bytes(device);
   if (!cache_bytes) return std::nullopt;
   return demanded.min_bytes > *cache_bytes;
+}
+
+/// Of the launches that tools saw of that subject on that problem, the blocks of the largest.
+[[nodiscard]] inline std::optional<std::int64_t> most_blocks(const Evidence& evidence,
+                                                             const Observation& observation) {
+  std::optional<std::int64_t> most;
+  for (const KernelFacts& kernel : evidence.kernels) {
+    if (!kernel.problem || !kernel.blocks || kernel.subject != observation.subject) continue;
+    if (to_text(*kernel.problem) != to_text(observation.problem)) continue;
+    most = std::max(most.value_or(0), *kernel.blocks);
+  }
+  return most;
+}
+
+/// Whether the subject is one of those that the others are held against.
+[[nodiscard]] inline bool is_reference(const Evidence& evidence, std::string_view subject) {
+  return std::any_of(evidence.beside.begin(), evidence.beside.end(),
+                     [&](const Observation& other) { return other.subject == subject; });
+}
+
+/// Whether the evidence is about this subject: it was timed, or nobody was.
+[[nodiscard]] inline bool is_observed(const Evidence& evidence, std::string_view subject) {
+  return evidence.observations.empty() ||
+         std::any_of(
+             evidence.observations.begin(), evidence.observations.end(),
+             [&](const Observation& one) { return one.subject == subject && has_time(one); });
+}
+
+/// The plan that is enough to be told where plans say much the same: hot where there is one.
+[[nodiscard]] inline bool is_told_plan(const Evidence& evidence, PlanKind plan) {
+  const bool has_hot =
+      std::any_of(evidence.observations.begin(), evidence.observations.end(),
+                  [](const Observation& one) { return one.plan == PlanKind::hot; });
+  return plan == PlanKind::hot || !has_hot;
+}
+
+/// What a device's independent units are called.
+[[nodiscard]] inline std::string_view unit_word(const Device& device) {
+  if (device.backend == "cuda") return "SMs";
+  return device.backend == "hip" ? "CUs" : "cores";
+}
+
+/// "32 KiB", "1.5 MiB": bytes of caches and tensors.
+[[nodiscard]] inline std::string byte_words(double bytes) {
+  constexpr double k_kib = 1024;
+  if (bytes < k_kib) return fmt::format("{:.0f} bytes", bytes);
+  if (bytes < k_kib * k_kib) return fmt::format("{:.4g} KiB", bytes / k_kib);
+  if (bytes < k_kib * k_kib * k_kib) return fmt::format("{:.4g} MiB", bytes / k_kib / k_kib);
+  return fmt::format("{:.4g} GiB", bytes / k_kib / k_kib / k_kib);
 }
 
 }  // namespace wb

@@ -38,9 +38,7 @@ Limits limits_of(const Device& device, const Problem& problem) {
   if (bytes_per_s) limits.memory_us = demanded.min_bytes / *bytes_per_s * 1e6;
   if (flops_per_s && bytes_per_s) limits.ridge = *flops_per_s / *bytes_per_s;
   limits.intensity = demanded.flops / demanded.min_bytes;
-  const std::int64_t blocks = (problem.Sq + k_rows_per_block - 1) / k_rows_per_block;
-  limits.row_blocks = static_cast<double>(problem.B) * static_cast<double>(problem.Hq) *
-                      static_cast<double>(blocks);
+  limits.row_blocks = static_cast<double>(row_block_count(problem));
   return limits;
 }
 

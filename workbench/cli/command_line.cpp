@@ -48,7 +48,8 @@ void add_argument(CLI::App& command, const ArgumentSpec& spec, Values& values) {
   if (spec.kind == ArgumentKind::boolean) {
     option = command.add_flag(flag, values.flags[key], description(spec));
   } else if (is_list(spec.kind)) {
-    option = command.add_option(flag, values.lists[key], description(spec));
+    option = command.add_option(spec.positional ? key + "," + flag : flag, values.lists[key],
+                                description(spec));
     option->type_name(spec.kind == ArgumentKind::id_list ? "NAME ..." : "NAME=VALUE ...");
   } else {
     option = command.add_option(spec.positional ? key + "," + flag : flag, values.words[key],

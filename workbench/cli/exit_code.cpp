@@ -77,6 +77,7 @@ ExitCode exit_code_of(std::string_view verb, const Json& result) {
     return of_problem_rows(result["problems"]);
   }
   if (verb == "sanitize" && !result.value("pass", false)) return of_problem_rows(result["runs"]);
+  if (verb == "audit" && result.value("contradictions", 0) > 0) return ExitCode::variant_failed;
   if (verb == "doctor" && !result.value("healthy", false)) return ExitCode::variant_failed;
   if (verb == "diff") {
     if (result.value("outcome", "") == "not_comparable") return ExitCode::data;

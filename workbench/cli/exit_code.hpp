@@ -11,7 +11,8 @@ namespace wb {
 enum class ExitCode {
   ok = 0,
   variant_failed = 1,  ///< runtime or constraints invalidity; `doctor` found something missing;
-                       ///< `diff` found a regression; `reproduce` did not reproduce
+                       ///< `diff` found a regression; `reproduce` did not reproduce;
+                       ///< `audit` found a contradiction
   usage = 2,           ///< unknown verb, option, kernel, suite, session or id
   compile = 3,
   wrong_result = 4,

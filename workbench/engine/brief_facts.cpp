@@ -27,29 +27,6 @@ std::string decision(const IterationView& iteration) {
   return iteration.hypothesis ? text_of(iteration.hypothesis->payload, "state") : "undecided";
 }
 
-/// Newest first.
-template <typename Visit>
-void each_closed_try(const SessionView& view, const Visit& visit) {
-  for (auto it = view.iterations.rbegin(); it != view.iterations.rend(); ++it) {
-    if (!it->closed || text_of(it->closed->payload, "outcome") == "baseline") continue;
-    visit(*it, it->closed->payload);
-  }
-}
-
-std::vector<std::string> techniques_of(const IterationView& iteration) {
-  std::vector<std::string> words;
-  for (const Json& word : member_of(iteration.opened.payload, "techniques")) {
-    if (word.is_string()) words.push_back(word.get<std::string>());
-  }
-  return words;
-}
-
-/// What the machine failed at says nothing about a technique.
-bool tells_of_techniques(const Json& closed) {
-  return text_of(closed, "outcome") != "abandoned" &&
-         text_of(closed, "invalidity") != "environment";
-}
-
 }  // namespace
 
 std::string BriefFacts::cut(const std::string& words) const {
@@ -168,23 +145,13 @@ Json BriefFacts::refuted() const {
   return rows;
 }
 
-/// The manifest's techniques of a variant that the session stored; empty when it is not there.
-std::vector<std::string> BriefFacts::stored_techniques(const std::string& subject) const {
-  const auto stored = stored_variant(m_session, m_view, subject);
-  return stored ? stored->first.manifest.techniques : std::vector<std::string>{};
-}
-
 /// A technique's effect is the outcome of the iterations whose parent did not have it.
 Json BriefFacts::techniques() const {
-  std::map<std::string, std::vector<std::string>> parents;
+  TechniqueHistory history(m_session, m_view);
   std::map<std::string, Json> rows;
   each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
-    if (!tells_of_techniques(closed)) return;
-    const std::string parent = text_of(iteration.opened.payload, "parent");
-    if (!parents.contains(parent)) parents[parent] = stored_techniques(parent);
-    const auto& before = parents[parent];
-    for (const std::string& word : techniques_of(iteration)) {
-      if (std::find(before.begin(), before.end(), word) != before.end()) continue;
+    if (!tells_of_its_variant(closed)) return;
+    for (const std::string& word : history.added_by(iteration)) {
       Json& row = rows[word];
       if (row.is_null()) row = {{"technique", cut(word)}, {"tries", 0}, {"best", nullptr}};
       row["tries"] = row["tries"].get<int>() + 1;
@@ -210,9 +177,10 @@ Json BriefFacts::techniques() const {
 /// Words of the closed list that neither the incumbent nor any try had.
 Json BriefFacts::untried() const {
   std::set<std::string, std::less<>> known;
-  for (std::string& word : stored_techniques(m_view.incumbent)) known.insert(std::move(word));
+  TechniqueHistory history(m_session, m_view);
+  for (const std::string& word : history.of(m_view.incumbent)) known.insert(word);
   each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
-    if (!tells_of_techniques(closed)) return;
+    if (!tells_of_its_variant(closed)) return;
     for (std::string& word : techniques_of(iteration)) known.insert(std::move(word));
   });
   Json list = Json::array();

@@ -39,7 +39,6 @@ class BriefFacts {
  private:
   [[nodiscard]] std::string cut(const std::string& words) const;
   [[nodiscard]] double elapsed_s() const;
-  [[nodiscard]] std::vector<std::string> stored_techniques(const std::string& subject) const;
 
   const Session& m_session;
   const SessionView& m_view;

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "analyze/analysis.hpp"
 #include "analyze/compiled_code.hpp"
+#include "analyze/profile_facts.hpp"
 #include "core/hash.hpp"
 #include "engine/building.hpp"
 #include "engine/milestones.hpp"
 #include "engine/recorded.hpp"
 #include "engine/timing.hpp"
+#include "report/evidence.hpp"
 #include "report/report.hpp"
 
 namespace wb {
@@ -52,6 +55,20 @@ bool has_finding(const IterationView& where, std::string_view analysis,
       return std::find(cited.begin(), cited.end(), Json(event)) != cited.end();
     });
   });
+}
+
+/// What the compiler said of the subject, and what tools saw so far of it and of those beside it.
+Result<void> add_kernels(const Context& context, const Subject& subject, Evidence& evidence) {
+  if (!context.session) return {};
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
+  std::set<std::string> subjects{subject.label};
+  for (const Observation& other : evidence.beside) subjects.insert(other.subject);
+  add_profiles(*view, subjects, evidence);
+  const IterationView* here = view->find(context.iteration);
+  const IterationView& where = here == nullptr ? view->outside : *here;
+  add_ptxas(evidence, subject.artifact.record.ptxas, subject.label,
+            events_of_builds(where, subject.artifact.id));
+  return {};
 }
 
 }  // namespace
@@ -97,8 +114,11 @@ Evidence evidence_of(const Context& context, const TimingRequest& request,
       evidence.observations.push_back(observe(subject));
       evidence.observations.back().measurement = summarize(lanes[subject].turns, k_seed);
       for (std::size_t s = 0; s < lanes.size(); ++s) {
-        if (s != subject && !lanes[s].failure && !lanes[s].turns.empty()) {
+        // The same code beside itself (A/A) is not what it is held against.
+        const bool is_other = request.subjects[s]->label != request.subjects[subject]->label;
+        if (is_other && !lanes[s].failure && !lanes[s].turns.empty()) {
           evidence.beside.push_back(observe(s));
+          evidence.beside.back().measurement.median_us = lane_median_us(lanes[s]);
         }
       }
     }
@@ -108,7 +128,11 @@ Evidence evidence_of(const Context& context, const TimingRequest& request,
 
 Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
                                              const TimingResult& result, std::size_t subject) {
-  std::vector<Finding> findings = analyze(evidence_of(context, request, result, subject));
+  Evidence evidence = evidence_of(context, request, result, subject);
+  WB_TRY(add_kernels(context, *request.subjects[subject], evidence));
+  const bool is_first = request.phase == "baseline";
+  std::vector<Finding> findings =
+      analyze(evidence, is_first ? AnalysisScope::all : AnalysisScope::of_candidate);
   for (const Finding& finding : findings) {
     Json event = to_json(finding);
     event["iteration"] = context.iteration_or_null();

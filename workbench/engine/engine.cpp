@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
+#include "engine/advise.hpp"
+#include "engine/analyze_verb.hpp"
+#include "engine/audit_verb.hpp"
 #include "engine/context.hpp"
 #include "engine/jobs.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/milestones.hpp"
+#include "engine/page_verbs.hpp"
 #include "engine/recorded.hpp"
 #include "engine/replay.hpp"
 #include "engine/trace_verbs.hpp"
@@ -122,6 +126,10 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
                                         const fs::path& folder) {
   std::optional<Session> reader;
   const bool is_code = verb.name == "show" && asks_for_code(args);
+  if (verb.name == "analyze") {
+    WB_TRY(check_analyze_arguments(args, context.session.has_value() || !folder.empty()));
+    if (asks_for_files(args)) return verb_analyze_files(context.services.file_system, args);
+  }
   if (!context.session) {
     if (folder.empty() && is_code) return verb_show_code(context, nullptr, args);
     if (folder.empty()) {
@@ -134,16 +142,28 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
   }
   const Session& session = reader ? *reader : *context.session;
   if (is_code) return verb_show_code(context, &session, args);
+  if (verb.name == "analyze") {
+    WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+    return verb_analyze_session(view);
+  }
   if (verb.name == "status") return verb_status(session, context.services.clock);
-  if (verb.name == "report") return verb_report(session);
+  if (verb.name == "report") {
+    if (in_playbook && args.contains("output")) {
+      return Error{ErrorCode::usage, "write", "the report", "a playbook writes no files",
+                   "take its text from the answer"};
+    }
+    return verb_report(context.services.file_system, session, args);
+  }
   if (verb.name == "brief") return verb_brief(session);
   if (verb.name == "history") return verb_history(session, args);
+  if (verb.name == "advise") return verb_advise(context.services, session, args);
   return verb_show(session, args);
 }
 
 Result<Json> Engine::State::close_session(const Json& args) {
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
   const bool won = confirmed_gain(*view).has_value();
+  WB_TRY(record_roadmap(context));
   WB_TRY(write_session_report(context));
   WB_TRY_ASSIGN(const std::string oid,
                 context.session->close({{"reason", args.value("reason", "finished")},
@@ -169,8 +189,11 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "kernels") return verb_kernels(context, args);
   if (verb.name == "new") return verb_new(context, args, folder);
   if (verb.name == "diff") return verb_diff(context.services, args);
+  if (verb.name == "audit") return verb_audit(context.services, args, folder);
   if (verb.name == "gc") return verb_gc(context, args);
   if (verb.name == "best") return verb_best(context, args);
+  if (verb.name == "site") return verb_site(context, args);
+  if (verb.name == "pack") return verb_pack(context, args);
   if (verb.name == "reproduce") return verb_reproduce(context, args);
   if (verb.name.starts_with("trace_")) return verb_trace(context, verb.name, args);
   if (verb.name == "build") return verb_build(context, args);

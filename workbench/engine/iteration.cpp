@@ -183,7 +183,7 @@ Result<void> open_iteration(Context& context, const Run& run, const Variant& var
               {"hypothesis",
                {{"theory", run.hypothesis.theory},
                 {"predicted_speedup", run.hypothesis.predicted_speedup}}},
-              {"techniques", variant.manifest.techniques}};
+              {"techniques", techniques_in(variant.manifest, configuration)}};
   opened.update(more);
   WB_TRY(context.log("iteration_opened", std::move(opened)));
   return {};

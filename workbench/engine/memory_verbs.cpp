@@ -56,6 +56,41 @@ VerbSpec spec_of_brief() {
           .reads_only = true};
 }
 
+VerbSpec spec_of_advise() {
+  return {.name = "advise",
+          .doc = "what to try next on a session's incumbent, what it should gain, and its cost",
+          .session = SessionNeed::reads,
+          .arguments = {{.name = "target",
+                         .kind = K::real,
+                         .unit = "ratio",
+                         .doc = "the wanted speed over the fastest rival (default 1)",
+                         .min = 0.01,
+                         .max = 1000}},
+          .result = {{"incumbent", "string: label"},
+                     {"calibration",
+                      "map: share (of the predicted logarithm that past predictions measured), "
+                      "count, events"},
+                     {"entries",
+                      "list: technique, low, expected and high (speedup over the suite), strength "
+                      "of the evidence, why, events, source of the range, hours, complexity, "
+                      "risk, needs, pros, cons; best first"},
+                     {"not_advised", "list: technique, reason, event"},
+                     {"stages",
+                      "list: techniques of a stage; low, expected and high up to there; and the "
+                      "speed over the fastest rival then"},
+                     {"rival_ratio", "real or null: speed over the fastest rival now (ratio)"},
+                     {"target_ratio", "real: as asked for"},
+                     {"reached_at_stage",
+                      "int or null: where the expected figures reach the target; 0: already"},
+                     {"hours_low", "real: of all stages, a guess (h)"},
+                     {"hours_high", "real: likewise (h)"},
+                     {"measuring_s", "real or null: an iteration a step, as those before (s)"},
+                     {"measuring_usd", "real or null: the same (USD)"},
+                     {"unseen", "list: what the log does not say"},
+                     {"text", "string: the same for people"}},
+          .reads_only = true};
+}
+
 VerbSpec spec_of_history() {
   return {.name = "history",
           .doc = "search a session's iterations, notes and decisions by words, newest first",
@@ -210,8 +245,8 @@ VerbSpec spec_of_reproduce() {
 }  // namespace
 
 std::vector<VerbSpec> memory_verb_specs() {
-  return {spec_of_new(), spec_of_brief(), spec_of_history(),  spec_of_diff(),
-          spec_of_gc(),  spec_of_best(),  spec_of_reproduce()};
+  return {spec_of_new(),  spec_of_brief(), spec_of_advise(), spec_of_history(),
+          spec_of_diff(), spec_of_gc(),    spec_of_best(),   spec_of_reproduce()};
 }
 
 }  // namespace wb

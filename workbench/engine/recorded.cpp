@@ -145,6 +145,36 @@ const Json& member_of(const Json& json, std::string_view key) {
   return found == json.end() ? none : *found;
 }
 
+const std::vector<std::string>& TechniqueHistory::of(const std::string& subject) {
+  const auto [slot, is_new] = m_known.try_emplace(subject);
+  if (!is_new) return slot->second;
+  const auto stored = stored_variant(m_session, m_view, subject);
+  if (stored) slot->second = techniques_in(stored->first.manifest, stored->second);
+  return slot->second;
+}
+
+std::vector<std::string> TechniqueHistory::added_by(const IterationView& iteration) {
+  const std::vector<std::string>& before = of(text_of(iteration.opened.payload, "parent"));
+  std::vector<std::string> added = techniques_of(iteration);
+  std::erase_if(added, [&before](const std::string& word) {
+    return std::find(before.begin(), before.end(), word) != before.end();
+  });
+  return added;
+}
+
+std::vector<std::string> techniques_of(const IterationView& iteration) {
+  std::vector<std::string> words;
+  for (const Json& word : member_of(iteration.opened.payload, "techniques")) {
+    if (word.is_string()) words.push_back(word.get<std::string>());
+  }
+  return words;
+}
+
+bool tells_of_its_variant(const Json& closed) {
+  return text_of(closed, "outcome") != "abandoned" &&
+         text_of(closed, "invalidity") != "environment";
+}
+
 std::string text_of(const Json& json, std::string_view key) {
   const Json& value = member_of(json, key);
   return value.is_string() ? value.get<std::string>() : std::string();

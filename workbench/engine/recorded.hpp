@@ -45,6 +45,30 @@ const IterationView* holder_of(const SessionView& view);
 /// What comparisons call the iteration's own variant; before it is built, what its opening does.
 std::string candidate_of(const IterationView& iteration);
 
+/// Which variants of a session use which techniques. Reads each stored variant once.
+class TechniqueHistory {
+ public:
+  /// What it is given must outlive it.
+  TechniqueHistory(const Session& session, const SessionView& view)
+      : m_session(session), m_view(view) {}
+  /// Of a stored variant, in its configuration; empty when it is not there.
+  const std::vector<std::string>& of(const std::string& subject);
+  /// Those of the iteration's variant that its parent lacked.
+  std::vector<std::string> added_by(const IterationView& iteration);
+
+ private:
+  const Session& m_session;
+  const SessionView& m_view;
+  std::map<std::string, std::vector<std::string>> m_known;
+};
+/// Those that an iteration_opened names.
+std::vector<std::string> techniques_of(const IterationView& iteration);
+/// `visit(iteration, payload of iteration_closed)` for all but baselines, newest first.
+template <typename Visit>
+void each_closed_try(const SessionView& view, const Visit& visit);
+/// What was abandoned, or the machine failed at, says nothing about a variant.
+bool tells_of_its_variant(const Json& closed);
+
 /// Forgiving reads of payloads: what is missing or of another type is "not there".
 std::string text_of(const Json& json, std::string_view key);
 std::optional<double> number_of(const Json& json, std::string_view key);
@@ -74,5 +98,13 @@ class ProblemNames {
   std::map<std::string, std::string, std::less<>> m_names;
   std::vector<std::pair<std::string, std::string>> m_hidden;  ///< words, replacement
 };
+
+template <typename Visit>
+void each_closed_try(const SessionView& view, const Visit& visit) {
+  for (auto it = view.iterations.rbegin(); it != view.iterations.rend(); ++it) {
+    if (!it->closed || text_of(it->closed->payload, "outcome") == "baseline") continue;
+    visit(*it, it->closed->payload);
+  }
+}
 
 }  // namespace wb

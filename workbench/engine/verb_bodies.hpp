@@ -30,7 +30,6 @@ Result<Json> verb_compare(Context& context, const Json& args);
 Result<Json> verb_profile(Context& context, const Json& args);
 Result<Json> verb_sanitize(Context& context, const Json& args);
 Result<Json> verb_status(const Session& session, const Clock& clock);
-Result<Json> verb_report(const Session& session);
 Result<Json> verb_show(const Session& session, const Json& args);
 Result<Json> verb_doctor(Context& context);
 Result<Json> verb_suites(Context& context, const Json& args);

@@ -48,11 +48,6 @@ Result<Json> verb_status(const Session& session, const Clock& clock) {
               {"text", render_status(view)}};
 }
 
-Result<Json> verb_report(const Session& session) {
-  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
-  return Json{{"text", render_session(*current)}};
-}
-
 Result<Json> verb_show(const Session& session, const Json& args) {
   const auto id = args["id"].get<std::string>();
   if (const auto seq = number_after(id, 'e')) {
@@ -115,13 +110,8 @@ Result<Suite> suite_from_arguments(Context& context, const Json& args) {
     WB_TRY_ASSIGN(suite, select_problems(all, args["suite"].get<std::string>()));
   }
   if (args.contains("problem")) {
-    std::string texts = args["problem"].get<std::string>();
-    for (std::size_t begin = 0; begin <= texts.size();) {
-      const std::size_t end = std::min(texts.find(';', begin), texts.size());
-      WB_TRY_ASSIGN(const Problem problem, parse_problem(texts.substr(begin, end - begin)));
-      suite.problems.push_back({problem, 1.0, false});
-      begin = end + 1;
-    }
+    WB_TRY_ASSIGN(auto problems, parse_problems(args["problem"].get<std::string>()));
+    for (Problem& problem : problems) suite.problems.push_back({std::move(problem), 1.0, false});
     suite.name += suite.name.empty() ? "problem" : "+problems";
   }
   if (suite.problems.empty()) {

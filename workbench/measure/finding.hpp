@@ -3,6 +3,7 @@
 // fact with its evidence) and Hypothesis (a predicted gain and, at the end, its state).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,12 +25,37 @@ struct Observation {
   std::optional<GpuConditions> conditions = {};  ///< of its turns, on a GPU
 };
 
+/// One GPU kernel of a subject: what the compiler says of it, or what a tool saw of one launch in
+/// one call. What the source does not tell is absent.
+struct KernelFacts {
+  std::string subject, kernel;
+  std::string source;              ///< "ptxas", "ncu", "torch.profiler", "table"
+  std::optional<Problem> problem;  ///< of the call; absent: of the compiled code
+  std::optional<std::int64_t> blocks, threads_per_block;
+  std::optional<std::int64_t> registers;                                  ///< of a thread
+  std::optional<std::int64_t> static_shared_bytes, dynamic_shared_bytes;  ///< of a block
+  std::optional<double> share_frac;       ///< of the time of the call's kernels
+  std::map<std::string, double> metrics;  ///< of ncu: "name [unit]" in base units
+  std::vector<std::string> advice;        ///< of ncu's rules, in its words
+  std::vector<std::int64_t> events;
+};
+
+/// A look that gave nothing: who looked, at what, and why there is no answer.
+struct BlindSpot {
+  std::string subject, source, reason;
+  std::vector<std::int64_t> events;
+};
+
 /// All that an analysis may look at. Pure input: no session, no clock.
 struct Evidence {
   Device device;
   std::vector<Observation> observations;
-  std::vector<Observation> beside = {};  ///< of others in the same turns; without times
-  double call_overhead_us = 0;           ///< an empty call through the same path, when measured
+  /// Of others in the same turns: rivals, the incumbent. A subject that stands here too is what the
+  /// others are held against.
+  std::vector<Observation> beside = {};
+  double call_overhead_us = 0;  ///< an empty call through the same path, when measured
+  std::vector<KernelFacts> kernels = {};
+  std::vector<BlindSpot> blind_spots = {};
 };
 
 struct Finding {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "problem/problem.hpp"
+
 namespace wb {
 namespace {
 
@@ -57,6 +59,25 @@ FakeEngine::FakeEngine(Engine& engine, Options options)
 
 double FakeEngine::draw_speedup() {
   return 0.8 + 0.8 * static_cast<double>(m_random() >> 11) * 0x1p-53;
+}
+
+Result<Json> FakeEngine::measured_rows(const std::string& texts) {
+  Json rows = Json::array();
+  if (texts.empty()) return rows;  // a suite is named
+  WB_TRY_ASSIGN(const auto problems, parse_problems(texts));
+  for (const Problem& problem : problems) {
+    Json row{{"problem", label(problem)}, {"outcome", "runtime"},   {"message", "dry run"},
+             {"median_us", nullptr},      {"interval_us", nullptr}, {"gflop_per_s", nullptr}};
+    if (m_options.course != Course::failing) {
+      const double median_us = 100 * draw_speedup();
+      row.update({{"outcome", "measured"},
+                  {"median_us", median_us},
+                  {"interval_us", interval_around(median_us)},
+                  {"gflop_per_s", work(problem).flops / median_us * 1e-3}});
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 Result<std::string> FakeEngine::misfit(const std::string& variant, const Json& configuration) {
@@ -193,6 +214,9 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
     const std::string variant = checked["variant"].get<std::string>();
     WB_TRY(misfit(variant, Json::object()));
     Json answer{{"variant", variant}, {"problems", Json::array()}};
+    if (name == "measure") {
+      WB_TRY_ASSIGN(answer["problems"], measured_rows(checked.value("problem", std::string())));
+    }
     if (name == "check") answer["pass"] = m_options.course != Course::failing;
     return answer;
   }

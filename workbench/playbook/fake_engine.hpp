@@ -40,6 +40,8 @@ class FakeEngine {
   Result<Json> race(Json args);
   Json stopped_answer() const;
   double draw_speedup();
+  /// Of each problem of a text, what `measure` says of it; in the failing course that it failed.
+  Result<Json> measured_rows(const std::string& texts);
   /// Why the configuration would be refused, or empty.
   Result<std::string> misfit(const std::string& variant, const Json& configuration);
 

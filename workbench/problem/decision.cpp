@@ -29,9 +29,11 @@ void keep_worst(BudgetUse& worst, BudgetUse candidate) {
   if (worst.rule.empty() || candidate.share > worst.share) worst = std::move(candidate);
 }
 
-BudgetUse judge_lse_row(const RowBlock& block, std::int64_t row, double got, double want) {
+BudgetUse judge_lse_row(const RowBlock& block, std::int64_t row, double got, double want,
+                        double score_deviation) {
   BudgetUse use{block, "lse", 0, 0, 0, row, -1, got, want};
-  use.budget = std::isinf(want) ? 0.0 : k_lse_tolerance * std::max(1.0, std::abs(want));
+  use.budget =
+      std::isinf(want) ? 0.0 : k_lse_tolerance * std::max({1.0, std::abs(want), score_deviation});
   use.error = got == want ? 0.0 : std::abs(got - want);  // -inf matches -inf only
   if (std::isnan(use.error)) use.error = k_infinity;
   use.share = share_of(use.error, use.budget);
@@ -120,9 +122,9 @@ BudgetUse judge_statistics(const Problem& problem, const RowBlock& block,
   keep_worst(use, std::move(max));
   keep_worst(use, std::move(mean));
   for (std::size_t i = 0; i < statistics.got_lse.size(); ++i) {
-    keep_worst(use,
-               judge_lse_row(block, block.row_begin + static_cast<std::int64_t>(i),
-                             static_cast<double>(statistics.got_lse[i]), statistics.ref_lse[i]));
+    keep_worst(use, judge_lse_row(block, block.row_begin + static_cast<std::int64_t>(i),
+                                  static_cast<double>(statistics.got_lse[i]), statistics.ref_lse[i],
+                                  statistics.score_deviation));
   }
   return use;
 }

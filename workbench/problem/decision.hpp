@@ -24,6 +24,7 @@ struct BlockStatistics {
   double got = 0, want = 0;  ///< out and ref at out.worst_index
   ErrorStatistics of_std;    ///< of a small block the worst of all StdForms
   double max_ref = 0, mean_ref = 0;
+  double score_deviation = 0;  ///< as score_deviation() of the inputs
   std::span<const double> ref_lse;
   std::span<const double> weight_norm;  ///< as BlockOutput::weight_norm
   std::span<const float> got_lse;       ///< empty when LSE is not judged

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -15,6 +16,7 @@
 namespace wb {
 namespace {
 
+constexpr float k_large_factor = 4;                               // of q and k in a large draw
 constexpr std::int64_t k_piece_elements = std::int64_t{1} << 16;  // work of one thread at a time
 
 std::size_t element_bytes(const Problem& problem, Tensor tensor) {
@@ -180,7 +182,7 @@ void fill_tensor(const Problem& problem, std::uint32_t seed, Tensor tensor, Draw
   const TensorShape shape = tensor_shape(problem, tensor);
   const bool is_mask = tensor == Tensor::mask;
   const bool is_scaled = draw == Draw::large && (tensor == Tensor::q || tensor == Tensor::k);
-  const float factor = is_scaled ? 4.0f : 1.0f;
+  const float factor = is_scaled ? k_large_factor : 1.0f;
   const bool is_strided = !is_mask && problem.layout == Layout::bshd;
   // Pieces are counted in rows where rows lie apart, else in elements.
   const std::int64_t unit = is_strided ? shape.width : 1;
@@ -223,6 +225,14 @@ void make_inputs(const Problem& problem, std::uint32_t seed, Draw draw, int thre
   make(Tensor::k, inputs.k);
   make(Tensor::v, inputs.v);
   make(Tensor::mask, inputs.mask);
+  inputs.draw = draw;
+}
+
+double score_deviation(const Problem& problem, Draw draw) {
+  const double value =
+      k_value_deviation * (draw == Draw::large ? static_cast<double>(k_large_factor) : 1.0);
+  return std::abs(effective_scale(problem)) * std::sqrt(static_cast<double>(problem.D)) * value *
+         value;
 }
 
 double kept_pairs(const Problem& problem, std::span<const std::byte> mask) {

@@ -54,7 +54,12 @@ using Bytes = std::vector<std::byte>;
 
 struct Inputs {
   Bytes q, k, v, mask;  ///< mask empty without one
+  Draw draw = Draw::normal;
 };
+
+inline constexpr double k_value_deviation = 1.1547;  ///< of the inputs (design 4.4)
+/// Standard deviation of the scaled scores q·k of such inputs, before any mask is added.
+double score_deviation(const Problem& problem, Draw draw);
 
 /// Fills `out` (its exact size) with the tensor. Deterministic, thread-count independent.
 /// `threads` >= 1. A bool mask keeps element i where word 2(i mod 2) of its counter is below

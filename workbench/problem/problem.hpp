@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
@@ -66,6 +67,9 @@ std::string label(const Problem& problem);
 /// docs/measurement.md: Hkv = Hq, Skv = Sq, Dv = D, causal = none, dtype f32.
 /// Errors: parse (unknown token, missing B/Hq/Sq/D), invalid (a rule of validate()).
 Result<Problem> parse_problem(std::string_view text);
+
+/// Several of them, joined by ';'. Errors: as above, of the first that is none.
+Result<std::vector<Problem>> parse_problems(std::string_view texts);
 
 /// Reads the JSON form of suites: {"name","B","Hq","Hkv","Sq","Skv","D","dtype","causal", optional
 /// "Dv","scale","layout","mask":{"kind","shape","keep_frac"}}.

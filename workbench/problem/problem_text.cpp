@@ -225,6 +225,17 @@ Result<Problem> parse_problem(std::string_view text) {
   return TextReader(text).read();
 }
 
+Result<std::vector<Problem>> parse_problems(std::string_view texts) {
+  std::vector<Problem> problems;
+  for (std::size_t begin = 0; begin <= texts.size();) {
+    const std::size_t end = std::min(texts.find(';', begin), texts.size());
+    WB_TRY_ASSIGN(Problem problem, parse_problem(texts.substr(begin, end - begin)));
+    problems.push_back(std::move(problem));
+    begin = end + 1;
+  }
+  return problems;
+}
+
 Result<Problem> problem_from_json(const Json& json, std::string_view what) {
   const std::string source(what);
   ObjectReader reader(json, source);

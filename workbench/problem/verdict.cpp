@@ -78,6 +78,7 @@ BudgetUse judge_block(const Problem& problem, const Inputs& inputs, std::span<co
   statistics.of_std = std_errors(problem, inputs, block, reference);
   statistics.max_ref = own.max_magnitude;
   statistics.mean_ref = own.mean_magnitude;
+  statistics.score_deviation = score_deviation(problem, inputs.draw);
   statistics.ref_lse = reference.lse;
   statistics.weight_norm = reference.weight_norm;
   if (!lse.empty()) {

@@ -60,6 +60,10 @@ inline constexpr double k_full_oracle_max_madds = 2.0e8;
 inline constexpr double k_max_error_factor = 2.0;
 inline constexpr double k_mean_error_factor = 1.5;
 inline constexpr double k_score_rounding = 0x1p-24;
+/// |lse - ref| <= k_lse_tolerance * max(1, |ref|, deviation of the scores)
+/// A row with few keys may have an LSE near 0 by cancellation, while its score was added up in f32
+/// from terms of any size: by deviation * 2^-24 * sqrt(D / 6) if one after the other, 0.22 of this
+/// at D = 8192. Without it a large draw failed honest kernels from D = 512 on.
 inline constexpr double k_lse_tolerance = 1e-5;
 /// A block with fewer elements than this tells little about what rounding may do: std may be right
 /// by luck, as all elements of a row share the errors of its scores, and outputs may be near 0 by
@@ -67,7 +71,6 @@ inline constexpr double k_lse_tolerance = 1e-5;
 /// at least k_value_deviation * sqrt(sum of p^2). Without this and s, up to 1 honest verdict in 375
 /// failed on single rows of 8 to 64 elements.
 inline constexpr std::int64_t k_small_block_elements = 2048;
-inline constexpr double k_value_deviation = 1.1547;  // of the inputs (design 4.4)
 /// a of the budget: the rounding of the output itself. 2^-19, 2^-11, 2^-8.
 double rounding_allowance(Dtype dtype);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to report: what a session cost, rounded once, so that every printed total is the sum of
-// the printed parts. All pages take their spend from here.
+// Shared by report and html: what a session cost, rounded once, so that every printed total is the
+// sum of the printed parts. All pages take their spend from here.
 #pragma once
 
 #include <array>

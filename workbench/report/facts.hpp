@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private to report: what the pages need to know about a session beyond single events, found out
-// once and in linear time: which figures may stand for the result, which rivals may be named, what
-// each iteration came to.
+// Shared by report and html: what the pages need to know about a session beyond single events,
+// found out once and in linear time: which figures may stand for the result, which rivals may be
+// named, what each iteration came to.
 #pragma once
 
 #include <compare>

@@ -192,6 +192,10 @@ std::string sdpa_column(const Page& page) {
   return only != nullptr ? rival_name(*only) : listed({names.begin(), names.end()});
 }
 
+std::optional<double> sdpa_mean(const Page& page, const std::string& plan) {
+  return geometric_mean(page.facts, fastest_rivals(page.facts, page.held, plan));
+}
+
 std::string sdpa_cell(const Page& page, const std::string& plan) {
   const std::vector<const Compared*> fastest = fastest_rivals(page.facts, page.held, plan);
   const std::set<std::string> names = names_of(fastest);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private to report: forgiving reads of event payloads. A page must come out of any log that the
-// session module accepts, so a field that is missing, null or of another type is "not there".
+// Shared by report and html: forgiving reads of event payloads. A page must come out of any log
+// that the session module accepts, so a field that is missing, null or of another type is "not
+// there".
 #pragma once
 
 #include <cstdint>

@@ -139,11 +139,13 @@ std::string finding_tables(const Facts& facts, const std::vector<Fact>& findings
   std::string out, lines;
   std::size_t shown = 0, left_out = 0;
   for (const std::string& plan : plans) out += stand_table(facts, findings, plan);
+  out += launch_table(facts, findings) + demand_table(facts, findings);
   for (const Fact& finding : findings) {
     const std::string plan = plan_of(finding);
     const bool is_asked =
         plan.empty() || std::find(plans.begin(), plans.end(), plan) != plans.end();
     if (!is_asked || (!plan.empty() && goes_into_table(finding))) continue;
+    if (is_in_demand_tables(finding)) continue;
     if (shown++ < k_max_lines)
       lines += finding_line(facts, finding);
     else
@@ -172,9 +174,14 @@ std::string findings_section(const Page& page) {
     return out + "None was recorded.\n\n";
   }
   out += finding_tables(facts, facts.holder->findings, {facts.plan});
+  const bool is_baseline = facts.holder == facts.baseline;
+  if (!is_baseline && facts.baseline != nullptr) {
+    out += demand_table(facts, facts.baseline->findings);  // said once, as it holds for all
+  }
   const auto elsewhere = std::count_if(
       facts.holder->findings.begin(), facts.holder->findings.end(), [&](const Fact& finding) {
-        return !plan_of(finding).empty() && plan_of(finding) != facts.plan;
+        return !plan_of(finding).empty() && plan_of(finding) != facts.plan &&
+               !is_in_demand_tables(finding);
       });
   if (elsewhere > 0) {
     out += fmt::format("{} under other plans on the page of iteration {}.\n\n",

@@ -231,7 +231,8 @@ std::string first_screen(const Page& page) {
   std::string session = text(opened, "session");
   if (session.empty()) session = "without a name";
   std::string out = "# Session " + inline_text(session, 80) +
-                    (title.empty() ? "" : ": " + inline_text(title, 120)) + "\n\n";
+                    (title.empty() ? "" : ": " + inline_text(title, 120)) +
+                    (field(opened, "redacted").is_object() ? " (redacted copy)" : "") + "\n\n";
   const auto line = [&](const char* name, const std::string& words) {
     out += fmt::format("- **{}:** {}\n", name, words);
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to report: numbers, event references, tables and the escaping of untrusted text (variant
-// names, notes, compiler words) for Markdown and for terminals.
+// Shared by report and html: numbers, event references, tables and the escaping of untrusted text
+// (variant names, notes, compiler words) for Markdown and for terminals.
 #pragma once
 
 #include <cstdint>

@@ -26,6 +26,9 @@ Json iteration_json(const SessionView& view, const IterationView& iteration);
 /// The next steps of session.md, in their order: one Markdown sentence each.
 std::vector<std::string> next_steps(const SessionView& view);
 
+/// The roadmap that an event roadmap_made keeps, or `advise` made, as Markdown.
+std::string render_roadmap(const Json& roadmap);
+
 /// One screen for `sdpa-wb status`.
 std::string render_status(const SessionView& view);
 

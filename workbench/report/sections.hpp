@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to report: the parts of the session page, each one function from the found-out facts to
-// Markdown, and the phrases that several of them share.
+// Shared by report, html and the advice of engine: the parts of the session page, each one function
+// from the found-out facts to Markdown, and the phrases that several of them share.
 #pragma once
 
 #include <string>
@@ -85,6 +85,8 @@ std::string sdpa_column(const Page& page);
 /// The incumbent against SDPA under one plan: as rival_cell() where one rival is the fastest on
 /// every problem, else the geometric mean of the problems' figures, which has no interval.
 std::string sdpa_cell(const Page& page, const std::string& plan);
+/// The geometric mean of the problems' figures beside SDPA; nothing where one has none.
+std::optional<double> sdpa_mean(const Page& page, const std::string& plan);
 
 /// The findings of the holder's iteration that name the room left, the largest first.
 struct Headroom {
@@ -112,6 +114,8 @@ std::string hypotheses_section(const Page& page);
 std::string findings_section(const Page& page);
 std::string correctness_section(const Page& page);
 std::string series_section(const Page& page);  ///< empty for a session that stands alone
+/// Empty where the log holds no roadmap.
+std::string roadmap_section(const Page& page);
 std::string next_steps_section(const Page& page);
 std::string decision_section(const Page& page);
 std::string checklist_section(const Page& page);
@@ -142,7 +146,14 @@ std::string ptxas_table(const IterationView& iteration);
 std::string kernel_names_line(const Facts& facts, const Fact& fact);
 /// The same of all problems of a rival, as a list below its own line; empty where none was taken.
 std::string rival_kernels(const Facts& facts, const RivalFacts& rival);
-/// Regime and roofline share as one table a plan, everything else a line each.
+/// Findings of the analyses intensity, working_set and launch, which the next two show.
+bool is_in_demand_tables(const Fact& finding);
+/// What each problem demands: intensities and working sets. Empty without such findings.
+std::string demand_table(const Facts& facts, const std::vector<Fact>& findings);
+/// What each call launches. Empty without such findings.
+std::string launch_table(const Facts& facts, const std::vector<Fact>& findings);
+/// Regime and roofline share as one table a plan, launches and demands as one, everything else a
+/// line each.
 std::string finding_tables(const Facts& facts, const std::vector<Fact>& findings,
                            const std::vector<std::string>& plans);
 /// "- analysis: what it could not see", the same words once; those on other plans left out.

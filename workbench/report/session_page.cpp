@@ -120,6 +120,7 @@ std::string render_session(const SessionView& view) {
   out += page::cost_section(page.facts, page.costs);
   out += page::series_section(page);
   out += page::next_steps_section(page);
+  out += page::roadmap_section(page);
   out += page::decision_section(page);
   out += page::checklist_section(page);
   out += page::unseen_section(page);
@@ -129,6 +130,14 @@ std::string render_session(const SessionView& view) {
       "behind "
       "[eN], with all samples where it is a turn.\n",
       page::count(view.events, "event"), page::plain(view.log_head.substr(0, 12)));
+  const Json& redacted = page::field(view.opened.payload, "redacted");
+  if (redacted.is_object()) {
+    out += fmt::format(
+        "\nThis is a redacted copy: names, addresses and paths were replaced and the chain was "
+        "made "
+        "anew. The log it was made from had the head `{}`.\n",
+        page::plain(page::text(redacted, "log_head").substr(0, 12)));
+  }
   return out;
 }
 

@@ -14,8 +14,6 @@
 
 namespace wb {
 
-inline constexpr std::string_view k_log_head_trailer = "Log-Head";
-
 /// The string member `key`. Payloads may come from a faulty program, and a commit must be possible
 /// from any log that folds: what is absent or ill-typed has a fallback.
 std::string text_or(const Json& json, std::string_view key, std::string fallback);

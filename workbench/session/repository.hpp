@@ -17,6 +17,9 @@
 
 namespace wb {
 
+/// The trailer of a session's commit that names the hash of the log's line it was made from.
+inline constexpr std::string_view k_log_head_trailer = "Log-Head";
+
 struct Signature {
   std::string name, email;
 };

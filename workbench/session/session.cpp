@@ -9,6 +9,7 @@
 
 #include "core/hash.hpp"
 #include "session/commits.hpp"
+#include "session/redacted_copy.hpp"
 #include "session/session_state.hpp"
 
 namespace wb {
@@ -87,10 +88,14 @@ Result<Session> Session::open_owner(FileSystem& file_system, const Clock& clock,
   if (!format.ok() && !without_identity) return format.error();
   WB_TRY_ASSIGN(state->log, EventLog::open_owner(file_system, clock, folder));
   WB_TRY(require_opened(*state->log, folder));
+  WB_TRY_ASSIGN(const Json opened, state->log->payload(1));
+  if (opened.contains(k_redacted_key)) {
+    return Error{ErrorCode::read_only, "write to", folder.string(), "it is a redacted copy",
+                 "go on in the session that it was made from"};
+  }
   WB_TRY(state->record_recoveries());
   if (without_identity) {
-    WB_TRY_ASSIGN(const Json identity, state->log->payload(1));
-    WB_TRY(state->folder.write_identity(identity));
+    WB_TRY(state->folder.write_identity(opened));
     WB_TRY(state->note_recovery(0, nullptr, "session.json was gone and is made again"));
   }
   WB_TRY(state->folder.remove_leftovers());

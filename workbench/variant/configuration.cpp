@@ -85,4 +85,22 @@ Result<std::optional<std::string>> violated_restriction(const Manifest& manifest
   return std::optional<std::string>();
 }
 
+std::vector<std::string> techniques_in(const Manifest& manifest,
+                                       const Configuration& configuration) {
+  const auto values = complete_configuration(manifest, configuration);
+  std::vector<std::string> used;
+  for (const std::string& word : manifest.techniques) {
+    const auto condition = manifest.technique_conditions.find(word);
+    if (condition != manifest.technique_conditions.end() && values.ok()) {
+      const auto parsed = Restriction::parse(condition->second);
+      if (parsed.ok()) {
+        const auto holds = parsed->holds(*values);
+        if (holds.ok() && !*holds) continue;
+      }
+    }
+    used.push_back(word);
+  }
+  return used;
+}
+
 }  // namespace wb

@@ -129,6 +129,7 @@ Json to_json(const Manifest& manifest) {
               {"defaults", to_json(manifest.defaults)},
               {"restrictions", manifest.restrictions},
               {"techniques", manifest.techniques},
+              {"techniques_if", manifest.technique_conditions},
               {"includes", manifest.includes},
               {"libraries", manifest.libraries},
               {"entry", manifest.entry},

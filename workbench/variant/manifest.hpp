@@ -55,6 +55,8 @@ struct Manifest {
   Configuration defaults;
   std::vector<std::string> restrictions;  ///< expressions over parameters and problem letters
   std::vector<std::string> techniques;    ///< from k_techniques
+  /// Of some of them: the expression over parameters that must hold for the technique to be used.
+  std::map<std::string, std::string> technique_conditions;
   std::vector<std::string> includes, libraries;  ///< by name; granted by --allow-include DIR
   std::string entry;                             ///< python: "module:function"
   std::vector<std::string> compile_flags;        ///< from the allow-list of the toolchain
@@ -66,6 +68,10 @@ bool runs_on_gpu(const Manifest& manifest);
 
 /// The closed list of technique words, sorted.
 std::span<const std::string_view> known_techniques();
+/// Those that the variant uses in this configuration, which need not be complete. A condition that
+/// cannot be evaluated counts as met.
+std::vector<std::string> techniques_in(const Manifest& manifest,
+                                       const Configuration& configuration);
 
 /// Errors: parse, invalid (unknown key, unknown technique, a source outside the folder, a default
 /// that is not among the values, a restriction that does not parse). `what` names the file.

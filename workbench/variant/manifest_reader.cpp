@@ -245,6 +245,38 @@ void read_restrictions(ObjectReader& reader, Manifest& manifest) {
   }
 }
 
+/// {"async_copy": "ASYNC_COPY == 1"}: words of `techniques`, expressions over parameters alone.
+void read_technique_conditions(ObjectReader& reader, Manifest& manifest) {
+  const Json* conditions = reader.member("techniques_if");
+  if (conditions == nullptr) return;
+  if (!conditions->is_object()) {
+    reader.fail("techniques_if", "must be an object of expressions");
+    return;
+  }
+  for (const auto& [word, text] : conditions->items()) {
+    const auto& known = manifest.techniques;
+    if (std::find(known.begin(), known.end(), word) == known.end()) {
+      reader.fail("techniques_if", word + " is not one of its techniques");
+      continue;
+    }
+    if (!text.is_string()) {
+      reader.fail("techniques_if", word + " must be an expression");
+      continue;
+    }
+    const auto parsed = Restriction::parse(text.get<std::string>());
+    if (!parsed.ok()) {
+      reader.fail("techniques_if", "\"" + text.get<std::string>() + "\": " + parsed.error().cause);
+      continue;
+    }
+    for (const std::string& name : parsed->names()) {
+      if (!manifest.tune_params.contains(name)) {
+        reader.fail("techniques_if", text.get<std::string>() + ": " + name + " is no parameter");
+      }
+    }
+    manifest.technique_conditions[word] = text.get<std::string>();
+  }
+}
+
 }  // namespace
 
 bool is_kernel_name(std::string_view word) {
@@ -283,6 +315,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view what) {
       reader, "techniques",
       [](std::string_view word) { return std::ranges::binary_search(known_techniques(), word); },
       "a known technique (docs/add_a_kernel.md lists them)");
+  read_technique_conditions(reader, manifest);
   manifest.includes = word_list(reader, "includes", is_plain_word, "a plain name");
   manifest.libraries = word_list(reader, "libraries", is_plain_word, "a plain name");
   read_entry(reader, manifest);

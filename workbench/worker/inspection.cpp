@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/process.hpp"
+#include "measure/ncu_report.hpp"
 #include "variant/builder.hpp"
 #include "worker/failure.hpp"
 #include "worker/forked.hpp"

@@ -23,8 +23,11 @@ constexpr std::uint64_t k_gpu_open_files = 1'024;  // of devices, and of the dri
 /// its context: 0.2 to 0.34 s (H200). On a CPU a process is there in 3 ms.
 constexpr std::size_t k_spares = 1, k_gpu_spares = 2;
 constexpr std::size_t k_compared = 2;  ///< loaded subjects from which on turns are likely
-/// Each holds a context, 0.5 GB of an H200, and about 1 GB of the host's memory with PyTorch.
+/// Each holds about 1 GB of the host's memory with PyTorch and, awake, a context: 0.5 GB of an
+/// H200.
 constexpr std::size_t k_most_python_spares = 8;
+/// What is timed has this many CPUs for each process that imports its libraries beside it.
+constexpr std::size_t k_cpus_a_sleeper = 4;
 
 }  // namespace
 
@@ -95,18 +98,53 @@ void SubjectFactory::start_spares(std::size_t loaded) {
   }
 }
 
+void SubjectFactory::wake(Started& started) {
+  if (started.context != Context::asleep) return;
+  // One that cannot be told is found out by what waits for its answer.
+  (void)started.process.tell({{"op", "ping"}}, {});
+  started.context = Context::asked;
+}
+
+Outcome<void> SubjectFactory::await_context(Started& started, const Wait& wait) {
+  wake(started);
+  if (started.context == Context::there) return {};
+  auto answer = started.process.more(wait);
+  if (!answer.ok()) return std::move(answer).error();
+  started.context = Context::there;
+  return {};
+}
+
 void SubjectFactory::start_python_spares(std::size_t subjects) {
   if (!m_setting.gpu || m_setting.python.empty()) return;
-  while (m_python_spares.size() < std::min(subjects, k_most_python_spares)) {
+  const std::size_t wanted = std::min(subjects, k_most_python_spares);
+  while (m_python_spares.size() < wanted) {
     Result<Started> started = start(SubjectKind::python);
-    if (!started.ok()) return;
+    if (!started.ok()) break;
     m_python_spares.push_back(*std::move(started));
+  }
+  for (std::size_t i = 0; i < std::min(wanted, m_python_spares.size()); ++i) {
+    wake(m_python_spares[i]);
   }
 }
 
 void SubjectFactory::await_python_spares(const Wait& wait) {
-  // One that does not start is found out by the load that takes it.
-  for (Started& spare : m_python_spares) (void)spare.process.ask({{"op", "ping"}}, {}, wait);
+  for (Started& spare : m_python_spares) {
+    // One that does not start is found out by the load that takes it.
+    if (spare.context == Context::asked) (void)await_context(spare, wait);
+  }
+}
+
+void SubjectFactory::let_python_sleep(std::size_t subjects) {
+  std::erase_if(m_python_spares,
+                [](const Started& spare) { return spare.context != Context::asleep; });
+  if (!m_setting.gpu || m_setting.python.empty()) return;
+  const auto cpus = static_cast<std::size_t>(CPU_COUNT(&m_setting.cpus));
+  const std::size_t wanted = std::min({subjects, k_most_python_spares, cpus / k_cpus_a_sleeper});
+  while (m_python_spares.size() < wanted) {
+    Result<Started> started = start(SubjectKind::python);
+    if (!started.ok()) return;
+    m_python_spares.push_back(*std::move(started));
+  }
 }
 
 void SubjectFactory::drop_spares() {
@@ -128,7 +166,7 @@ Outcome<LoadedSubject> SubjectFactory::finish(Started started, const std::string
   message["threads"] = m_setting.threads;
   if (m_setting.gpu) {
     // Its own start is nobody's fault but the machine's, and it comes before any variant.
-    auto ready = started.process.ask({{"op", "ping"}}, {}, wait);
+    auto ready = await_context(started, wait);
     if (!ready.ok()) {
       // No variant was loaded yet: what was printed is the worker's own.
       return environment(fmt::format("a subject process could not start on the GPU: {} {}",

@@ -69,12 +69,16 @@ class SubjectFactory {
   /// Starts the processes that the next native load()s will use, beside `loaded` subjects. Does not
   /// wait for them.
   void start_spares(std::size_t loaded);
-  /// On a GPU: starts those of the next `subjects` Python load()s side by side, where one after the
-  /// other each would import its libraries and make its context. Does not wait for them.
+  /// On a GPU: starts those of the next `subjects` Python load()s side by side, or wakes those that
+  /// are asleep, where one after the other each would import its libraries and make its context.
+  /// Does not wait for them.
   void start_python_spares(std::size_t subjects);
   /// Until none of those is still starting, which would disturb what is timed beside it.
   void await_python_spares(const Wait& wait);
-  void drop_python_spares() { m_python_spares.clear(); }
+  /// Ends the Python processes that no load took, but for those asleep, and starts others until
+  /// `subjects` are asleep: they import their libraries, which takes seconds, and leave the device
+  /// alone until start_python_spares() or load() wakes them. On a GPU with CPUs to spare only.
+  void let_python_sleep(std::size_t subjects);
   void drop_spares();
   /// Where the Python loop reports itself from: set once hello has found an interpreter.
   [[nodiscard]] const SubjectSetting& setting() const { return m_setting; }
@@ -84,10 +88,15 @@ class SubjectFactory {
   }
 
  private:
+  /// A process makes its context when it is asked for it first, a compiled subject's at once.
+  enum class Context { asleep, asked, there };
   struct Started {
     ScratchFolder scratch;
     SubjectProcess process;
+    Context context = Context::asleep;
   };
+  static void wake(Started& started);
+  static Outcome<void> await_context(Started& started, const Wait& wait);
   Result<Started> start(SubjectKind kind);
   Result<Started> take_spare(SubjectKind kind);
   std::deque<Started>& spares_of(SubjectKind kind) {

@@ -102,6 +102,11 @@ Outcome<Json> SubjectProcess::accept(const Message& message) {
 }
 
 Outcome<Json> SubjectProcess::ask(Json message, std::span<const int> fds, const Wait& wait) {
+  if (auto told = tell(std::move(message), fds); !told.ok()) return std::move(told).error();
+  return more(wait);
+}
+
+Outcome<void> SubjectProcess::tell(Json message, std::span<const int> fds) {
   m_op = message.value("op", std::string());
   if (!alive()) {
     return Failure{Invalidity::runtime, fmt::format("the subject ended before \"{}\"", m_op), {}};
@@ -110,7 +115,7 @@ Outcome<Json> SubjectProcess::ask(Json message, std::span<const int> fds, const 
   if (const auto sent = m_child.channel().send(message, fds); !sent.ok()) {
     return explain(sent.error());
   }
-  return more(wait);
+  return {};
 }
 
 Outcome<Json> SubjectProcess::more(const Wait& wait) {

@@ -35,7 +35,9 @@ class SubjectProcess {
   /// runtime for a crash, an early end or garbage; timeout at the deadline; environment when
   /// canceled. After any failure but constraints the process is dead.
   Outcome<Json> ask(Json message, std::span<const int> fds, const Wait& wait);
-  /// A further answer to the last message.
+  /// Its first half: the answer is that of more().
+  Outcome<void> tell(Json message, std::span<const int> fds);
+  /// The answer to the last message, or a further one.
   Outcome<Json> more(const Wait& wait);
   /// Where it shows an output: its own, as it may hold on to the memory, and up to
   /// k_kept_shown_bytes kept while the size stays, as making it takes longer than most turns. What

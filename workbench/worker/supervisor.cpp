@@ -182,11 +182,19 @@ Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
   return to_json(result);
 }
 
+std::size_t Supervisor::loaded_python() const {
+  return static_cast<std::size_t>(std::count_if(
+      m_subjects.begin(), m_subjects.end(),
+      [](const auto& entry) { return entry.second.process.kind() == SubjectKind::python; }));
+}
+
 Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
   auto subject = find_unprofiled(args.handle);
   if (!subject.ok()) return std::move(subject).error();
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
-  m_greeted->factory.drop_python_spares();  // the host did not load what it had announced
+  // What the host did not load although it had announced it is ended, and as many as it has loaded
+  // it will want again: each round of turns is of fresh processes.
+  m_greeted->factory.let_python_sleep(loaded_python());
   const auto held = take_device();
   if (!held.ok()) return held.error();
   return as_json(judged(args.handle, args.problem,

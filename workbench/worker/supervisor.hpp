@@ -78,6 +78,8 @@ class Supervisor {
   std::optional<Failure> hoarder(std::int64_t handle, const Problem& problem);
   Outcome<DeviceLock::Held> take_device();
   Outcome<LoadedSubject*> find_subject(std::int64_t handle);
+  /// How many of the loaded subjects are Python's.
+  [[nodiscard]] std::size_t loaded_python() const;
   /// One that may be judged and timed.
   Outcome<LoadedSubject*> find_unprofiled(std::int64_t handle);
   [[nodiscard]] TurnContext context(std::string subject = {});

@@ -13,7 +13,8 @@ namespace {
 
 /// A session in which cpu_tiled won with twice the speed.
 struct Won : Bench {
-  Won() {
+  explicit Won(const std::string& device_id = "") {
+    if (!device_id.empty()) worker.hello_result.device.id = device_id;
     worker.subjects["cpu_unfused"] = with_time(200);
     worker.subjects["cpu_tiled"] = with_time(100);
     open();
@@ -109,6 +110,26 @@ TEST_CASE("elsewhere a gain that is gone is held against nobody", "[engine][repr
   const Json again = won.reproduce();
   CHECK(again["outcome"] == "reproduced");
   CHECK(again["changes"].size() == 1);
+}
+
+TEST_CASE("another device of the same model may differ by two percent", "[engine][reproduce]") {
+  // With these fakes the intervals are of no width to speak of, and so are the noise floors.
+  Won won("GPU-1");
+  won.worker.subjects["cpu_tiled"] = Bench::with_time(101.5);
+  CHECK(won.reproduce()["outcome"] == "not_reproduced");
+  won.worker.hello_result.device.id = "GPU-2";
+  won.restart();
+  const Json answer = won.reproduce();
+  CHECK(answer["outcome"] == "reproduced");
+  REQUIRE(answer["changes"].size() == 1);
+  CHECK(answer["changes"][0]["what"] == "device id");
+  won.worker.subjects["cpu_tiled"] = Bench::with_time(104);
+  CHECK(won.reproduce()["outcome"] == "environment_differs");
+  // Of another model it is another question.
+  won.worker.subjects["cpu_tiled"] = Bench::with_time(101.5);
+  won.worker.hello_result.device.name = "Another GPU";
+  won.restart();
+  CHECK(won.reproduce()["outcome"] == "environment_differs");
 }
 
 TEST_CASE("a variant that is wrong here is not timed", "[engine][reproduce]") {

@@ -92,6 +92,26 @@ TEST_CASE("a dry run answers brief and history in the shape of the real ones", "
   }
 }
 
+TEST_CASE("a dry run measures each problem that is named", "[playbook][unit]") {
+  Bench bench;
+  const std::string measure =
+      "local rows = wb.measure { variant = 'cpu_tiled', "
+      "problem = 'B=1 Hq=1 Sq=64 D=32 f32; B=2 Hq=1 Sq=64 D=32 f32' }.problems ";
+  const auto answer =
+      bench.check(measure +
+                  "local r = rows[2] return { #rows, r.outcome, r.problem, r.median_us and "
+                  "r.median_us * r.gflop_per_s > 0 }");
+  INFO((answer ? std::string("ok") : answer.error().message()));
+  REQUIRE(answer.ok());
+  CHECK((*answer)["result"][0] == 2);
+  CHECK((*answer)["result"][1] == "measured");
+  CHECK((*answer)["result"][2].get<std::string>().rfind("B=2 Hq=1", 0) == 0);
+  CHECK((*answer)["result"][3] == true);
+  bench.refuses(measure + "return rows[1].tflops > 0", "number with nil");
+  bench.refuses(measure + "return rows[1].median_us > 0", "when every iteration is invalid");
+  bench.refuses("wb.measure { variant = 'cpu_tiled', problem = 'B=0 Hq=1 Sq=4 D=4 f32' }", "B");
+}
+
 TEST_CASE("mistakes that would end a night's run are found at once", "[playbook][unit]") {
   Bench bench;
   bench.refuses("wb.iterate { variant = 'cpu_tiled' }", "hypothesis");

@@ -86,6 +86,14 @@ TEST_CASE("LSE is judged row by row", "[problem][decision]") {
   CHECK(use.share == k_inf);
   f.lse[5] = -k_inf;
   CHECK(f.judge().rule == "mean");
+  f.lse[5] = 0;  // by cancellation, of scores that are larger
+  f.got_lse[5] = 6e-5f;
+  CHECK(f.judge().share == Approx(6.0).epsilon(1e-4));
+  f.statistics.score_deviation = 20;
+  CHECK(f.judge().rule == "mean");
+  f.got_lse[5] = 4e-4f;
+  CHECK(f.judge().share == Approx(2.0).epsilon(1e-4));
+  f.lse[5] = -k_inf;
   f.got_lse[5] = -1e30f;  // a masked row says -inf and nothing else
   CHECK(f.judge().share == k_inf);
 }

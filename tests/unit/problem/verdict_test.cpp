@@ -123,6 +123,45 @@ TEST_CASE("honest kernels pass on unusual problems", "[problem][verdict][honest]
   }
 }
 
+TEST_CASE("an LSE near 0 may have the rounding of the score's terms",
+          "[problem][verdict][honest]") {
+  // One key: the LSE of a row is its score, added up in f32 one term after the other.
+  int beyond_own_size = 0;
+  for (const std::string text :
+       {"B=1 Hq=8 Sq=64 Skv=1 D=512 f32", "B=1 Hq=2 Sq=64 Skv=1 D=8192 f32"}) {
+    const Problem p = problem(text);
+    for (const Draw draw : {Draw::normal, Draw::large}) {
+      for (const std::uint32_t seed : {1u, 2u, 3u, 4u}) {
+        const Inputs inputs = make_inputs(p, seed, draw);
+        SubjectOutput made = run_subject(p, inputs, subject_for(p));
+        const auto* q = reinterpret_cast<const float*>(inputs.q.data());
+        const auto* k = reinterpret_cast<const float*>(inputs.k.data());
+        const auto scale = static_cast<float>(effective_scale(p));
+        for (std::int64_t row = 0; row < p.Hq * p.Sq; ++row) {
+          float score = 0;
+          double exact = 0;
+          for (std::int64_t i = 0; i < p.D; ++i) {
+            const float a = q[row * p.D + i], b = k[row / p.Sq * p.D + i];
+            score = std::fma(a, b, score);
+            exact += static_cast<double>(a) * static_cast<double>(b);
+          }
+          made.lse[static_cast<std::size_t>(row)] = score * scale;
+          exact *= effective_scale(p);
+          const double error = std::abs(static_cast<double>(score * scale) - exact);
+          beyond_own_size += error > k_lse_tolerance * std::max(1.0, std::abs(exact)) ? 1 : 0;
+        }
+        OutputVerdict verdict = judge(p, inputs, made);
+        INFO(text << ", " << to_string(draw) << ": " << verdict.reason);
+        CHECK(verdict.pass);
+        // A scale that is off by one part in a thousand is found all the same.
+        for (float& lse : made.lse) lse *= 1.001f;
+        CHECK_FALSE(judge(p, inputs, made).pass);
+      }
+    }
+  }
+  CHECK(beyond_own_size > 0);  // what this is about does happen
+}
+
 TEST_CASE("std itself passes, with nothing but rounding used", "[problem][verdict]") {
   const Problem p = problem("B=1 Hq=2 Sq=100 D=32 f16");
   const Inputs inputs = make_inputs(p, 4, Draw::normal);

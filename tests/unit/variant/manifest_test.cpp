@@ -37,7 +37,8 @@ TEST_CASE("a full manifest is read", "[variant][manifest]") {
       "seq_kv_max": 200},
     "sources": ["kernel.cpp", "part.hpp"],
     "tune_params": {"TILE_M": [8, 16], "STAGES": [1]}, "defaults": {"TILE_M": 16, "STAGES": 1},
-    "restrictions": ["TILE_M * D <= 4096"], "techniques": ["online_softmax"],
+    "restrictions": ["TILE_M * D <= 4096"], "techniques": ["online_softmax", "split_kv"],
+    "techniques_if": {"split_kv": "TILE_M == 8"},
     "includes": ["cutlass"], "libraries": ["foo"], "compile_flags": ["-mfma"]})",
                                        "k/kernel.json");
   REQUIRE(manifest.ok());
@@ -60,6 +61,20 @@ TEST_CASE("a full manifest is read", "[variant][manifest]") {
   }
 }
 
+TEST_CASE("a technique may depend on parameters", "[variant][manifest]") {
+  const auto manifest = parse_manifest(
+      manifest_text("k", R"("tune_params": {"SPLIT": [0, 1]}, "defaults": {"SPLIT": 0},
+        "techniques": ["online_softmax", "split_kv"],
+        "techniques_if": {"split_kv": "SPLIT == 1"})"),
+      "k/kernel.json");
+  INFO((manifest.ok() ? std::string("ok") : manifest.error().message()));
+  REQUIRE(manifest.ok());
+  using Words = std::vector<std::string>;
+  CHECK(techniques_in(*manifest, {}) == Words{"online_softmax"});
+  CHECK(techniques_in(*manifest, {{"SPLIT", 1}}) == Words{"online_softmax", "split_kv"});
+  CHECK(techniques_in(*manifest, {{"GONE", 1}}) == Words{"online_softmax", "split_kv"});
+}
+
 TEST_CASE("a minimal manifest takes every problem", "[variant][manifest]") {
   const auto manifest = parse_manifest(manifest_text("k"), "k/kernel.json");
   REQUIRE(manifest.ok());
@@ -75,6 +90,13 @@ TEST_CASE("manifests that break a rule are refused with the reason",
   check_refused(R"("about": 7)", "about");
   check_refused(R"("parent": "../x")", "parent");
   check_refused(R"("techniques": ["magic"])", "magic");
+  check_refused(R"("techniques_if": {"split_kv": "1"})", "not one of its techniques");
+  check_refused(R"("techniques": ["split_kv"], "techniques_if": {"split_kv": "S == 1"})",
+                "S is no");
+  check_refused(R"("techniques": ["split_kv"], "techniques_if": {"split_kv": "1 =="})",
+                "techniques_if");
+  check_refused(R"("techniques": ["split_kv"], "techniques_if": {"split_kv": 1})", "expression");
+  check_refused(R"("techniques": ["split_kv"], "techniques_if": [])", "object");
   check_refused(R"("techniques": ["online_softmax", "online_softmax"])", "twice");
   check_refused(R"("supports": {"dtypes": ["f64"]})", "f64");
   check_refused(R"("supports": {"dtypes": "f16"})", "dtypes");

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The processes of Python subjects that are started side by side on a GPU. The loop is the real
 // one; what it does with a GPU is played by a module that the tests write.
+#include <csignal>
+
 #include <algorithm>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "device/device.hpp"
 #include "support/catch.hpp"
@@ -21,8 +24,8 @@ namespace {
 
 constexpr std::size_t k_most_spares = 8;  // docs/worker_protocol.md, "Subjects"
 
-/// Takes its time as libraries and a context do, while a file "held" lies beside it more, and
-/// leaves a mark in its folder when it is ready.
+/// Takes its time as libraries and a context do, for the context more while a file "held" lies
+/// beside it, and leaves a mark in its folder when it has imported and when it is ready.
 constexpr const char* k_played_gpu = R"(
 import os
 import time
@@ -31,13 +34,19 @@ import sdpa_wb_subject as loop
 class GpuSubject(loop.Subject):
     def __init__(self, channel, gpu):
         super().__init__(channel)
-        place = os.path.dirname(os.path.abspath(__file__))
+        self.gpu = gpu
+        time.sleep(0.1)
+        open("imported", "w").close()
+
+    def ping(self, message, fds):
+        place = os.path.dirname(os.path.abspath(loop.__file__))
         if os.path.exists(os.path.join(place, "broken")):
-            raise RuntimeError("no context on device %d" % gpu)
+            raise RuntimeError("no context on device %d" % self.gpu)
         while os.path.exists(os.path.join(place, "held")):
             time.sleep(0.01)
-        time.sleep(0.2)
+        time.sleep(0.1)
         open("ready", "w").close()
+        return super().ping(message, fds)
 )";
 
 constexpr const char* k_attention = R"(
@@ -51,6 +60,7 @@ struct SpareBench {
   Family family;
   Store store = *Store::create();
   std::string sha256 = *store.add(k_attention);
+  SubjectSetting setting;
   std::optional<SubjectFactory> factory;
 
   explicit SpareBench(std::optional<int> gpu = 0) {
@@ -59,13 +69,22 @@ struct SpareBench {
       fs::copy_file(loop / file, folder.path() / file);
     }
     std::ofstream(folder.path() / "subject_gpu.py") << k_played_gpu;
-    SubjectSetting setting;
     setting.own_program = WB_BINARY_DIR "/sdpa-wb-worker";
     setting.python = *find_python("python3");
     setting.python_script = (folder.path() / "subject.py").string();
     CPU_ZERO(&setting.cpus);
     for (const int cpu : allowed_cpus()) CPU_SET(static_cast<std::size_t>(cpu), &setting.cpus);
     setting.gpu = gpu;
+    factory.emplace(family, store, setting);
+  }
+  /// A new factory, on so many CPUs, of which this machine need not have all.
+  void have_cpus(int wanted) {
+    const std::vector<int> own = allowed_cpus();
+    CPU_ZERO(&setting.cpus);
+    for (int at = 0; CPU_COUNT(&setting.cpus) < wanted; ++at) {
+      const int cpu = at < std::ssize(own) ? own[at] : at;
+      CPU_SET(static_cast<std::size_t>(cpu), &setting.cpus);
+    }
     factory.emplace(family, store, setting);
   }
   static Wait wait() { return {deadline_in(60s), {}}; }
@@ -91,11 +110,21 @@ struct SpareBench {
     }
     return found;
   }
-  [[nodiscard]] std::size_t ready() const {
+  [[nodiscard]] std::size_t marked(const char* mark) const {
     const auto folders = scratch_folders();
     return static_cast<std::size_t>(std::count_if(
         folders.begin(), folders.end(),
-        [this](const std::string& name) { return fs::exists(store.folder() / name / "ready"); }));
+        [&](const std::string& name) { return fs::exists(store.folder() / name / mark); }));
+  }
+  [[nodiscard]] std::size_t ready() const { return marked("ready"); }
+  /// Waits until so many have imported their libraries.
+  [[nodiscard]] bool imported(std::size_t wanted) const {
+    const Deadline deadline = deadline_in(60s);
+    while (marked("imported") < wanted) {
+      if (std::chrono::steady_clock::now() >= deadline) return false;
+      std::this_thread::sleep_for(5ms);
+    }
+    return marked("imported") == wanted;
   }
   /// Of all processes that run this bench's loop. They must have got that far: see ready().
   [[nodiscard]] std::set<pid_t> loops() const {
@@ -175,7 +204,7 @@ TEST_CASE("Python processes that no load took are dropped", "[worker][python]") 
   bench.factory->start_spares(1);  // for compiled subjects
   const std::size_t compiled = bench.family.size() - 3;
   CHECK(compiled > 0);
-  bench.factory->drop_python_spares();
+  bench.factory->let_python_sleep(0);
   for (const pid_t pid : waiting) CHECK(ends_soon(pid));
   CHECK(is_alive(loaded.process.pid()));
   CHECK(bench.family.size() == 1 + compiled);
@@ -184,6 +213,66 @@ TEST_CASE("Python processes that no load took are dropped", "[worker][python]") 
   bench.factory->drop_spares();  // of both kinds
   CHECK(bench.family.size() == 1);
   CHECK(bench.scratch_folders() == std::set{loaded.scratch.path().filename().string()});
+}
+
+TEST_CASE("asleep, Python processes import and make no context until they are wanted",
+          "[worker][python]") {
+  SpareBench bench;
+  bench.have_cpus(8);
+  bench.factory->let_python_sleep(2);
+  bench.factory->let_python_sleep(2);  // as many sleep already
+  bench.factory->let_python_sleep(0);  // who is asleep disturbs nobody
+  CHECK(bench.family.size() == 2);
+  REQUIRE(bench.imported(2));
+  bench.factory->await_python_spares(SpareBench::wait());  // none of those that nobody woke
+  CHECK(bench.ready() == 0);
+  const std::set<pid_t> asleep = bench.loops();
+  // Both are woken, and a third starts beside them.
+  bench.factory->start_python_spares(3);
+  CHECK(bench.family.size() == 3);
+  bench.factory->await_python_spares(SpareBench::wait());
+  CHECK(bench.ready() == 3);
+  const LoadedSubject first = bench.load();
+  CHECK(asleep.contains(first.process.pid()));
+  // Those that are awake and were not loaded are ended, and others sleep in their place.
+  bench.factory->let_python_sleep(1);
+  CHECK(bench.family.size() == 2);
+  REQUIRE(bench.imported(2));
+  CHECK(bench.ready() == 1);  // the loaded one
+  for (const pid_t pid : asleep) CHECK((pid == first.process.pid() || ends_soon(pid)));
+  // A load that nobody announced wakes it, too.
+  const LoadedSubject second = bench.load();
+  CHECK(bench.family.size() == 2);
+  CHECK(bench.ready() == 2);
+}
+
+TEST_CASE("Python processes sleep beside turns only where there are CPUs for them",
+          "[worker][python]") {
+  SpareBench bench;
+  bench.have_cpus(3);
+  bench.factory->let_python_sleep(2);
+  CHECK(bench.family.size() == 0);
+  bench.have_cpus(4);
+  bench.factory->let_python_sleep(2);
+  CHECK(bench.family.size() == 1);
+  SpareBench on_cpu(std::nullopt);
+  on_cpu.have_cpus(8);
+  on_cpu.factory->let_python_sleep(2);
+  CHECK(on_cpu.family.size() == 0);
+}
+
+TEST_CASE("one that died asleep is found out by the load that takes it", "[worker][python]") {
+  SpareBench bench;
+  bench.have_cpus(4);
+  bench.factory->let_python_sleep(1);
+  REQUIRE(bench.imported(1));
+  for (const pid_t pid : bench.loops()) REQUIRE(::kill(pid, SIGKILL) == 0);
+  bench.factory->start_python_spares(1);
+  const auto refused = bench.try_load();
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().invalidity == Invalidity::environment);
+  bench.factory->drop_spares();
+  CHECK(is_alive(bench.load().process.pid()));
 }
 
 TEST_CASE("Python processes that wait end with the session", "[worker][python]") {

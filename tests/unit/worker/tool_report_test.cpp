@@ -9,6 +9,8 @@
 #include <fstream>
 #include <random>
 
+#include "core/csv.hpp"
+#include "measure/ncu_report.hpp"
 #include "support/catch.hpp"
 #include "worker/inspection.hpp"
 
@@ -66,9 +68,22 @@ TEST_CASE("a profile has one record for each launch", "[worker][tool_report]") {
   CHECK(split["metrics"].size() == 3);
   CHECK(split["metrics"]["DRAM Throughput"] == Json({{"value", 61.5}, {"unit", "%"}}));
   CHECK(split["metrics"]["Function Cache Configuration"]["value"] == "CachePreferNone");
+  CHECK(split["advice"].empty());
+  CHECK((*launches)[1]["advice"] == Json::array({{{"rule", "R"}, {"text", "advice"}}}));
   CHECK((*launches)[1]["metrics"].size() == 1);
   CHECK((*launches)[1]["metrics"]["Registers Per Thread"]["value"] == 1032.0);
   CHECK(read_ncu_report(text, 1)->size() == 1);
+}
+
+TEST_CASE("a metric of one name in two units keeps both", "[worker][tool_report]") {
+  const auto launches =
+      read_ncu_report(std::string(k_header) + metric(0, "k", "Memory Throughput", "%", "61.5") +
+                          metric(0, "k", "Memory Throughput", "byte/s", "1,000"),
+                      8);
+  REQUIRE(launches.ok());
+  const Json& metrics = (*launches)[0]["metrics"];
+  CHECK(metrics["Memory Throughput"]["value"] == 61.5);
+  CHECK(metrics["Memory Throughput [byte/s]"]["value"] == 1000.0);
 }
 
 TEST_CASE("a report as ncu 2025.3 writes it on an H200", "[worker][tool_report]") {
@@ -83,6 +98,8 @@ TEST_CASE("a report as ncu 2025.3 writes it on an H200", "[worker][tool_report]"
   CHECK(launch["grid"] == "(8, 32, 1)");
   CHECK(launch["metrics"]["Duration"] == Json({{"value", 7552.0}, {"unit", "ns"}}));
   CHECK(launch["metrics"]["DRAM Throughput"]["value"] == 0.12);
+  REQUIRE(launch["advice"].size() == 1);
+  CHECK(launch["advice"][0]["rule"] == "SOLBottleneck");
 }
 
 TEST_CASE("what is no table of ncu's is an error, and a torn one has no torn rows",

@@ -58,7 +58,7 @@ CudaResult<OutputVerdict> Judgement::run(std::uint32_t seed, Draw draw, DeviceAd
       for (const std::size_t place : members) of_wave.push_back(blocks[place]);
       WB_TRY_ASSIGN(const WaveResult result, compute(room, of_wave, forms));
       for (std::size_t i = 0; i < members.size(); ++i) {
-        uses[members[i]] = decide(of_wave[i], result, i, lse);
+        uses[members[i]] = decide(of_wave[i], draw, result, i, lse);
       }
     }
   }
@@ -186,8 +186,8 @@ CudaResult<std::vector<device::ErrorSums>> Judgement::compute_form(const Room& r
   return from_device<device::ErrorSums>(stream, room.errors, 0, blocks);
 }
 
-BudgetUse Judgement::decide(const RowBlock& block, const WaveResult& result, std::size_t at,
-                            std::span<const float> lse) const {
+BudgetUse Judgement::decide(const RowBlock& block, Draw draw, const WaveResult& result,
+                            std::size_t at, std::span<const float> lse) const {
   const auto rows = static_cast<std::size_t>(block.row_end - block.row_begin);
   const auto rows_per_block = static_cast<std::size_t>(std::min(m_problem.Sq, k_rows_per_block));
   BlockStatistics statistics;
@@ -200,6 +200,7 @@ BudgetUse Judgement::decide(const RowBlock& block, const WaveResult& result, std
   for (const auto& form : std::span(result.of_std).subspan(1)) {
     take_larger(statistics.of_std, statistics_of(form[at]));
   }
+  statistics.score_deviation = score_deviation(m_problem, draw);
   statistics.ref_lse = std::span(result.lse).subspan(at * rows_per_block, rows);
   statistics.weight_norm = std::span(result.norm).subspan(at * rows_per_block, rows);
   if (!lse.empty()) {

@@ -45,8 +45,8 @@ class Judgement {
   CudaResult<std::vector<device::ErrorSums>> compute_form(const Room& room, device::Form form,
                                                           std::int64_t blocks,
                                                           std::int64_t key_tiles) const;
-  [[nodiscard]] BudgetUse decide(const RowBlock& block, const WaveResult& result, std::size_t at,
-                                 std::span<const float> lse) const;
+  [[nodiscard]] BudgetUse decide(const RowBlock& block, Draw draw, const WaveResult& result,
+                                 std::size_t at, std::span<const float> lse) const;
 
   const GpuJudge& m_judge;
   const Problem& m_problem;

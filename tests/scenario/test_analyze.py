@@ -1,0 +1,106 @@
+"""analyze: kept sessions and files are explained, and what cannot be read is named."""
+
+import json
+
+import pytest
+from conftest import ROOT
+
+EXIT_USAGE, EXIT_MALFORMED = 2, 65
+SESSION = ROOT / "sessions" / "h200-mma-v3"
+
+# The three rows of a report on a kernel whose authors took linear growth for a fault.
+TABLE = """| Batch (B) | Heads (H) | Time (ms) | SDPA (us) |
+|----------:|----------:|----------:|----------:|
+| 1 | 8  | 6.8   | 15.4 |
+| 4 | 16 | 45.3  | 80.3 |
+| 8 | 16 | 117.2 | 123.5 |
+"""
+
+
+def findings(answer, analysis):
+    return [finding for finding in answer["findings"] if finding["analysis"] == analysis]
+
+
+def test_a_kept_session_is_explained_from_its_log(wb):
+    answer = wb.json("analyze", "--session", str(SESSION))
+    assert answer["device"] == "NVIDIA H200"
+    for analysis in ("regime", "roofline_share", "scaling", "launch", "intensity", "working_set"):
+        assert findings(answer, analysis), analysis
+    # Each rests on events that `show` prints.
+    event = findings(answer, "launch")[0]["events"][-1]
+    shown = wb.run("show", f"e{event}", "--session", str(SESSION))
+    assert shown.returncode == 0
+    assert "cudnn" in shown.stdout
+    # Nothing is written: the session is closed, and read as it is.
+    assert not (SESSION / "events.jsonl").exists()
+
+
+def test_the_launch_of_a_rival_is_held_against_the_device(wb):
+    answer = wb.json("analyze", "--session", str(SESSION))
+    small = [
+        finding["figures"]
+        for finding in findings(answer, "launch")
+        if finding["problem"] == "v3_B1H8" and finding["figures"]["subject"] == "torch_default"
+    ]
+    assert small[0]["blocks"] == 32
+    assert small[0]["units_frac"] == pytest.approx(32 / 132)
+
+
+def test_a_table_is_explained_by_work_not_by_batch(wb, tmp_path):
+    path = tmp_path / "v3.md"
+    path.write_text(TABLE)
+    words = ("analyze", "--table", str(path), "--device", "L4", "--shape", "S=512 D=64 f16")
+    answer = wb.json(*words)
+    scaling = findings(answer, "scaling")[0]["figures"]
+    assert scaling["work_ratio"] == pytest.approx(16)
+    assert scaling["class"] == "linear"
+    assert not findings(answer, "grid_scaling")  # the device is full from the first row on
+    text = wb.run(*words).stdout
+    assert "gap: how the times were taken" in text
+    assert "not seen: scaling" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "device", "code", "said"),
+    [
+        ("B,H,S,D,dtype,ours (ms)\n1,8,512,64,f16,1\n", "GTX 1080", EXIT_USAGE, "table of GPUs"),
+        ("B,H,S,D,dtype,ours (ms)\n1,8,512,64,f16,1\n", "A100", EXIT_USAGE, "more than one"),
+        ("B,H,S,D,dtype,ours\n1,8,512,64,f16,1\n", "L4", EXIT_MALFORMED, "is a time"),
+        ("B,H,S,D,dtype,ours (ms)\n1,8,512,64,f16,nan\n", "L4", EXIT_MALFORMED, "line 2"),
+        ("B,H,S,D,ours (ms)\n1,8,512,64,1\n", "L4", EXIT_MALFORMED, "dtype"),
+        ("hello\n", "L4", EXIT_MALFORMED, "no header"),
+        ("", "L4", EXIT_MALFORMED, "no header"),
+    ],
+)
+def test_what_cannot_be_read_is_a_named_error(wb, tmp_path, text, device, code, said):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    done = wb.run("analyze", "--table", str(path), "--device", device)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_bad_time_is_a_gap_and_its_neighbors_stand(wb, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(
+        "B,H,S,D,dtype,ours (ms),sdpa (ms)\n"
+        '1,8,512,64,f16,"np.float64(1.5)",0.5\n'
+        "2,8,512,64,f16,NaN,0.6\n"
+        "4,8,512,64,f16\n"
+        ",8,512,64,f16,3,0.7\n"
+    )
+    answer = wb.json("analyze", "--table", str(path), "--device", "H200")
+    gaps = [gap for gap in answer["gaps"] if gap.startswith("line")]
+    assert [gap.split(":")[0] for gap in gaps] == ["line 3", "line 4", "line 5"]
+    assert "merged" in gaps[1]
+    assert "merged" in gaps[2]
+    times = [f["figures"]["time_us"] for f in findings(answer, "roofline_share")]
+    assert sorted(times) == [500, 600, 1500]
+
+
+def test_without_files_or_a_session_it_says_what_to_name(wb):
+    done = wb.run("analyze")
+    assert done.returncode == EXIT_USAGE
+    assert "--session" in done.stderr
+    assert json.loads(wb.run("analyze", "--json").stdout)["error"]["code"]

@@ -1,0 +1,156 @@
+"""`sdpa-wb audit` of sessions and of files: what it finds, its exit codes, and bad input."""
+
+import gzip
+import json
+import os
+import shutil
+
+import pytest
+from conftest import ROOT
+
+SESSIONS = sorted(path.parent for path in (ROOT / "sessions").glob("*/session.json"))
+SMALLEST = ROOT / "sessions" / "cpu-decode-f32"
+
+
+@pytest.fixture
+def kept(tmp_path):
+    folder = tmp_path / "kept"
+    shutil.copytree(SMALLEST, folder)
+    return folder
+
+
+def test_recorded_sessions_are_what_their_logs_say(wb):
+    answer = wb.json("audit", *SESSIONS)
+    assert answer["contradictions"] == answer["doubtful"] == 0
+    assert len(answer["sessions"]) == len(SESSIONS)
+    for one in answer["sessions"]:
+        assert one["figures"] > 100, one["session"]
+        assert one["pages"] >= 2, one["session"]
+        assert one["events"] > 100, one["session"]
+
+
+def test_nothing_is_found_in_our_own_reports(wb):
+    """Read as anyone's: a check that fires on an honest report is worth nothing."""
+    reports = sorted((ROOT / "sessions").glob("*/reports/session.md"))
+    answer = wb.json("audit", *reports)
+    assert answer["contradictions"] == answer["doubtful"] == 0, answer["text"]
+    assert all(one["figures"] > 100 for one in answer["documents"])
+    assert sum(len(one["held"]) for one in answer["documents"]) >= 5
+
+
+def test_a_changed_figure_is_named_with_what_the_log_says(wb, kept):
+    page = kept / "reports" / "session.md"
+    text = page.read_text()
+    assert "4.43x" in text.splitlines()[3]
+    page.write_text(text.replace("4.43x", "5.43x", 1))
+    answer = wb.json("audit", kept, check=1)
+    (finding,) = answer["sessions"][0]["findings"]
+    assert (finding["file"], finding["line"]) == ("reports/session.md", 4)
+    assert finding["printed"] == "5.43x"
+    assert "4.43x" in finding["computed"]
+    assert "e719" in finding["computed"]
+
+
+def test_a_changed_page_blob_and_identity_are_found(wb, kept, tmp_path):
+    page = kept / "iterations" / "0001.md"
+    page.write_text(page.read_text() + "more\n")
+    (kept / "iterations" / "0002.json.gz").unlink()
+    packed = kept / "iterations" / "0000.json.gz"  # as good as plain, and held as strictly
+    packed.write_bytes(gzip.compress(gzip.decompress(packed.read_bytes()) + b" "))
+    identity = json.loads((kept / "session.json").read_text())
+    identity["title"] = "another"
+    (kept / "session.json").write_text(json.dumps(identity))
+    found = wb.json("audit", "--session", kept, check=1)["sessions"][0]["findings"]
+    assert {one["file"] for one in found if one["severity"] == "contradiction"} == {
+        "iterations/0000.json", "iterations/0001.md", "iterations/0002.json", "session.json"
+    }  # fmt: skip
+    with_blobs = tmp_path / "blobs"
+    shutil.copytree(ROOT / "sessions" / "h200-mma-v3", with_blobs)
+    first, *_ = sorted((with_blobs / "blobs").iterdir())
+    first.write_bytes(first.read_bytes() + b"x")
+    found = wb.json("audit", with_blobs, check=1)["sessions"][0]["findings"]
+    assert found[0]["file"] == f"blobs/{first.name}"
+    first.unlink()
+    found = wb.json("audit", with_blobs, check=1)["sessions"][0]["findings"]
+    assert found[0]["printed"] == "no such blob"
+
+
+def test_a_broken_chain_is_an_error_with_its_line(wb, kept):
+    packed = kept / "events.jsonl.gz"
+    lines = gzip.decompress(packed.read_bytes()).split(b"\n")
+    lines[10] = lines[10].replace(b'"v":1', b'"v":1 ', 1)
+    packed.write_bytes(gzip.compress(b"\n".join(lines)))
+    done = wb.run("audit", kept, check=65)
+    assert "line 1" in done.stderr
+
+
+def test_commits_are_held_against_the_log(wb, tmp_path):
+    session = tmp_path / wb.open_small()["session"]
+    wb.run("close", "--session", session, check=0)
+    audited = wb.json("audit", session)["sessions"][0]
+    assert audited["commits"] == 1
+    assert not audited["gaps"]
+    for name in ("objects", "refs"):
+        shutil.rmtree(session / ".git" / name)
+        (session / ".git" / name).mkdir()
+    audited = wb.json("audit", session, check=1)["sessions"][0]
+    assert audited["findings"][0]["printed"] == "no such commit"
+
+
+def test_exit_codes_and_json(wb, tmp_path):
+    good, bad = tmp_path / "good.md", tmp_path / "bad.md"
+    good.write_text("Busy: 4/80 = 5.0%\n")
+    bad.write_text("# A\n\nBusy: 4/80 = 9.0%\n")
+    assert "0 contradictions" in wb.run("audit", good, check=0).stdout
+    answer = wb.json("audit", good, bad, check=1)
+    assert [one["name"] for one in answer["documents"]] == ["good.md", "bad.md"]
+    (finding,) = answer["documents"][1]["findings"]
+    assert finding["line"] == 3
+    assert finding["section"] == "A"
+    assert finding["check"] == "arithmetic"
+
+
+def test_a_source_beside_the_report_decides_advice(wb, tmp_path):
+    report, source = tmp_path / "report.md", tmp_path / "kernel.cu"
+    report.write_text("## Recommendation\n\nTarget: vectorized loads (float4)\n")
+    source.write_text("__global__ void f(const float4* p) {}\n")
+    assert wb.json("audit", report)["unknown"] == 1
+    assert wb.json("audit", report, source, check=1)["unknown"] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "said"),
+    [
+        (b"a\0b", 65, "NUL"),
+        (bytes(range(1, 9)) * 50, 65, "control characters"),
+        (os.urandom(4096) + b"\0", 65, "NUL"),
+        (b"", 0, ""),
+        (b"\xff\xfe caf\xe9\r\nTotal: 3\r\n", 0, ""),
+        (b"| a |" + b" 1 |" * 100_000 + b"\n|" + b"---|" * 100_001 + b"\n", 0, ""),
+    ],
+    ids=["nul", "controls", "binary", "empty", "latin1", "columns"],
+)
+def test_bad_files(wb, tmp_path, content, code, said):
+    path = tmp_path / "x.md"
+    path.write_bytes(content)
+    done = wb.run("audit", path, check=code)
+    assert said in done.stderr
+    assert (code == 0) == ("Not read:" in done.stdout)
+
+
+def test_a_hundred_megabytes_are_refused_at_once(wb, tmp_path):
+    path = tmp_path / "large.md"
+    with path.open("wb") as file:
+        file.truncate(100 << 20)
+    done = wb.run("audit", path, check=5, timeout=20)
+    assert "larger than 8 MiB" in done.stderr
+
+
+def test_what_is_no_file(wb, tmp_path):
+    (tmp_path / "folder").mkdir()
+    assert "no session" in wb.run("audit", tmp_path / "folder", check=65).stderr
+    assert "absent.md" in wb.run("audit", tmp_path / "absent.md", check=2).stderr
+    assert "no report was named" in wb.run("audit", check=2).stderr
+    os.mkfifo(tmp_path / "pipe.md")
+    done = wb.run("audit", tmp_path / "pipe.md", timeout=20)
+    assert done.returncode in {65, 74}

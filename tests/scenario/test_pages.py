@@ -1,0 +1,387 @@
+"""Pages for a browser, sites and archives of the kept sessions: opened in a real headless Chromium
+where there is one, packed, unpacked and redacted."""
+
+import gzip
+import hashlib
+import html
+import html.parser
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+from urllib.parse import unquote
+
+import pytest
+from browser import PROGRAM, Browser
+from conftest import ROOT, SMALL
+
+SESSIONS = sorted(path.parent for path in (ROOT / "sessions").glob("*/session.json"))
+MMA = ROOT / "sessions" / "h200-mma-v3"
+MOST_BYTES = 2_000_000
+HOSTILE = (
+    "</script><script>document.title='owned'</script>\">"
+    "<img src=x onerror=\"document.title='owned'\">"
+    " [click](javascript:alert(1)) \u202egnp.exe\u2066 na\u00c3\u00afve \x1b[31m `</code></pre>`"
+)
+WIDER = """[...document.querySelectorAll('body *')].filter(element => {
+  if (element.closest('.scroll, pre, svg') && !element.matches('.scroll, pre, svg')) return false;
+  return element.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5;
+}).map(element => element.outerHTML.slice(0, 200))"""
+BROKEN = """[...document.querySelectorAll('a[href]')].map(a => a.getAttribute('href'))
+  .filter(href => !href.startsWith('#') || !document.getElementById(href.slice(1)))"""
+
+needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no chromium here (.ci/install.sh test)")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as running:
+        yield running
+
+
+def page_of(wb, session, tmp_path):
+    file = tmp_path / "page.html"
+    wb.run("report", "--html", "--session", session, "--output", file, check=0)
+    return file
+
+
+def check_in(browser, file, widths=(1200, 360)):
+    for width in widths:
+        address = browser.open(file, width)
+        assert browser.complaints() == []
+        assert [url for url in browser.requests() if url not in (address, "data:,")] == []
+        assert browser.value("document.scrollingElement.scrollWidth") <= width
+        assert browser.value(WIDER) == []
+        assert browser.value("document.title") not in ("", "owned")
+    assert browser.value("document.scripts.length") == 0
+
+
+@needs_browser
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.name)
+def test_a_browser_shows_the_page_whole(wb, tmp_path, browser, session):
+    file = page_of(wb, session, tmp_path)
+    assert file.stat().st_size <= MOST_BYTES
+    check_in(browser, file)
+    assert browser.value(BROKEN) == []
+    assert browser.value("document.querySelectorAll('a[href^=\"#e\"]').length") > 20
+    # The first screen of a telephone has the outcome on it.
+    browser.open(file, 360, 780)
+    top = browser.value("document.querySelector('.tiles').getBoundingClientRect().bottom")
+    assert top < 780
+
+
+@needs_browser
+def test_letters_stay_legible_and_figures_fit_their_width(wb, tmp_path, browser):
+    file = page_of(wb, MMA, tmp_path)
+    for width in (1200, 360):
+        browser.open(file, width)
+        scales = browser.value(
+            "[...document.querySelectorAll('figure > div > svg')].filter(e => e.checkVisibility())"
+            ".map(e => e.getBoundingClientRect().width / e.viewBox.baseVal.width)"
+        )
+        assert len(scales) == 6
+        assert all(0.95 < scale < 1.4 for scale in scales)  # 12 px letters stay about that
+        cut = browser.value(
+            "[...document.querySelectorAll('figure > div > svg')].filter(e => e.checkVisibility())"
+            ".flatMap(svg => [...svg.querySelectorAll('text')].filter(t => {"
+            "  const a = t.getBoundingClientRect(), b = svg.getBoundingClientRect();"
+            "  return a.left < b.left - 1 || a.right > b.right + 1 || a.top < b.top - 1;"
+            "}).map(t => t.textContent))"
+        )
+        assert cut == []
+
+
+@needs_browser
+def test_hostile_words_stay_words(wb, tmp_path, browser):
+    wb.open_small()
+    wb.run("note", HOSTILE, "--session", "s", check=0)
+    wb.run("close", "--session", "s", "--reason", HOSTILE, check=0)
+    file = page_of(wb, "s", tmp_path)
+    check_in(browser, file)
+    assert browser.value("document.images.length") == 0
+    text = browser.value("document.body.textContent")
+    assert "<script>document.title='owned'</script>" in text
+    assert "{U+202E}gnp.exe{U+2066}" in text
+    assert browser.value("[...document.links].every(a => a.getAttribute('href')[0] == '#')")
+
+
+@needs_browser
+def test_dark_and_print_have_contrast(wb, tmp_path):
+    file = page_of(wb, MMA, tmp_path)
+    luminance = (
+        "(css => { const [r, g, b] = css.match(/[0-9.]+/g).map(v => {"
+        " v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });"
+        " return 0.2126 * r + 0.7152 * g + 0.0722 * b; })"
+    )
+    for dark, medium in ((False, "screen"), (True, "screen"), (True, "print")):
+        with Browser(dark) as browser:
+            browser.open(file)
+            scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+            browser.call("Emulation.setEmulatedMedia", media=medium, features=[scheme])
+            ground = browser.value(f"{luminance}(getComputedStyle(document.body).backgroundColor)")
+            assert (ground < 0.05) == (dark and medium == "screen")
+            for choice in (
+                "body",
+                ".soft",
+                "a",
+                "figcaption",
+                "svg .good",
+                "svg .bad",
+                "svg .main",
+            ):
+                of = "stroke" if choice.startswith("svg") else "color"
+                mark = browser.value(
+                    f"{luminance}(getComputedStyle(document.querySelector('{choice}')).{of})"
+                )
+                low, high = sorted((ground, mark))
+                assert (high + 0.05) / (low + 0.05) >= 4.5, (dark, medium, choice)
+
+
+class Balance(html.parser.HTMLParser):
+    """Every element that is opened is closed, in order."""
+
+    VOID = ("meta", "link", "br", "hr", "wbr")
+
+    def __init__(self):
+        super().__init__()
+        self.open_tags = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open_tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open_tags, (tag, self.getpos())
+        assert self.open_tags.pop() == tag, (tag, self.getpos())
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.name)
+def test_elements_are_closed_in_order(wb, tmp_path, session):
+    balance = Balance()
+    balance.feed(page_of(wb, session, tmp_path).read_text())
+    assert balance.open_tags == []
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.name)
+def test_figures_are_those_of_the_report(wb, tmp_path, session):
+    page = page_of(wb, session, tmp_path).read_text()
+    report = (session / "reports/session.md").read_text()
+    standing = page[page.index('<section id="sdpa"') : page.index('<section id="speedup"')]
+    ratios = re.findall(r'<text class="" [^>]*>([0-9.]+x)</text>', standing)
+    assert ratios
+    for ratio in ratios:
+        assert ratio in report
+    roofline = page[page.index('<section id="roofline"') : page.index('<section id="samples"')]
+    times = re.findall(r'<td class="r">([0-9.]+)</td><td class="r">[0-9.]+ [TGMk]FLOP/s', roofline)
+    assert times
+    for time_us in times:
+        assert f" {time_us} |" in report
+    tiles = re.findall(r"<b>([^<]+)</b>", page[page.index("tiles") : page.index("</header>")])
+    for tile in tiles[:2] + tiles[3:]:
+        assert tile == "\u2013" or html.unescape(tile) in report
+    # All of the report is there, word for word, up to markup.
+    for line in report.splitlines():
+        words = re.findall(r"[A-Za-z]{4,}", line.split("|")[1] if line.startswith("|") else line)
+        for word in words[:6]:
+            assert word in page
+
+
+def test_changes_are_those_that_git_tells(wb, tmp_path):
+    """Added and removed lines of the sources, kernel folders of another name beside each other."""
+    page = page_of(wb, MMA, tmp_path).read_text()
+    shown = re.search(r"(\d+) files, \+(\d+) \u2212(\d+)", page)
+    sides = []
+    built = {}
+    for line in gzip.decompress((MMA / "events.jsonl.gz").read_bytes()).splitlines():
+        event = json.loads(line)
+        if event["type"] == "variant_built":
+            built[event["payload"]["subject"].split("@")[0]] = event["payload"]["variant_id"]
+    for name in ("sm80_sequential_kv", "sm80_mma_flash"):
+        side = tmp_path / name
+        shutil.copytree(MMA / "kernels" / built[name], side)
+        (side / name).rename(side / "own")
+        sides.append(side)
+    counts = subprocess.run(
+        ["git", "diff", "--no-index", "--no-renames", "--numstat", *sides],
+        capture_output=True, text=True,
+    ).stdout.split("\n")  # fmt: skip
+    rows = [line.split("\t") for line in counts if line]
+    assert [len(rows), sum(int(row[0]) for row in rows), sum(int(row[1]) for row in rows)] == [
+        int(number) for number in shown.groups()
+    ]
+
+
+def test_a_page_is_the_same_twice(wb, tmp_path):
+    one = page_of(wb, MMA, tmp_path).read_bytes()
+    assert one == page_of(wb, MMA, tmp_path).read_bytes()
+    assert one.decode() == wb.run("report", "--html", "--session", MMA, check=0).stdout
+
+
+def test_a_site_has_a_page_each_and_relative_links(wb, tmp_path):
+    answer = wb.json("site", ROOT / "sessions", "--output-dir", tmp_path / "out")
+    assert len(answer["pages"]) == len(SESSIONS)
+    assert answer["faults"] == []
+    index = (tmp_path / "out/index.html").read_text()
+    links = {link for link in re.findall(r'href="([^"]+)"', index) if link != "data:,"}
+    assert {f"./{session.name}.html" for session in SESSIONS} == links
+    for link in links:
+        assert (tmp_path / "out" / unquote(link)).is_file()
+    used = [
+        json.loads(line)["payload"]["quantity"]
+        for session in SESSIONS
+        for line in gzip.decompress((session / "events.jsonl.gz").read_bytes()).splitlines()
+        if b'"cost_debited"' in line and b'"device"' in line
+    ]
+    assert f'<td class="r">{sum(used):.1f}</td>' in index  # the last of the sums
+
+
+@needs_browser
+def test_a_browser_shows_a_site(wb, tmp_path, browser):
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    for session in SESSIONS[:2]:
+        subprocess.run(["cp", "-r", session, sessions], check=True)
+    hostile = sessions / '"><img src=x onerror=alert(1)>'
+    subprocess.run(["cp", "-r", SESSIONS[0], hostile], check=True)
+    broken = sessions / "broken"
+    broken.mkdir()
+    (broken / "events.jsonl").write_text("no event\n")
+    answer = wb.json("site", sessions, "--output-dir", tmp_path / "out")
+    assert [fault["session"] for fault in answer["faults"]] == ["broken"]
+    check_in(browser, tmp_path / "out/index.html")
+    assert browser.value("document.images.length") == 0
+    assert "broken" in browser.value("document.querySelector('#faults').textContent")
+    for link in browser.value("[...new Set([...document.links].map(a => a.href))]"):
+        browser.open(unquote(link.removeprefix("file://")))
+        assert browser.value("document.querySelectorAll('h1').length") == 1
+
+
+def unpack(archive, folder):
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    (only,) = folder.iterdir()
+    return only
+
+
+@pytest.mark.parametrize("session", [MMA, SESSIONS[0]], ids=lambda path: path.name)
+def test_an_archive_unpacks_to_the_same_report(wb, tmp_path, session):
+    answer = wb.json("pack", session, "--output", tmp_path / "a.tar.gz")
+    assert answer["redacted"] is None
+    first = (tmp_path / "a.tar.gz").read_bytes()
+    wb.run("pack", session, "--output", tmp_path / "a.tar.gz", check=0)
+    assert (tmp_path / "a.tar.gz").read_bytes() == first
+    copy = unpack(tmp_path / "a.tar.gz", tmp_path / "out")
+    done = wb.run("report", "--session", copy, check=0)
+    assert done.stdout == (session / "reports/session.md").read_text()
+    for path in answer["files"]:
+        assert (copy / path).read_bytes() == (session / path).read_bytes()
+
+
+SECRETS = [
+    "ada lovelace",
+    "ada@",
+    "ada saw",
+    "lovelace",
+    "engine.example",
+    "node-17",
+    "home/ada",
+    "/opt/secret",
+    "10.11.12.13",
+]
+
+
+def rechained(session, change):
+    """Rewrites the log of a copy as its owner would have written it."""
+    lines, prev = [], "0" * 64
+    for line in (session / "events.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        change(event)
+        payload = json.dumps(event["payload"], sort_keys=True, separators=(",", ":"))
+        lines.append(
+            f'{{"seq":{event["seq"]},"prev":"{prev}","t":"{event["t"]}","type":"{event["type"]}",'
+            f'"v":{event["v"]},"payload":{payload}}}'
+        )
+        prev = hashlib.sha256(lines[-1].encode()).hexdigest()
+    (session / "events.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def with_secrets(wb, tmp_path):
+    """A closed session whose log, pages and blobs name a person, a machine and folders."""
+    wb.open_small()
+    wb.run(
+        "note", "Ada saw it on node-17 (10.11.12.13): /opt/secret/k.cu", "--session", "s", check=0
+    )
+    wb.run("close", "--session", "s", "--reason", "ask ada@engine.example", check=0)
+    session = wb.folder / "s"
+    blob = b"g++: /home/Ada/kernel.cpp: No such file; ask ada@engine.example\n"
+    name = hashlib.sha256(blob).hexdigest()
+    (session / "blobs" / name).write_bytes(blob)
+
+    def change(event):
+        payload = event["payload"]
+        for who in ("author", "committer"):
+            if who in payload:
+                payload[who] = {"name": "Ada Lovelace", "email": "ada@engine.example"}
+        if event["type"] == "environment_recorded":
+            payload["worker"]["transport"] = "ssh ada@node-17"
+            payload["toolchain"]["path"] = "/opt/secret/bin/g++"
+        if event["type"] == "variant_built":
+            payload["log_blob"] = name
+
+    rechained(session, change)
+    return session
+
+
+def test_a_redacted_archive_names_nobody_and_says_so(wb, tmp_path):
+    session = with_secrets(wb, tmp_path)
+    before = {path: path.read_bytes() for path in session.rglob("*") if path.is_file()}
+    answer = wb.json("pack", session, "--redact", "--output", tmp_path / "r.tar.gz")
+    assert {path: path.read_bytes() for path in session.rglob("*") if path.is_file()} == before
+    assert answer["redacted"].keys() >= {"path", "email", "host", "user"}
+    assert answer["kept"] == []
+    copy = unpack(tmp_path / "r.tar.gz", tmp_path / "out")
+    assert copy.name == "s-redacted"
+    assert not (copy / ".git").exists()
+    assert {path.parts[-2] for path in copy.rglob("*.md")} == {"iterations", "reports"}
+    for path in copy.rglob("*"):
+        if not path.is_file() or "kernels" in path.parts:
+            continue
+        text = path.read_text().lower()
+        assert [secret for secret in SECRETS if secret in text] == [], path
+    # It reads like any session, the chain is whole, and nobody takes it for the original.
+    report = wb.run("report", "--session", copy, check=0).stdout
+    assert report == (copy / "reports/session.md").read_text()
+    assert "(redacted copy)" in report.splitlines()[0]
+    assert "redacted" in json.loads((copy / "session.json").read_text())
+    assert "A redacted copy" in wb.run("report", "--html", "--session", copy, check=0).stdout
+    first = json.loads((copy / "events.jsonl").read_text().splitlines()[0])
+    original = (session / "events.jsonl").read_text().splitlines()[-1]
+    assert first["payload"]["redacted"]["log_head"] == hashlib.sha256(original.encode()).hexdigest()
+    events = [json.loads(line) for line in (copy / "events.jsonl").read_text().splitlines()]
+    for event in events:
+        for name, digest in (event["payload"].get("pages") or {}).items():
+            assert hashlib.sha256((copy / "iterations" / name).read_bytes()).hexdigest() == digest
+        blob = event["payload"].get("log_blob")
+        assert blob is None or (copy / "blobs" / blob).is_file()
+    # Sources are as they were, for their hash is the variant's id; those to look at are named.
+    source = next((session / "kernels").glob("*/cpu_unfused/kernel.cpp"))
+    source.write_text(source.read_text() + "// by ada@engine.example\n")
+    answer = wb.json("pack", session, "--redact", "--output", tmp_path / "r.tar.gz")
+    assert answer["kept"] == [str(source.relative_to(session))]
+    refused = wb.run("note", "mine", "--session", copy)
+    assert refused.returncode != 0
+    assert "redacted copy" in refused.stderr
+
+
+def test_a_playbook_writes_no_files(wb, tmp_path):
+    (wb.folder / "playbooks").mkdir()
+    (wb.folder / "playbooks/writes.lua").write_text(
+        "return {about = 'writes', run = function(wb)\n"
+        f"  wb.report{{output = '{tmp_path}/leak'}}\nend}}\n"
+    )
+    wb.open_small()
+    done = wb.run("run", "writes", "--session", "r", "--start", "cpu_unfused",
+                  "--problem", SMALL, "--rivals", "none", "--effort", "quick")  # fmt: skip
+    assert done.returncode != 0
+    assert not (tmp_path / "leak").exists()

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include "advise/roadmap.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/catch.hpp"
+
+using namespace wb;
+
+namespace {
+
+std::vector<Technique> catalogue() {
+  return *load_techniques(RealFileSystem(), SearchPath{{fs::path(WB_SOURCE_DIR)}});
+}
+
+RoadmapProblem problem_of(const std::string& text, std::string bound, double room,
+                          std::optional<double> rival = {}) {
+  RoadmapProblem result;
+  result.problem = *parse_problem(text);
+  result.bound = std::move(bound);
+  result.room_ratio = room;
+  result.rival_ratio = rival;
+  result.events = {7};
+  return result;
+}
+
+/// A tiled kernel without tensor cores on a Hopper GPU, ten times behind.
+Situation tiled() {
+  Situation s;
+  s.incumbent = "k@00000000";
+  s.backend = "cuda";
+  s.architecture = "sm_90";
+  s.techniques = {"fused_softmax", "online_softmax", "query_tiling"};
+  s.problems = {problem_of("B=8 Hq=16 Sq=512 D=64 f16", "compute", 100, 0.1)};
+  return s;
+}
+
+const RoadmapEntry* find(const Roadmap& roadmap, std::string_view technique) {
+  const auto found =
+      std::find_if(roadmap.entries.begin(), roadmap.entries.end(),
+                   [&](const RoadmapEntry& e) { return e.technique->name == technique; });
+  return found == roadmap.entries.end() ? nullptr : &*found;
+}
+
+std::string reason_of(const Roadmap& roadmap, std::string_view technique) {
+  for (const NotAdvised& one : roadmap.not_advised) {
+    if (one.technique == technique) return one.reason;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("what the incumbent lacks is advised, what it has is not", "[advise]") {
+  const auto all = catalogue();
+  Situation s = tiled();
+  const Roadmap roadmap = make_roadmap(all, s);
+  REQUIRE_FALSE(roadmap.entries.empty());
+  CHECK(roadmap.entries.front().technique->name == "tensor_core_mma");
+  CHECK(roadmap.entries.front().strength == EvidenceStrength::strong);
+  CHECK(roadmap.entries.front().events == std::vector<std::int64_t>{7});
+  CHECK(reason_of(roadmap, "query_tiling") == "the incumbent has it");
+  s.techniques.push_back("tensor_core_mma");
+  const Roadmap later = make_roadmap(all, s);
+  CHECK(find(later, "tensor_core_mma") == nullptr);
+  CHECK(reason_of(later, "register_tiling").find("pointless") != std::string::npos);
+  // Each technique of the backend is either advised or has a reason not to be; no other is there.
+  for (const Technique& technique : all) {
+    INFO(technique.name);
+    const auto& backends = technique.backends;
+    const bool ours = std::find(backends.begin(), backends.end(), "cuda") != backends.end();
+    const bool advised = find(later, technique.name) != nullptr;
+    const bool left_out = !reason_of(later, technique.name).empty();
+    CHECK((advised != left_out) == ours);
+  }
+}
+
+TEST_CASE("architecture, kind of problem and dtype keep techniques out", "[advise]") {
+  const auto all = catalogue();
+  Situation s = tiled();
+  s.architecture = "sm_80";
+  Roadmap roadmap = make_roadmap(all, s);
+  CHECK(reason_of(roadmap, "tensor_core_wgmma") == "needs sm_90, this is sm_80");
+  CHECK(find(roadmap, "tensor_core_mma") != nullptr);
+  CHECK(reason_of(roadmap, "masked_block_skip") == "no problem of the suite is of its kind");
+  s.problems = {problem_of("B=8 Hq=16 Sq=512 D=64 f32 causal=top_left", "compute", 100)};
+  roadmap = make_roadmap(all, s);
+  CHECK(find(roadmap, "masked_block_skip") != nullptr);
+  CHECK(reason_of(roadmap, "tensor_core_mma") == "no problem of the suite is of its kind");
+  s.problems.front().bound = "launch";
+  roadmap = make_roadmap(all, s);
+  CHECK(reason_of(roadmap, "masked_block_skip").find("bounds none") != std::string::npos);
+  CHECK(roadmap.entries.empty());
+}
+
+TEST_CASE("no gain goes beyond the room that the bound leaves", "[advise]") {
+  const auto all = catalogue();
+  Situation s = tiled();
+  s.problems.front().room_ratio = 1.5;
+  const Roadmap roadmap = make_roadmap(all, s);
+  const RoadmapEntry* entry = find(roadmap, "tensor_core_mma");
+  REQUIRE(entry != nullptr);
+  CHECK(entry->low == Approx(1.5));
+  CHECK(entry->high == Approx(1.5));
+  for (const RoadmapStage& stage : roadmap.stages) CHECK(stage.high <= 1.5 * (1 + 1e-12));
+  s.problems.front().room_ratio = 1.0;
+  const Roadmap none = make_roadmap(all, s);
+  CHECK(none.entries.empty());
+  CHECK(reason_of(none, "tensor_core_mma") == "the problems' bounds leave it no room");
+}
+
+TEST_CASE("a suite is helped where its bound is the technique's", "[advise]") {
+  const auto all = catalogue();
+  Situation s = tiled();
+  s.problems.push_back(problem_of("B=1 Hq=1 Sq=16 D=64 f16", "launch", 100));
+  s.problems.back().weight = 3;
+  const Roadmap roadmap = make_roadmap(all, s);
+  const RoadmapEntry* entry = find(roadmap, "tensor_core_mma");
+  REQUIRE(entry != nullptr);
+  CHECK(entry->share_frac == Approx(0.25));
+  CHECK(entry->high == Approx(std::pow(8.0, 0.25)));
+  // Where nothing says what bounds it, it may help, on weak evidence.
+  s.problems.back().bound.clear();
+  const Roadmap unknown = make_roadmap(all, s);
+  REQUIRE(find(unknown, "tensor_core_mma") != nullptr);
+  CHECK(find(unknown, "tensor_core_mma")->strength == EvidenceStrength::weak);
+  CHECK(std::count(unknown.unseen.begin(), unknown.unseen.end(),
+                   "what bounds some of the problems") == 1);
+}
+
+TEST_CASE("expectations are calibrated by past predictions, within the range", "[advise]") {
+  CHECK(calibration_of({}).share == 1.0);
+  CHECK(calibration_of({{4, 2, 1}, {4, 2, 2}}).share == 1.0);  // too few
+  const Calibration half = calibration_of({{4, 2, 1}, {9, 3, 2}, {2, 4, 3}, {0.5, 0.5, 4}});
+  CHECK(half.count == 3);  // a predicted loss tells nothing about gains
+  CHECK(half.share == Approx(0.5));
+  CHECK(half.events == std::vector<std::int64_t>{1, 2, 3});
+  CHECK(calibration_of({{4, 2, 1}, {4, 2, 2}, {4, 8, 3}, {4, 16, 4}}).share == Approx(1.0));
+  CHECK(calibration_of({{2, 0.5, 1}, {2, 0.5, 2}, {2, std::nan(""), 3}, {2, 0.5, 4}}).share ==
+        Approx(-1.0));
+
+  const auto all = catalogue();
+  Situation s = tiled();
+  const double plain = find(make_roadmap(all, s), "vectorized_loads")->expected;
+  CHECK(plain == Approx(std::sqrt(1.1 * 3.2)));
+  s.predictions = {{4, 2, 1}, {9, 3, 2}, {4, 2, 3}};
+  CHECK(find(make_roadmap(all, s), "vectorized_loads")->expected == Approx(std::sqrt(plain)));
+  s.predictions = {{4, 1.01, 1}, {9, 1.01, 2}, {4, 1.01, 3}};
+  CHECK(find(make_roadmap(all, s), "vectorized_loads")->expected == Approx(1.1));
+}
+
+TEST_CASE("what was tried here without a gain is not advised again", "[advise]") {
+  const auto all = catalogue();
+  Situation s = tiled();
+  s.tries = {{"vectorized_loads", 0.98, false, 12}, {"async_copy", std::nullopt, false, 13}};
+  Roadmap roadmap = make_roadmap(all, s);
+  CHECK(reason_of(roadmap, "vectorized_loads") == "tried here: 0.98x, no gain");
+  CHECK(reason_of(roadmap, "async_copy").find("without a figure") != std::string::npos);
+  s.tries.push_back({"vectorized_loads", 1.3, true, 14});  // and lost again with another incumbent
+  roadmap = make_roadmap(all, s);
+  CHECK(find(roadmap, "vectorized_loads") != nullptr);
+}
+
+TEST_CASE("stages take what is ready, tell the target and the cost", "[advise]") {
+  const auto all = catalogue();
+  Situation s = tiled();
+  s.iteration_s = 60;
+  s.device_usd_per_hour = 6.0;
+  const Roadmap roadmap = make_roadmap(all, s);
+  REQUIRE(roadmap.stages.size() == 3);
+  std::vector<std::string> had = s.techniques;
+  std::size_t steps = 0;
+  for (const RoadmapStage& stage : roadmap.stages) {
+    for (const std::string& name : stage.techniques) {
+      const RoadmapEntry* entry = find(roadmap, name);
+      REQUIRE(entry != nullptr);
+      for (const std::string& need : entry->technique->needs) {
+        INFO(name << " needs " << need);
+        CHECK(std::find(had.begin(), had.end(), need) != had.end());
+      }
+      ++steps;
+    }
+    had.insert(had.end(), stage.techniques.begin(), stage.techniques.end());
+  }
+  CHECK(roadmap.rival_ratio == Approx(0.1));
+  CHECK(*roadmap.stages.back().rival_expected == Approx(0.1 * roadmap.stages.back().expected));
+  CHECK(roadmap.measuring_s == Approx(60.0 * static_cast<double>(steps)));
+  CHECK(roadmap.measuring_usd == Approx(0.1 * static_cast<double>(steps)));
+  CHECK(roadmap.hours_low > 0);
+  // The target is reached at the first stage whose expected figures reach it.
+  s.target_ratio = *roadmap.stages[1].rival_expected * 0.999;
+  CHECK(make_roadmap(all, s).reached_at_stage == 2);
+  s.target_ratio = 0.1;
+  CHECK(make_roadmap(all, s).reached_at_stage == 0);
+  s.target_ratio = 900;
+  CHECK_FALSE(make_roadmap(all, s).reached_at_stage.has_value());
+  s.problems.front().rival_ratio.reset();
+  const Roadmap alone = make_roadmap(all, s);
+  CHECK_FALSE(alone.rival_ratio.has_value());
+  CHECK(std::count(alone.unseen.begin(), alone.unseen.end(), "how a rival stands") == 1);
+}
+
+TEST_CASE("a roadmap of nothing is empty and says why", "[advise]") {
+  const auto all = catalogue();
+  Situation s;
+  s.backend = "cpu";
+  const Roadmap roadmap = make_roadmap(all, s);
+  CHECK(roadmap.entries.empty());
+  CHECK(roadmap.stages.empty());
+  const Json json = to_json(roadmap);
+  CHECK(json["rival_ratio"].is_null());
+  CHECK(json["measuring_s"].is_null());
+  CHECK(json["entries"].empty());
+}

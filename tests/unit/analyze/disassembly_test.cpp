@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/disassembly.hpp"
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "support/catch.hpp"
+
+using namespace wb;
+
+namespace {
+
+/// In the form of cuobjdump: each instruction with its encoding, which goes on in a second line.
+constexpr std::string_view k_listing = R"--(
+	code for sm_90
+	.target	sm_90
+
+		Function : _Z5plainPKfPfi
+	.headerflags	@"EF_CUDA_SM90 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM90)"
+        /*0000*/                   LDC R1, c[0x0][0x28] ;                /* 0x00000a00ff017b82 */
+                                                                         /* 0x000fe20000000800 */
+        /*0010*/              @!P0 LDG.E.128.CONSTANT R4, desc[UR4][R8.64] ;   /* 0x0004 */
+        /*0020*/                   LDG.E R5, desc[UR4][R8.64+0x100] ;    /* 0x0001000408057981 */
+        /*0030*/               @P1 LDG.E.U16 R5, desc[UR4][R8.64] ;      /* 0x0001000408057981 */
+        /*0040*/                   LDS.64 R6, [R7+0x80] ;                /* 0x0000000408047981 */
+        /*0050*/                   STS [R7], R2 ;                        /* 0x0000000408047981 */
+        /*0060*/                   STG.E.64 desc[UR4][R2.64], R4 ;       /* 0x0000000408047981 */
+        /*0070*/                   LDL R3, [R1+0x10] ;                   /* 0x0000000408047981 */
+        /*0080*/                   STL.128 [R1], R4 ;                    /* 0x0000000408047981 */
+        /*0090*/                   FFMA R3, R4, R5, R6 ;                 /* 0x0000000408047981 */
+        /*00a0*/                   EXIT ;                                /* 0x0000000408047981 */
+		..........
+
+		Function : _Z2mmPK6__halfS1_Pf
+        /*0000*/                   LDSM.16.M88.4 R4, [R7] ;              /* 0x0000000408047981 */
+        /*0010*/                   HGMMA.64x128x16.F32 R24, gdesc[UR4], R24 ;  /* 0x0000 */
+        /*0020*/                   HMMA.16816.F32 R4, R4, R6, RZ ;       /* 0x0000000408047981 */
+        /*0030*/                   UTMALDG.4D [UR8], [UR4] ;             /* 0x0000000408047981 */
+        /*0040*/                   LDGSTS.E.BYPASS.128 [R7], desc[UR4][R8.64] ;  /* 0x0000 */
+        /*0050*/                   ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R5 ; /* 0x */
+)--";
+
+}  // namespace
+
+TEST_CASE("Widths, products and local memory are counted from the code", "[analyze][sass]") {
+  const auto kernels = read_sass(k_listing);
+  REQUIRE(kernels.ok());
+  REQUIRE(kernels->size() == 2);
+  const SassKernel& plain = (*kernels)[0];
+  CHECK(plain.kernel == "plain");
+  CHECK(plain.architecture == "sm_90");
+  CHECK(plain.instructions == 11);
+  CHECK(plain.global_loads == std::map<int, std::int64_t>{{128, 1}, {32, 1}, {16, 1}});
+  CHECK(plain.global_stores == std::map<int, std::int64_t>{{64, 1}});
+  CHECK(plain.shared_loads == std::map<int, std::int64_t>{{64, 1}});
+  CHECK(plain.shared_stores == std::map<int, std::int64_t>{{32, 1}});
+  CHECK(plain.local_loads == 1);
+  CHECK(plain.local_stores == 1);
+  CHECK(plain.fma == 1);
+  CHECK(plain.matrix == 0);
+  const SassKernel& product = (*kernels)[1];
+  CHECK(product.matrix_loads == 1);
+  CHECK(product.warpgroup_matrix == 1);
+  CHECK(product.matrix == 1);
+  CHECK(product.bulk_copies == 1);
+  CHECK(product.async_copies == 1);
+  CHECK(product.atomics == 1);
+  CHECK(product.global_loads.empty());
+}
+
+TEST_CASE("Each of the largest kernels is one finding", "[analyze][sass]") {
+  const auto findings = sass_findings(*read_sass(k_listing));
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].statement.find("no matrix instructions, 1 FMA; global loads 1 of 128 bits, 1 "
+                                   "of 32, 1 of 16; local memory: 1 loads, 1 stores") !=
+        std::string::npos);
+  CHECK(findings[0].figures.at("widest_load_frac").get<double>() == Approx(1.0 / 3));
+  CHECK(findings[0].unseen.find("bank conflicts of 2 accesses") != std::string::npos);
+  CHECK(findings[1].statement.find("1 matrix instructions of a warpgroup") != std::string::npos);
+  std::vector<SassKernel> many(9, (*read_sass(k_listing))[0]);
+  const auto few = sass_findings(many);
+  CHECK(few.size() == 6);
+  CHECK(few.back().unseen.find("3 smaller kernels") != std::string::npos);
+}
+
+TEST_CASE("What is no disassembly is named", "[analyze][sass]") {
+  for (const char* text : {"", "hello", "Function : _Z1kv\n", "/*0000*/ EXIT ;\n"}) {
+    const auto kernels = read_sass(text);
+    REQUIRE_FALSE(kernels.ok());
+    CHECK(kernels.error().message().find("no function with machine code") != std::string::npos);
+  }
+}
+
+namespace {
+
+/// A kernel of these instructions, one each 16 bytes.
+SassKernel kernel_of(const std::vector<std::string>& code) {
+  std::string text = "Function : _Z1kv\n";
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    text += fmt::format("  /*{:04x}*/  {} ;  /* 0x0 */\n", 16 * i, code[i]);
+  }
+  const auto kernels = read_sass(text);
+  REQUIRE(kernels.ok());
+  return kernels->front();
+}
+
+using Ways = std::map<int, std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("Addresses that follow from the thread's index tell bank conflicts", "[analyze][sass]") {
+  // As nvcc 13 compiles s[tid * 32], s[tid * 33], float4 s[tid] and s[tid * 2].
+  const auto strided = [](const char* stride, const char* access) {
+    return kernel_of({"S2R R11, SR_TID.X", "S2R R5, SR_CgaCtaId", "MOV R0, 0x400",
+                      "LEA R0, R5, R0, 0x18", fmt::format("IMAD R7, R11, {}, R0", stride), access,
+                      "EXIT"});
+  };
+  CHECK(strided("0x80", "STS [R7], R2").shared_ways == Ways{{32, 1}});
+  CHECK(strided("0x84", "STS [R7+0x4], R2").shared_ways == Ways{{1, 1}});
+  CHECK(strided("0x10", "LDS.128 R12, [R7]").shared_ways == Ways{{1, 1}});
+  CHECK(strided("0x8", "LDS R9, [R7]").shared_ways == Ways{{2, 1}});
+  CHECK(strided("0x100", "LDS.128 R12, [R7]").shared_ways == Ways{{8, 1}});
+  CHECK(strided("0x0", "LDS R9, [R7]").shared_ways == Ways{{1, 1}});  // all read one word
+  // A swizzle: (tid & 7) ^ (tid >> 3) is not followed, and not guessed.
+  const SassKernel swizzled = kernel_of(
+      {"S2R R0, SR_TID.X", "LOP3.LUT R2, R0, 0x7, RZ, 0xc0, !PT", "SHF.R.U32.HI R3, RZ, 0x3, R0",
+       "LOP3.LUT R4, R2, R3, RZ, 0x3c, !PT", "LEA R4, R4, UR4, 0x2", "LDS R5, [R4]", "EXIT"});
+  CHECK(swizzled.shared_ways.empty());
+  CHECK(swizzled.shared_unknown == 1);
+}
+
+TEST_CASE("Rows and columns of a warp are followed through masks and shifts", "[analyze][sass]") {
+  // s[tid % 8][tid / 8] of rows of 128 bytes.
+  const SassKernel kernel =
+      kernel_of({"S2R R0, SR_TID.X", "LOP3.LUT R4, R0, 0x7, RZ, 0xc0, !PT",
+                 "SHF.R.U32.HI R2, RZ, 0x3, R0", "LOP3.LUT R2, R2, 0x3, RZ, 0xc0, !PT",
+                 "LEA R3, R4, UR4, 0x7", "LEA R3, R2, R3, 0x2", "STS [R3], R9", "EXIT"});
+  CHECK(kernel.shared_ways == Ways{{8, 1}});
+}
+
+TEST_CASE("Loops keep what they do not change, and lose what differs", "[analyze][sass]") {
+  const auto loop = [](const char* change) {
+    return kernel_of({"S2R R0, SR_TID.X", "LEA R2, R0, UR4, 0x3", "LDS R5, [R2]", change,
+                      "ISETP.NE.AND P0, PT, R9, RZ, PT", "@P0 BRA 0x20", "EXIT"});
+  };
+  CHECK(loop("IADD3 R2, R2, 0x80, RZ").shared_ways == Ways{{2, 1}});  // every lane alike
+  CHECK(loop("LEA R2, R0, R2, 0x2").shared_unknown == 1);             // another stride each time
+  CHECK(loop("LDG.E.64 R2, desc[UR4][R6.64]").shared_unknown == 1);   // from memory
+  CHECK(loop("@P1 IADD3 R2, R2, R0, RZ").shared_unknown == 1);        // for some of the lanes
+  CHECK(loop("HGMMA.64x64x16.F32 R1, gdesc[UR4], R1").shared_unknown == 1);  // many registers
+}
+
+TEST_CASE("What cannot be followed makes every access unknown", "[analyze][sass]") {
+  const std::vector<std::string> plain{"S2R R0, SR_TID.X", "LEA R2, R0, UR4, 0x2", "LDS R5, [R2]"};
+  const auto with = [&](const char* line) {
+    std::vector<std::string> code = plain;
+    code.insert(code.begin(), line);
+    return kernel_of(code);
+  };
+  CHECK(kernel_of(plain).shared_ways == Ways{{1, 1}});
+  CHECK(with("S2R R3, SR_TID.Y").shared_unknown == 1);  // lanes may lie in two rows
+  CHECK(with("BRX R4 -0x10").shared_unknown == 1);
+  CHECK(with("BRA `(.L_x_1)").shared_unknown == 1);
+  CHECK(with("EXIT").shared_unknown == 1);  // what follows is never reached
+}
+
+TEST_CASE("Noise in a disassembly never ends the reading", "[analyze][sass]") {
+  std::mt19937 random(3);
+  for (int i = 0; i < 1'000; ++i) {
+    std::string noise(k_listing);
+    for (int k = 0; k < 20; ++k) noise[random() % noise.size()] = static_cast<char>(random());
+    if (const auto kernels = read_sass(noise); kernels.ok()) (void)sass_findings(*kernels);
+  }
+  CHECK_FALSE(read_sass("Function : k\n/*/\n/* */\n").ok());
+}

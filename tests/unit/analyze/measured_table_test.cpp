@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/measured_table.hpp"
+
+#include <random>
+
+#include "support/catch.hpp"
+
+using namespace wb;
+
+namespace {
+
+Result<TableEvidence> reading(std::string_view text, std::string shape = "D=64 f16",
+                              std::string_view what = "t.md") {
+  TableReading how;
+  how.shape = std::move(shape);
+  return read_measured_table(text, what, how);
+}
+
+std::string refusal(std::string_view text, std::string shape = "D=64 f16") {
+  const auto result = reading(text, std::move(shape));
+  REQUIRE_FALSE(result.ok());
+  return result.error().message();
+}
+
+constexpr std::string_view k_document = R"(### Performance
+```
+Config          | Ours (ms) | PyTorch (ms) | Ratio | GFLOP/s Ours
+B=1,H=1,S=128   | 0.579     | 0.085        | 6.8x  | 7.2
+B=16,H=8,S=512  | 23.900    | 0.326        | 73.2x | 359.4
+```
+)";
+
+}  // namespace
+
+TEST_CASE("A table of a document becomes evidence", "[analyze][table]") {
+  const auto table = reading(k_document);
+  REQUIRE(table.ok());
+  CHECK(table->gaps.empty());
+  CHECK(table->rows == 2);
+  const auto& seen = table->evidence.observations;
+  REQUIRE(seen.size() == 4);
+  CHECK(to_text(seen[2].problem) == "B=16 Hq=8 Hkv=8 Sq=512 Skv=512 D=64 f16 causal=none");
+  CHECK(seen[2].subject == "Ours (ms)");
+  CHECK(seen[2].measurement.median_us == Approx(23'900));
+  CHECK(seen[3].measurement.median_us == Approx(326));
+  REQUIRE(table->evidence.beside.size() == 2);
+  CHECK(table->evidence.beside[0].subject == "PyTorch (ms)");
+}
+
+TEST_CASE("CSV with quotes, np.float64 and sizes in columns", "[analyze][table]") {
+  const auto table = reading(
+      "batch,heads,seq,\"head dim\",dtype,time_us,sdpa_us\r\n"
+      "\"1\",8,512,64,torch.float16,np.float64(6800.0),\"15.4\"\r\n"
+      "4.0,16,512,64,fp16,\"45,300.0\",0.0803 ms\r\n",
+      "", "t.csv");
+  REQUIRE(table.ok());
+  CHECK(table->gaps.empty());
+  const auto& seen = table->evidence.observations;
+  REQUIRE(seen.size() == 4);
+  CHECK(seen[0].measurement.median_us == 6800);
+  CHECK(seen[2].measurement.median_us == 45'300);
+  CHECK(seen[2].problem.B == 4);
+  CHECK(seen[3].measurement.median_us == Approx(80.3));
+}
+
+TEST_CASE("What is no time is a gap, and never a figure", "[analyze][table]") {
+  for (const char* bad : {"nan", "NaN", "inf", "-", "", "0", "-1", "np.float64(nan)", "1,5",
+                          "0.5 GB", "6.8x", "1e999", "none"}) {
+    const std::string text =
+        "| B | H | S | ours (ms) | sdpa (ms) |\n|--|--|--|--|--|\n| 1 | 8 | "
+        "512 | " +
+        std::string(bad) + " | 0.5 |\n";
+    CAPTURE(bad);
+    const auto table = reading(text);
+    REQUIRE(table.ok());
+    CHECK(table->evidence.observations.size() == 1);
+    REQUIRE(table->gaps.size() == 1);
+    CHECK(table->gaps[0].find("line 3: ") == 0);
+    CHECK(table->gaps[0].find("no positive time") != std::string::npos);
+  }
+}
+
+TEST_CASE("Merged cells leave their row out", "[analyze][table]") {
+  const auto table = reading(
+      "| B | H | S | ours (ms) |\n|--|--|--|--|\n| 1 | 8 | 512 | 1 |\n|   | 16 | 512 | 2 |\n"
+      "| 4 | 16 | 3 |\n| 1.5 | 8 | 64 | 1 |\n| 1 | 8 | 512 | 1.1 |\n");
+  REQUIRE(table.ok());
+  CHECK(table->rows == 2);
+  REQUIRE(table->gaps.size() == 4);
+  CHECK(table->gaps[0].find("line 4: the row is left out") == 0);
+  CHECK(table->gaps[0].find("merged") != std::string::npos);
+  CHECK(table->gaps[1].find("line 5: 3 cells below a header of 4") == 0);
+  CHECK(table->gaps[2].find("no whole number") != std::string::npos);
+  CHECK(table->gaps[3].find("the problem of line 3 again") != std::string::npos);
+}
+
+TEST_CASE("A table that cannot be read says which column it misses", "[analyze][table]") {
+  CHECK(refusal("no table here").find("no header with a row") != std::string::npos);
+  CHECK(refusal("").find("no header with a row") != std::string::npos);
+  CHECK(refusal("B,H,S,time\n1,8,512,3\n").find("no column says in its header that it is a time") !=
+        std::string::npos);
+  CHECK(refusal("B,H,S,time (GB/s)\n1,8,512,3\n").find("is a time") != std::string::npos);
+  CHECK(refusal("name,ours (ms)\nx,3\n").find("no column says the sizes") != std::string::npos);
+  CHECK(refusal("B,H,S,a (ms),b (ms)\n1,8,512,3,4\n").find("name one with --ours") !=
+        std::string::npos);
+  CHECK(refusal("B,B,S,a (ms)\n1,8,512,3\n").find("two columns \"B\"") != std::string::npos);
+  CHECK(refusal("B,batch,S,a (ms)\n1,8,512,3\n").find("both are B") != std::string::npos);
+  CHECK(refusal("B,H,S,a (ms)\n1,8,512,3\n", "D=64").find("dtype") != std::string::npos);
+  CHECK(refusal("B,H,S,a (ms)\n1,8,512,3\n", "f16").find("D") != std::string::npos);
+  CHECK(refusal("B,H,S,a (ms)\n1,8,0,3\n").find("no row has a problem and a time") !=
+        std::string::npos);
+}
+
+TEST_CASE("Columns can be named, and quantiles are no figure of a row", "[analyze][table]") {
+  constexpr std::string_view k_two = "B,H,S,v2 (ms),v3 (ms),p90 v3 (ms)\n1,8,512,3,4,5\n";
+  TableReading how;
+  how.shape = "D=64 f16";
+  how.ours = "v3 (ms)";
+  how.reference = "v2 (ms)";
+  const auto named = read_measured_table(k_two, "t.csv", how);
+  REQUIRE(named.ok());
+  CHECK(named->evidence.observations[0].measurement.median_us == 4000);
+  CHECK(named->evidence.beside[0].measurement.median_us == 3000);
+  how.ours = "v4 (ms)";
+  const auto none = read_measured_table(k_two, "t.csv", how);
+  REQUIRE_FALSE(none.ok());
+  CHECK(none.error().message().find("none of its columns of times") != std::string::npos);
+  const auto side = reading("B,H,S,ours (ms),ours p90 (ms),std (ms)\n1,8,512,3,4,5\n");
+  REQUIRE(side.ok());
+  CHECK(side->evidence.observations.size() == 1);
+}
+
+TEST_CASE("Further tables with times are told, not mixed", "[analyze][table]") {
+  const auto table = reading(
+      "| name | x |\n|--|--|\n| a | b |\n\n| B | H | S | ours (ms) |\n|--|--|--|--|\n| 1 | 8 | 512 "
+      "| 1 |\n\n| B | H | S | SDPA (us) |\n|--|--|--|--|\n| 1 | 8 | 512 | 1 |\n");
+  REQUIRE(table.ok());
+  CHECK(table->evidence.observations.size() == 1);
+  REQUIRE(table->gaps.size() == 1);
+  CHECK(table->gaps[0].find("on lines 9") != std::string::npos);
+}
+
+TEST_CASE("Noise in a table never ends the reading", "[analyze][table]") {
+  std::mt19937 random(5);
+  for (int i = 0; i < 2'000; ++i) {
+    std::string noise(k_document);
+    for (int k = 0; k < 6; ++k) noise[random() % noise.size()] = static_cast<char>(random());
+    const auto table = reading(noise, "D=64 f16", i % 2 == 0 ? "t.md" : "t.csv");
+    if (!table.ok()) continue;
+    for (const Observation& seen : table->evidence.observations) {
+      CHECK(seen.measurement.median_us > 0);
+      CHECK(validate(seen.problem).ok());
+    }
+  }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// For the tests of audits: a text audited, and its findings by check. Used by tests/unit/audit.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "audit/audit.hpp"
+
+namespace wb::audit::test {
+
+inline Audited audited(const std::string& text, const std::vector<Source>& sources = {}) {
+  return audit_document("report.md", text, sources).value();
+}
+
+inline std::vector<Finding> of_check(const Audited& document, const std::string& check) {
+  std::vector<Finding> found;
+  for (const Finding& finding : document.findings) {
+    if (finding.check == check) found.push_back(finding);
+  }
+  return found;
+}
+
+inline std::size_t held_by(const Audited& document, const std::string& check) {
+  return static_cast<std::size_t>(
+      std::count_if(document.held.begin(), document.held.end(),
+                    [&](const Held& one) { return one.check == check; }));
+}
+
+/// All findings in words, for the message of a failing test.
+inline std::string told(const Audited& document) {
+  std::string text;
+  for (const Finding& finding : document.findings) {
+    text += std::to_string(finding.line) + " " + finding.check + ": " + finding.printed + "; " +
+            finding.computed + "\n";
+  }
+  return text;
+}
+
+}  // namespace wb::audit::test

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+#include "advise/roadmap.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <stdexcept>
+
+namespace wb {
+namespace {
+
+constexpr std::size_t k_steps_a_stage = 2, k_stages = 3;
+/// A gain below this is not worth a step of its own.
+constexpr double k_least_expected = 1.005;
+constexpr double k_weak_share = 0.5;  ///< of the logarithm, in the order, where evidence is weak
+
+bool holds(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// The first of `words` that is among `present`; empty when none is.
+std::string first_present(const std::vector<std::string>& words,
+                          const std::vector<std::string>& present) {
+  const auto found = std::find_if(words.begin(), words.end(), [&present](const std::string& word) {
+    return holds(present, word);
+  });
+  return found == words.end() ? std::string() : *found;
+}
+
+const PastTry* best_try(const Situation& situation, std::string_view technique) {
+  const PastTry* best = nullptr;
+  for (const PastTry& tried : situation.tries) {
+    if (tried.technique != technique) continue;
+    if (best == nullptr || tried.speedup.value_or(0) > best->speedup.value_or(0)) best = &tried;
+  }
+  return best;
+}
+
+/// Why it is no candidate at all, or nothing.
+std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& situation) {
+  const auto because = [&technique](std::string reason, std::int64_t event = 0) {
+    return NotAdvised{technique.name, std::move(reason), event};
+  };
+  if (holds(situation.techniques, technique.name)) return because("the incumbent has it");
+  if (const auto other = first_present(technique.replaced_by, situation.techniques);
+      !other.empty()) {
+    return because("the incumbent has " + other + ", beside which it is pointless");
+  }
+  const std::string& floor = technique.architecture_from;
+  if (!floor.empty() && !is_at_least(situation.architecture, floor)) {
+    return because(
+        fmt::format("needs {}, this is {}", floor,
+                    situation.architecture.empty() ? "unknown" : situation.architecture));
+  }
+  const std::string& last = technique.architecture_to;
+  if (!last.empty() && !is_at_least(last, situation.architecture)) {
+    return because(
+        fmt::format("{} is the last that has it, this is {}", last, situation.architecture));
+  }
+  const bool concerns_any =
+      std::any_of(situation.problems.begin(), situation.problems.end(),
+                  [&](const RoadmapProblem& one) { return is_about(technique, one.problem); });
+  if (!concerns_any) return because("no problem of the suite is of its kind");
+  const PastTry* tried = best_try(situation, technique.name);
+  if (tried != nullptr && !tried->won) {
+    return because(tried->speedup ? fmt::format("tried here: {:.2f}x, no gain", *tried->speedup)
+                                  : "tried here without a figure: mend that one first",
+                   tried->event);
+  }
+  return std::nullopt;
+}
+
+/// What it should bring over the suite.
+RoadmapEntry rate(const Technique& technique, const Situation& situation, double calibration) {
+  RoadmapEntry entry;
+  entry.technique = &technique;
+  const double low = std::log(technique.impact_low), high = std::log(technique.impact_high);
+  // The range is measured or bounded; what people expected and got may not lead out of it.
+  const double middle = std::clamp(calibration * (low + high) / 2, low, high);
+  double weights = 0, helped = 0, known = 0, shown = 0, low_sum = 0, middle_sum = 0, high_sum = 0;
+  std::set<std::string> bounds;
+  for (const RoadmapProblem& one : situation.problems) {
+    weights += one.weight;
+    const bool is_known = !one.bound.empty();
+    known += is_known ? one.weight : 0;
+    if (!is_about(technique, one.problem)) continue;
+    if (is_known && !holds(technique.helps, one.bound)) continue;
+    const double room = one.room_ratio ? std::max(0.0, std::log(*one.room_ratio)) : high;
+    low_sum += one.weight * std::min(low, room);
+    middle_sum += one.weight * std::min(middle, room);
+    high_sum += one.weight * std::min(high, room);
+    helped += one.weight;
+    if (!is_known) continue;
+    shown += one.weight;
+    bounds.insert(one.bound);
+    entry.events.insert(entry.events.end(), one.events.begin(), one.events.end());
+  }
+  if (!(weights > 0)) return entry;
+  entry.low = std::exp(low_sum / weights);
+  entry.expected = std::exp(middle_sum / weights);
+  entry.high = std::exp(high_sum / weights);
+  entry.share_frac = helped / weights;
+  const bool is_measured = 2 * known >= weights && !bounds.empty();
+  entry.strength = is_measured ? EvidenceStrength::strong : EvidenceStrength::weak;
+  entry.why = bounds.empty()
+                  ? "what bounds the problems was not measured"
+                  : fmt::format("{:.0f} % of the suite is bound by {}, which it works against",
+                                100 * shown / weights, fmt::join(bounds, " and "));
+  return entry;
+}
+
+/// What decides the order: the expected logarithm, less where nothing measured speaks for it.
+double merit(const RoadmapEntry& entry) {
+  const double gain = std::log(entry.expected);
+  return entry.strength == EvidenceStrength::strong ? gain : k_weak_share * gain;
+}
+
+/// The geometric mean over the suite of the room that is left; nothing where a problem's is
+/// unknown.
+std::optional<double> room_of(const Situation& situation) {
+  double weights = 0, sum = 0;
+  for (const RoadmapProblem& one : situation.problems) {
+    if (!one.room_ratio || !(*one.room_ratio > 0)) return std::nullopt;
+    weights += one.weight;
+    sum += one.weight * std::log(std::max(1.0, *one.room_ratio));
+  }
+  return weights > 0 ? std::optional(std::exp(sum / weights)) : std::nullopt;
+}
+
+std::optional<double> rival_ratio_of(const Situation& situation) {
+  double weights = 0, sum = 0;
+  for (const RoadmapProblem& one : situation.problems) {
+    if (!one.rival_ratio || !(*one.rival_ratio > 0)) continue;
+    weights += one.weight;
+    sum += one.weight * std::log(*one.rival_ratio);
+  }
+  return weights > 0 ? std::optional(std::exp(sum / weights)) : std::nullopt;
+}
+
+/// Steps in the order of the entries, each once what it needs is there.
+void add_stages(const Situation& situation, Roadmap& roadmap) {
+  std::vector<std::string> present = situation.techniques;
+  std::set<const RoadmapEntry*> taken;
+  const std::optional<double> room = room_of(situation);
+  const auto within = [&room](double gain) { return room ? std::min(gain, *room) : gain; };
+  double low = 1, expected = 1, high = 1;
+  while (roadmap.stages.size() < k_stages) {
+    RoadmapStage stage;
+    std::vector<const Technique*> added;  // in this stage
+    for (const RoadmapEntry& entry : roadmap.entries) {
+      if (stage.techniques.size() == k_steps_a_stage) break;
+      const Technique& technique = *entry.technique;
+      const bool ready =
+          std::all_of(technique.needs.begin(), technique.needs.end(),
+                      [&present](const std::string& word) { return holds(present, word); });
+      const bool pointless =
+          !first_present(technique.replaced_by, present).empty() ||
+          std::any_of(added.begin(), added.end(), [&technique](const Technique* other) {
+            return holds(technique.replaced_by, other->name) ||
+                   holds(other->replaced_by, technique.name);
+          });
+      if (taken.contains(&entry) || !ready || pointless) continue;
+      taken.insert(&entry);
+      added.push_back(&technique);
+      stage.techniques.push_back(technique.name);
+      low *= entry.low;
+      expected *= entry.expected;
+      high *= entry.high;
+      roadmap.hours_low += technique.hours_low;
+      roadmap.hours_high += technique.hours_high;
+    }
+    if (stage.techniques.empty()) break;
+    present.insert(present.end(), stage.techniques.begin(), stage.techniques.end());
+    stage.low = within(low);
+    stage.expected = within(expected);
+    stage.high = within(high);
+    if (roadmap.rival_ratio) {
+      stage.rival_low = *roadmap.rival_ratio * stage.low;
+      stage.rival_expected = *roadmap.rival_ratio * stage.expected;
+      const bool first = !roadmap.reached_at_stage;
+      if (first && *stage.rival_expected >= roadmap.target_ratio) {
+        roadmap.reached_at_stage = static_cast<std::int64_t>(roadmap.stages.size()) + 1;
+      }
+    }
+    roadmap.stages.push_back(std::move(stage));
+  }
+}
+
+void add_cost(const Situation& situation, Roadmap& roadmap) {
+  std::size_t steps = 0;
+  for (const RoadmapStage& stage : roadmap.stages) steps += stage.techniques.size();
+  if (!situation.iteration_s || steps == 0) return;
+  roadmap.measuring_s = *situation.iteration_s * static_cast<double>(steps);
+  if (situation.device_usd_per_hour) {
+    roadmap.measuring_usd = *roadmap.measuring_s / 3600 * *situation.device_usd_per_hour;
+  }
+}
+
+void add_unseen(const Situation& situation, Roadmap& roadmap) {
+  const auto some = [&situation](const auto& lacks) {
+    return std::any_of(situation.problems.begin(), situation.problems.end(), lacks);
+  };
+  if (some([](const RoadmapProblem& one) { return one.bound.empty(); })) {
+    roadmap.unseen.emplace_back("what bounds some of the problems");
+  }
+  if (some([](const RoadmapProblem& one) { return !one.room_ratio; })) {
+    roadmap.unseen.emplace_back("how much room the roofline leaves on some of the problems");
+  }
+  if (!roadmap.rival_ratio) roadmap.unseen.emplace_back("how a rival stands");
+  if (roadmap.calibration.count < k_least_predictions) {
+    roadmap.unseen.push_back(fmt::format("how predictions come true: {} decided, {} are needed",
+                                         roadmap.calibration.count, k_least_predictions));
+  }
+  if (!situation.device_usd_per_hour) roadmap.unseen.emplace_back("what a device-hour costs");
+}
+
+}  // namespace
+
+std::string_view to_string(EvidenceStrength value) {
+  switch (value) {
+    case EvidenceStrength::strong:
+      return "strong";
+    case EvidenceStrength::weak:
+      return "weak";
+  }
+  throw std::logic_error("an EvidenceStrength outside its enumeration");
+}
+
+Calibration calibration_of(const std::vector<PastPrediction>& predictions) {
+  Calibration calibration;
+  std::vector<double> shares;
+  for (const PastPrediction& past : predictions) {
+    const double wanted = std::log(past.predicted), got = std::log(past.measured);
+    // A predicted loss, or nothing, is no prediction of a gain.
+    if (!(wanted > std::log(k_least_expected)) || !std::isfinite(got)) continue;
+    shares.push_back(got / wanted);
+    calibration.events.push_back(past.event);
+  }
+  calibration.count = static_cast<std::int64_t>(shares.size());
+  if (calibration.count < k_least_predictions) return calibration;
+  std::sort(shares.begin(), shares.end());
+  const std::size_t half = shares.size() / 2;
+  calibration.share = shares.size() % 2 == 1 ? shares[half] : (shares[half - 1] + shares[half]) / 2;
+  return calibration;
+}
+
+Roadmap make_roadmap(const std::vector<Technique>& catalogue, const Situation& situation) {
+  Roadmap roadmap;
+  roadmap.calibration = calibration_of(situation.predictions);
+  roadmap.target_ratio = situation.target_ratio;
+  roadmap.rival_ratio = rival_ratio_of(situation);
+  if (roadmap.rival_ratio && *roadmap.rival_ratio >= roadmap.target_ratio) {
+    roadmap.reached_at_stage = 0;
+  }
+  // Who was always wrong about gains is not told of losses: at worst of nothing.
+  const double share = std::max(0.0, roadmap.calibration.share);
+  for (const Technique& technique : catalogue) {
+    if (!holds(technique.backends, situation.backend)) continue;
+    if (auto reason = obstacle(technique, situation)) {
+      roadmap.not_advised.push_back(*std::move(reason));
+      continue;
+    }
+    RoadmapEntry entry = rate(technique, situation, share);
+    if (entry.share_frac == 0) {
+      roadmap.not_advised.push_back({technique.name,
+                                     "works against " +
+                                         fmt::format("{}", fmt::join(technique.helps, ", ")) +
+                                         ", which bounds none of its problems",
+                                     0});
+    } else if (!(entry.high >= k_least_expected)) {
+      roadmap.not_advised.push_back({technique.name, "the problems' bounds leave it no room", 0});
+    } else if (!(entry.expected >= k_least_expected)) {
+      roadmap.not_advised.push_back({technique.name,
+                                     fmt::format("expected {:.2f}x ({:.2f} to {:.2f})",
+                                                 entry.expected, entry.low, entry.high),
+                                     0});
+    } else {
+      roadmap.entries.push_back(std::move(entry));
+    }
+  }
+  std::stable_sort(
+      roadmap.entries.begin(), roadmap.entries.end(),
+      [](const RoadmapEntry& a, const RoadmapEntry& b) { return merit(a) > merit(b); });
+  add_stages(situation, roadmap);
+  add_cost(situation, roadmap);
+  add_unseen(situation, roadmap);
+  return roadmap;
+}
+
+}  // namespace wb

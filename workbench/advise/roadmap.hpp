@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// What to try next, what it should gain and what it would cost: techniques of the catalogue that
+// the incumbent lacks, held against what was measured of it. A pure function; who calls fills in
+// what a log says. Every figure is either from the catalogue (with its source) or from the log.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "variant/technique_catalogue.hpp"
+
+namespace wb {
+
+/// One problem of the suite, held by the incumbent.
+struct RoadmapProblem {
+  Problem problem;
+  double weight = 1;
+  std::string bound;                  ///< "launch", "latency", "memory", "compute"; empty: unknown
+  std::optional<double> room_ratio;   ///< how much faster its roofline bound lets it be, >= 1
+  std::optional<double> rival_ratio;  ///< its speed over the fastest rival's; below 1: behind
+  std::vector<std::int64_t> events;   ///< that say so
+};
+
+/// A decided prediction of this session.
+struct PastPrediction {
+  double predicted = 1, measured = 1;  ///< speedups
+  std::int64_t event = 0;
+};
+
+/// What an iteration that added the technique to its parent came to.
+struct PastTry {
+  std::string technique;
+  std::optional<double> speedup;
+  bool won = false;
+  std::int64_t event = 0;
+};
+
+struct Situation {
+  std::string incumbent;  ///< label
+  std::string backend;    ///< "cpu" or "cuda"
+  std::string architecture;
+  std::vector<std::string> techniques;  ///< of the incumbent, in its configuration
+  std::vector<RoadmapProblem> problems;
+  std::vector<PastPrediction> predictions;
+  std::vector<PastTry> tries;
+  double target_ratio = 1;  ///< wanted speed over the fastest rival, geometric mean over the suite
+  std::optional<double> iteration_s;          ///< mean wall time of an iteration so far
+  std::optional<double> device_usd_per_hour;  ///< a rate that was given
+};
+
+/// How past predictions came true: the share of the predicted logarithm that was measured.
+struct Calibration {
+  double share = 1;        ///< 1: as predicted; 0.5: a predicted 4x gave 2x; median
+  std::int64_t count = 0;  ///< predictions it is made of; below k_least_predictions share is 1
+  std::vector<std::int64_t> events;
+};
+inline constexpr std::int64_t k_least_predictions = 3;
+
+enum class EvidenceStrength { strong, weak };
+std::string_view to_string(EvidenceStrength value);
+
+struct RoadmapEntry {
+  const Technique* technique = nullptr;
+  /// Over the suite: the catalogue's range on the problems whose bound it works against, 1 on the
+  /// others, no problem beyond its room; expected: the geometric middle, calibrated within it.
+  double low = 1, expected = 1, high = 1;
+  double share_frac = 0;  ///< of the suite's weight on which it should help
+  EvidenceStrength strength = EvidenceStrength::weak;
+  std::string why;
+  std::vector<std::int64_t> events;
+};
+
+/// Why a technique of the backend is not advised.
+struct NotAdvised {
+  std::string technique, reason;
+  std::int64_t event = 0;  ///< 0: none
+};
+
+/// A few steps after which it is worth looking again.
+struct RoadmapStage {
+  std::vector<std::string> techniques;
+  double low = 1, expected = 1, high = 1;  ///< of all stages up to this one, within the room
+  std::optional<double> rival_low, rival_expected;  ///< speed over the fastest rival then
+};
+
+struct Roadmap {
+  Calibration calibration;
+  std::vector<RoadmapEntry> entries;  ///< best first
+  std::vector<NotAdvised> not_advised;
+  std::vector<RoadmapStage> stages;
+  std::optional<double> rival_ratio;  ///< now, geometric mean over problems that have one
+  double target_ratio = 1;
+  /// The stage (from 1) at which the expected figures reach the target; 0: it is reached already;
+  /// nothing: by none of these.
+  std::optional<std::int64_t> reached_at_stage;
+  double hours_low = 0, hours_high = 0;  ///< of all stages: the catalogue's guesses
+  std::optional<double> measuring_s;     ///< of an iteration a step
+  std::optional<double> measuring_usd;
+  std::vector<std::string> unseen;  ///< what the log does not say
+};
+
+Calibration calibration_of(const std::vector<PastPrediction>& predictions);
+/// `catalogue` must outlive the result.
+Roadmap make_roadmap(const std::vector<Technique>& catalogue, const Situation& situation);
+Json to_json(const Roadmap& roadmap);
+
+}  // namespace wb

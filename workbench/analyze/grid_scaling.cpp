@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// The tell-tale of a grid that misses batch and heads. While the blocks of all heads together fit
+// on the device, more heads cost an honest grid no time; a grid that walks through them one after
+// another takes time in proportion. Once the device is full every grid does: growth there is no
+// sign of anything, which is why only sizes below that are looked at. Where a tool saw the
+// launches, the number of blocks decides, not the times.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "analyze/evidence_view.hpp"
+#include "analyze/scaling_families.hpp"
+#include "problem/attention.hpp"
+
+namespace wb {
+
+std::vector<Finding> analyze_grid_scaling(const Evidence& evidence);
+
+namespace {
+
+constexpr std::int64_t k_min_growth = 2;   // of the heads between two sizes that are compared
+constexpr double k_serial_exponent = 0.8;  // from here on time goes with the heads
+constexpr double k_parallel_exponent = 0.4;
+
+double exponent(const ScalingPoint& from, const ScalingPoint& to) {
+  return std::log(to.time_us / from.time_us) /
+         std::log(static_cast<double>(to.size) / static_cast<double>(from.size));
+}
+
+Finding finding_of(const ScalingFamily& family, const ScalingPoint& from, const ScalingPoint& to) {
+  Finding finding;
+  finding.analysis = "grid_scaling";
+  finding.figures = {{"subject", family.subject},
+                     {"plan", to_string(family.plan)},
+                     {"heads", {from.size, to.size}},
+                     {"time_us", {from.time_us, to.time_us}},
+                     {"exponent_over_heads", exponent(from, to)}};
+  for (const ScalingPoint* point : {&from, &to}) {
+    finding.events.insert(finding.events.end(), point->observation->events.begin(),
+                          point->observation->events.end());
+  }
+  return finding;
+}
+
+/// By the launches themselves. A grid as large as the device may be persistent: no sign.
+std::optional<Finding> by_launches(const Evidence& evidence, const ScalingFamily& family) {
+  const ScalingPoint& from = family.points.front();
+  const ScalingPoint& to = family.points.back();
+  const auto few = most_blocks(evidence, *from.observation),
+             many = most_blocks(evidence, *to.observation);
+  if (!few || !many || to.size < k_min_growth * from.size) return std::nullopt;
+  const bool is_same = *few == *many && *many < evidence.device.units;
+  Finding finding = finding_of(family, from, to);
+  finding.statement = fmt::format(
+      "{} ({}): {} blocks for {} heads in the batch and {} for {}: {}", family.subject,
+      to_string(family.plan), *few, from.size, *many, to.size,
+      is_same ? fmt::format("the grid does not grow with them and is smaller than the device ({} "
+                            "{}): batch and heads are worked off in series",
+                            evidence.device.units, unit_word(evidence.device))
+              : std::string("the grid is no sign of serial batch and heads"));
+  finding.figures["blocks"] = {*few, *many};
+  finding.figures["verdict"] = is_same ? "serial" : "not serial";
+  finding.figures["by"] = "launches";
+  return finding;
+}
+
+/// Two sizes between which the device cannot have become full: the widest such step.
+std::optional<std::pair<std::size_t, std::size_t>> step_below_full(const ScalingFamily& family,
+                                                                   double units) {
+  for (std::size_t to = family.points.size(); to-- > 1;) {
+    const auto blocks = row_block_count(family.points[to].observation->problem);
+    if (static_cast<double>(blocks) > units) continue;
+    if (family.points[to].size >= k_min_growth * family.points[0].size) {
+      return std::pair<std::size_t, std::size_t>{0, to};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The fastest of the others at the second of two problems, with its exponent between them.
+std::optional<std::pair<std::string, double>> others_exponent(const Evidence& evidence,
+                                                              const ScalingPoint& from,
+                                                              const ScalingPoint& to) {
+  const auto key = [](const Observation& observation) {
+    return to_text(observation.problem) + to_string(observation.plan).data();
+  };
+  std::map<std::string, double> first;
+  std::optional<std::pair<std::string, double>> best;
+  double best_us = 0;
+  for (const Observation& other : evidence.beside) {
+    if (has_time(other) && key(other) == key(*from.observation)) {
+      first[other.subject] = other.measurement.median_us;
+    }
+  }
+  for (const Observation& other : evidence.beside) {
+    if (!has_time(other) || key(other) != key(*to.observation)) continue;
+    if (!first.contains(other.subject) || other.subject == to.observation->subject) continue;
+    const double time_us = other.measurement.median_us;
+    if (best && time_us >= best_us) continue;
+    best_us = time_us;
+    best = {other.subject,
+            std::log(time_us / first[other.subject]) /
+                std::log(static_cast<double>(to.size) / static_cast<double>(from.size))};
+  }
+  return best;
+}
+
+std::optional<Finding> by_times(const Evidence& evidence, const ScalingFamily& family) {
+  const auto step = step_below_full(family, static_cast<double>(evidence.device.units));
+  if (!step) return std::nullopt;
+  const ScalingPoint& from = family.points[step->first];
+  const ScalingPoint& to = family.points[step->second];
+  const double grows = exponent(from, to);
+  const auto blocks = static_cast<double>(row_block_count(to.observation->problem));
+  const auto other = others_exponent(evidence, from, to);
+  if (grows < k_serial_exponent || (other && other->second > k_parallel_exponent)) {
+    return std::nullopt;
+  }
+  Finding finding = finding_of(family, from, to);
+  finding.statement = fmt::format(
+      "{} ({}): time grows as heads^{:.2f} from {} to {} heads in the batch, though {:.0f} blocks "
+      "of {} rows leave {} of {} {} free{}: the sign of a grid that takes batch and heads in "
+      "series; the number of blocks of a launch would prove it",
+      family.subject, to_string(family.plan), grows, from.size, to.size, blocks, k_rows_per_block,
+      static_cast<double>(evidence.device.units) - blocks, evidence.device.units,
+      unit_word(evidence.device),
+      other ? fmt::format(", and {} grows as heads^{:.2f}", other->first, other->second) : "");
+  finding.figures["verdict"] = "suspected";
+  finding.figures["by"] = "times";
+  if (other) {
+    finding.figures["beside"] = other->first;
+    finding.figures["beside_exponent_over_heads"] = other->second;
+  }
+  finding.unseen =
+      "the launch: blocks of fewer rows fill the device sooner, and then time grows so "
+      "with any grid";
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> analyze_grid_scaling(const Evidence& evidence) {
+  std::vector<Finding> findings;
+  if (evidence.device.backend != "cuda" || evidence.device.units <= 0) return findings;
+  for (const ScalingFamily& family : scaling_families(evidence.observations)) {
+    if (family.axis != "B*Hq" || family.points.size() < 2) continue;
+    if (!is_told_plan(evidence, family.plan) || is_reference(evidence, family.subject)) continue;
+    auto finding = by_launches(evidence, family);
+    if (!finding) finding = by_times(evidence, family);
+    if (finding) findings.push_back(*std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace wb

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// The launch of each call's main kernel on the device: how many SMs its blocks can reach, how many
+// waves they make and how full the last one is, how many threads are resident, and how often K and
+// V are asked for by so many blocks. Only where a tool saw grid and block; nothing is inferred.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "analyze/evidence_view.hpp"
+#include "analyze/occupancy.hpp"
+#include "analyze/traffic.hpp"
+#include "measure/finding.hpp"
+#include "variant/ptxas_record.hpp"
+
+namespace wb {
+
+std::vector<Finding> analyze_launch(const Evidence& evidence);
+
+namespace {
+
+constexpr std::size_t k_name_bytes = 80;
+/// From this share of a call's time on, one kernel does the work.
+constexpr double k_whole_share = 0.95;
+
+/// The launch that a call is about: the largest share of its kernels' time, else the most threads.
+const KernelFacts* main_launch(const Evidence& evidence, const Observation& observation) {
+  const auto size = [](const KernelFacts& kernel) {
+    return static_cast<double>(*kernel.blocks) *
+           static_cast<double>(kernel.threads_per_block.value_or(1));
+  };
+  const KernelFacts* best = nullptr;
+  for (const KernelFacts& kernel : evidence.kernels) {
+    if (!kernel.problem || !kernel.blocks || kernel.subject != observation.subject) continue;
+    if (to_text(*kernel.problem) != to_text(observation.problem)) continue;
+    const bool is_better = best == nullptr || (kernel.share_frac && best->share_frac
+                                                   ? *kernel.share_frac > *best->share_frac
+                                                   : size(kernel) > size(*best));
+    if (is_better) best = &kernel;
+  }
+  return best;
+}
+
+std::optional<Occupancy> occupancy_of(const Device& device, const KernelFacts& kernel) {
+  const auto limits = sm_limits(device.architecture);
+  const bool is_known = kernel.threads_per_block && kernel.registers &&
+                        kernel.static_shared_bytes && kernel.dynamic_shared_bytes;
+  if (!limits || !is_known) return std::nullopt;
+  return occupancy(*limits, {*kernel.threads_per_block, *kernel.registers,
+                             *kernel.static_shared_bytes + *kernel.dynamic_shared_bytes});
+}
+
+struct Coverage {
+  double blocks = 0, units = 0;
+  double units_frac = 0;                   ///< of the SMs that can have a block
+  std::optional<Occupancy> resident;       ///< of one SM
+  std::optional<double> waves, full_frac;  ///< full_frac: of the places of all waves
+};
+
+Coverage coverage_of(const Device& device, const KernelFacts& kernel) {
+  Coverage result;
+  result.blocks = static_cast<double>(*kernel.blocks);
+  result.units = static_cast<double>(device.units);
+  result.units_frac = std::min(1.0, result.blocks / result.units);
+  result.resident = occupancy_of(device, kernel);
+  if (result.resident && result.resident->blocks > 0) {
+    const double places = result.units * static_cast<double>(result.resident->blocks);
+    result.waves = result.blocks / places;
+    result.full_frac = *result.waves / std::ceil(*result.waves);
+  }
+  return result;
+}
+
+std::string coverage_words(const Coverage& coverage, const Device& device) {
+  const std::string_view units = unit_word(device);
+  if (coverage.blocks < coverage.units) {
+    return fmt::format("at most {:.0f} % of the {:.0f} {} have work", 100 * coverage.units_frac,
+                       coverage.units, units);
+  }
+  if (!coverage.waves) {
+    return fmt::format("{:.3g} for each of the {:.0f} {}", coverage.blocks / coverage.units,
+                       coverage.units, units);
+  }
+  return fmt::format(
+      "{:.3g} waves of {} a {} ({} of {:.0f} % occupancy, limited by {}), their "
+      "places {:.0f} % filled",
+      *coverage.waves, coverage.resident->blocks, device.backend == "cuda" ? "SM" : "unit",
+      "theoretical", 100 * coverage.resident->frac, coverage.resident->limited_by,
+      100 * *coverage.full_frac);
+}
+
+/// Rows that each block takes if blocks share out the rows of the query heads evenly; nothing where
+/// they cannot (fewer blocks than heads, more than rows, heads that are not served alike).
+std::optional<std::int64_t> implied_rows(const Problem& problem, std::int64_t blocks) {
+  const std::int64_t heads = problem.B * problem.Hq;
+  if (blocks < heads || blocks % heads != 0) return std::nullopt;
+  const std::int64_t per_head = blocks / heads;
+  if (per_head > problem.Sq) return std::nullopt;
+  return (problem.Sq + per_head - 1) / per_head;
+}
+
+void add_shared_memory(Finding& finding, const Device& device, const KernelFacts& kernel) {
+  const auto most = known(device.shared_bytes_per_unit);
+  if (!most || !kernel.static_shared_bytes || !kernel.dynamic_shared_bytes) return;
+  const auto bytes =
+      static_cast<double>(*kernel.static_shared_bytes + *kernel.dynamic_shared_bytes);
+  finding.figures["shared_bytes_per_block"] = bytes;
+  finding.figures["shared_frac"] = bytes / *most;
+  finding.statement += fmt::format("; {} of shared memory a block, {:.3g} % of an SM's",
+                                   byte_words(bytes), 100 * bytes / *most);
+}
+
+void add_reads(Finding& finding, const Observation& observation, const KernelFacts& kernel) {
+  // Where other kernels do a part of the work, keys may be split, or scores go through memory.
+  if (kernel.share_frac && *kernel.share_frac < k_whole_share) return;
+  const auto rows = implied_rows(observation.problem, *kernel.blocks);
+  if (!rows) return;
+  const double requested = kv_requested_bytes(observation.problem, *rows);
+  const double redundancy = requested / kv_bytes(observation.problem);
+  finding.figures["rows_per_block"] = *rows;
+  finding.figures["kv_requested_bytes"] = requested;
+  finding.figures["kv_redundancy"] = redundancy;
+  std::string rate;
+  if (has_time(observation)) {
+    const double bytes_per_s = requested / (observation.measurement.median_us * 1e-6);
+    finding.figures["kv_requested_bytes_per_s"] = bytes_per_s;
+    rate = fmt::format(", {:.3g} GB/s", bytes_per_s / 1e9);
+  }
+  finding.statement +=
+      fmt::format("; if each takes {} row{} of one head, K and V are asked for {:.3g} times ({}{})",
+                  *rows, *rows == 1 ? "" : "s", redundancy, byte_words(requested), rate);
+}
+
+Finding finding_of(const Device& device, const Observation& observation,
+                   const KernelFacts& kernel) {
+  const Coverage coverage = coverage_of(device, kernel);
+  Finding finding;
+  finding.analysis = "launch";
+  finding.problem = label(observation.problem);
+  const std::string threads =
+      kernel.threads_per_block ? fmt::format(" of {} threads", *kernel.threads_per_block) : "";
+  finding.statement =
+      fmt::format("{} on {}: {} launches {} block{}{}: {}", observation.subject, finding.problem,
+                  cut_in_the_middle(kernel.kernel, k_name_bytes), *kernel.blocks,
+                  *kernel.blocks == 1 ? "" : "s", threads, coverage_words(coverage, device));
+  finding.figures = {{"subject", observation.subject}, {"kernel", kernel.kernel},
+                     {"source", kernel.source},        {"blocks", *kernel.blocks},
+                     {"units", device.units},          {"units_frac", coverage.units_frac}};
+  if (kernel.threads_per_block) {
+    const std::int64_t threads_of_block = *kernel.threads_per_block;
+    finding.figures["threads_per_block"] = threads_of_block;
+    const std::int64_t lanes =
+        (threads_of_block + k_warp_threads - 1) / k_warp_threads * k_warp_threads;
+    finding.figures["warp_lanes_frac"] =
+        static_cast<double>(threads_of_block) / static_cast<double>(lanes);
+  }
+  if (coverage.waves) {
+    finding.figures["blocks_per_unit"] = coverage.resident->blocks;
+    finding.figures["occupancy_frac"] = coverage.resident->frac;
+    finding.figures["limited_by"] = coverage.resident->limited_by;
+    finding.figures["waves"] = *coverage.waves;
+    finding.figures["wave_fill_frac"] = *coverage.full_frac;
+    finding.figures["blocks_to_fill"] = coverage.resident->blocks * device.units;
+  }
+  add_shared_memory(finding, device, kernel);
+  add_reads(finding, observation, kernel);
+  finding.events = observation.events;
+  finding.events.insert(finding.events.end(), kernel.events.begin(), kernel.events.end());
+  finding.unseen = "which rows and keys a block takes, and which of its threads do the work";
+  if (!coverage.waves)
+    finding.unseen += "; how many blocks an SM holds at once (" + kernel.source +
+                      " does not tell registers and shared memory)";
+  return finding;
+}
+
+/// What was launched but not timed, where nothing was timed: a profile by itself.
+std::vector<Observation> calls_of(const Evidence& evidence) {
+  std::vector<Observation> calls;
+  if (!evidence.observations.empty()) return calls;
+  for (const KernelFacts& kernel : evidence.kernels) {
+    if (!kernel.problem || !kernel.blocks) continue;
+    Observation call;
+    call.problem = *kernel.problem;
+    call.subject = kernel.subject;
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+/// One for each subject of which no launch was seen.
+Finding not_seen(const Evidence& evidence, const Observation& observation) {
+  Finding finding;
+  finding.analysis = "launch";
+  finding.statement = fmt::format(
+      "{}: no tool saw grid and block of its kernels, so blocks, waves and resident threads are "
+      "not known",
+      observation.subject);
+  finding.figures = {{"subject", observation.subject}};
+  for (const BlindSpot& spot : evidence.blind_spots) {
+    if (spot.subject != observation.subject) continue;
+    finding.events.insert(finding.events.end(), spot.events.begin(), spot.events.end());
+  }
+  finding.unseen = "the launch; `sdpa-wb profile` shows it where the machine lets it";
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> analyze_launch(const Evidence& evidence) {
+  std::vector<Finding> findings;
+  const std::vector<Observation> untimed = calls_of(evidence);
+  if (evidence.device.backend != "cuda" || evidence.device.units <= 0) return findings;
+  std::set<std::pair<std::string, std::string>> told;
+  std::set<std::string> seen;
+  for (const Observation& observation : untimed.empty() ? evidence.observations : untimed) {
+    if (!has_time(observation) && untimed.empty()) continue;
+    const KernelFacts* kernel = main_launch(evidence, observation);
+    if (kernel == nullptr) continue;
+    seen.insert(observation.subject);
+    if (!told.emplace(observation.subject, to_text(observation.problem)).second) continue;
+    findings.push_back(finding_of(evidence.device, observation, *kernel));
+  }
+  for (const Observation& observation : evidence.observations) {
+    if (!has_time(observation) || !seen.insert(observation.subject).second) continue;
+    findings.push_back(not_seen(evidence, observation));
+  }
+  return findings;
+}
+
+}  // namespace wb

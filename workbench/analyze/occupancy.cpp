@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/occupancy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace wb {
+namespace {
+
+constexpr std::int64_t k_kib = 1'024;
+constexpr std::int64_t k_schedulers = 4;
+constexpr std::int64_t k_register_unit = 256;  // registers of a warp are allocated in these
+constexpr std::int64_t k_shared_unit = 128;    // bytes
+constexpr std::int64_t k_max_registers = 255;
+
+constexpr std::array<SmLimits, 7> k_limits{{
+    {"sm_80", 64, 32, 164 * k_kib},
+    {"sm_86", 48, 16, 100 * k_kib},
+    {"sm_87", 48, 16, 164 * k_kib},
+    {"sm_89", 48, 24, 100 * k_kib},
+    {"sm_90", 64, 32, 228 * k_kib},
+    {"sm_100", 64, 32, 228 * k_kib},
+    {"sm_120", 48, 24, 100 * k_kib},
+}};
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+/// Warps that the registers of one scheduler have room for.
+std::int64_t warps_of_scheduler(std::int64_t registers) {
+  const std::int64_t of_warp = rounded_up(registers * k_warp_threads, k_register_unit);
+  return k_sm_registers / k_schedulers / of_warp;
+}
+
+}  // namespace
+
+std::optional<SmLimits> sm_limits(std::string_view architecture) {
+  // "sm_90a" has features of its own and the resources of sm_90.
+  if (!architecture.empty() && std::isalpha(static_cast<unsigned char>(architecture.back())) != 0) {
+    architecture.remove_suffix(1);
+  }
+  for (const SmLimits& limits : k_limits) {
+    if (limits.architecture == architecture) return limits;
+  }
+  return std::nullopt;
+}
+
+std::optional<Occupancy> occupancy(const SmLimits& limits, const BlockDemand& demand) {
+  if (demand.threads < 1 || demand.threads > k_max_block_threads || demand.registers < 1 ||
+      demand.registers > k_max_registers || demand.shared_bytes < 0) {
+    return std::nullopt;
+  }
+  const std::int64_t warps = rounded_up(demand.threads, k_warp_threads) / k_warp_threads;
+  // A block's warps go round the schedulers, so its registers must fit with that rounding.
+  const bool registers_fit = rounded_up(warps, k_schedulers) *
+                                 rounded_up(demand.registers * k_warp_threads, k_register_unit) <=
+                             k_sm_registers;
+  const std::int64_t by_registers =
+      registers_fit ? warps_of_scheduler(demand.registers) * k_schedulers / warps : 0;
+  const std::int64_t shared =
+      rounded_up(demand.shared_bytes + k_reserved_shared_bytes, k_shared_unit);
+  const std::int64_t by_shared = limits.shared_bytes / shared;
+  const std::int64_t by_warps = limits.warps / warps;
+  Occupancy result;
+  result.blocks = std::min({by_registers, by_shared, by_warps, std::int64_t{limits.blocks}});
+  result.warps = result.blocks * warps;
+  result.frac = static_cast<double>(result.warps) / limits.warps;
+  // Where several limits are equal the one that no code can lift is named.
+  result.limited_by = result.blocks == by_warps        ? "warps"
+                      : result.blocks == limits.blocks ? "blocks"
+                      : result.blocks == by_shared     ? "shared memory"
+                                                       : "registers";
+  return result;
+}
+
+std::int64_t most_warps(const SmLimits& limits, std::int64_t registers) {
+  if (registers < 1 || registers > k_max_registers) return 0;
+  return std::min(std::int64_t{limits.warps}, warps_of_scheduler(registers) * k_schedulers);
+}
+
+}  // namespace wb

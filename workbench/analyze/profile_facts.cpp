@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/profile_facts.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace wb {
+namespace {
+
+constexpr std::int64_t k_max_product = std::int64_t{1} << 50;  // more blocks than any grid has
+constexpr double k_max_count = 1e15;
+
+std::string text_of(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// "(8, 32, 1)" -> 256. Nothing where a size is missing, not positive, or too large to be true.
+std::optional<std::int64_t> product_of(std::string_view sizes) {
+  std::int64_t product = 1;
+  int read = 0;
+  for (std::size_t at = 0; at < sizes.size();) {
+    const auto digit = sizes.find_first_of("0123456789-", at);
+    if (digit == std::string_view::npos) break;
+    std::int64_t size = 0;
+    const auto [end, error] =
+        std::from_chars(sizes.data() + digit, sizes.data() + sizes.size(), size);
+    if (error != std::errc() || size < 1 || size > k_max_product / product) return std::nullopt;
+    product *= size;
+    ++read;
+    at = static_cast<std::size_t>(end - sizes.data());
+  }
+  return read >= 1 && read <= 3 ? std::optional(product) : std::nullopt;
+}
+
+/// ncu's metrics that are numbers, by "name [unit]".
+std::map<std::string, double> numbers_of(const Json& launch) {
+  std::map<std::string, double> numbers;
+  const auto metrics = launch.find("metrics");
+  if (metrics == launch.end() || !metrics->is_object()) return numbers;
+  for (const auto& [key, metric] : metrics->items()) {
+    if (!metric.is_object()) continue;
+    const auto value = metric.find("value");
+    if (value == metric.end() || !value->is_number()) continue;
+    const std::string name = key.substr(0, key.find(" ["));
+    numbers[name + " [" + text_of(metric, "unit") + "]"] = value->get<double>();
+  }
+  return numbers;
+}
+
+std::optional<std::int64_t> count_of(const std::map<std::string, double>& numbers,
+                                     const char* name) {
+  const auto found = numbers.find(name);
+  if (found == numbers.end() || !(found->second >= 0) || !(found->second < k_max_count)) {
+    return std::nullopt;
+  }
+  return std::llround(found->second);
+}
+
+/// Each launch's share of the durations, where every launch has one.
+void add_shares(std::span<KernelFacts> kernels) {
+  double whole = 0;
+  for (const KernelFacts& kernel : kernels) {
+    const auto found = kernel.metrics.find("Duration [ns]");
+    if (found == kernel.metrics.end() || !(found->second > 0)) return;
+    whole += found->second;
+  }
+  for (KernelFacts& kernel : kernels) {
+    kernel.share_frac = kernel.metrics.at("Duration [ns]") / whole;
+  }
+}
+
+}  // namespace
+
+void add_launches(Evidence& evidence, const Json& launches, const std::string& subject,
+                  const Problem& problem, const std::string& source,
+                  const std::vector<std::int64_t>& events) {
+  if (!launches.is_array()) return;
+  const std::size_t first = evidence.kernels.size();
+  for (const Json& launch : launches) {
+    if (!launch.is_object()) continue;
+    KernelFacts kernel;
+    kernel.subject = subject;
+    kernel.kernel = text_of(launch, "kernel");
+    kernel.source = source;
+    kernel.problem = problem;
+    kernel.blocks = product_of(text_of(launch, "grid"));
+    kernel.threads_per_block = product_of(text_of(launch, "block"));
+    kernel.metrics = numbers_of(launch);
+    kernel.registers = count_of(kernel.metrics, "Registers Per Thread [register/thread]");
+    kernel.static_shared_bytes =
+        count_of(kernel.metrics, "Static Shared Memory Per Block [byte/block]");
+    kernel.dynamic_shared_bytes =
+        count_of(kernel.metrics, "Dynamic Shared Memory Per Block [byte/block]");
+    const auto share = launch.find("share_frac");
+    if (share != launch.end() && share->is_number()) kernel.share_frac = share->get<double>();
+    const auto advice = launch.find("advice");
+    if (advice != launch.end() && advice->is_array()) {
+      for (const Json& one : *advice) {
+        if (one.is_object()) kernel.advice.push_back(text_of(one, "text"));
+      }
+    }
+    kernel.events = events;
+    evidence.kernels.push_back(std::move(kernel));
+  }
+  add_shares(std::span(evidence.kernels).subspan(first));
+}
+
+void add_profile(Evidence& evidence, const Json& payload, std::int64_t event) {
+  if (!payload.is_object()) return;
+  const std::string named = text_of(payload, "tool");
+  const std::string tool = named.empty() ? "ncu" : named;  // older logs name no tool
+  if (tool != "ncu" && tool != "torch.profiler") return;
+  const std::string subject = text_of(payload, "subject");
+  const auto available = payload.find("available");
+  if (available == payload.end() || !available->is_boolean() || !available->get<bool>()) {
+    evidence.blind_spots.push_back({subject, tool, text_of(payload, "reason"), {event}});
+    return;
+  }
+  const auto problem = parse_problem(text_of(payload, "problem"));
+  const auto records = payload.find("records");
+  if (!problem.ok() || records == payload.end() || !records->is_object()) return;
+  add_launches(evidence, records->value("launches", Json::array()), subject, *problem, tool,
+               {event});
+}
+
+void add_ptxas(Evidence& evidence, const PtxasRecord& record, const std::string& subject,
+               const std::vector<std::int64_t>& events) {
+  for (const KernelResources& resources : record.kernels) {
+    KernelFacts kernel;
+    kernel.subject = subject;
+    kernel.kernel = resources.kernel;
+    kernel.source = "ptxas";
+    kernel.registers = resources.registers;
+    kernel.static_shared_bytes = resources.shared_bytes;
+    kernel.events = events;
+    evidence.kernels.push_back(std::move(kernel));
+  }
+}
+
+}  // namespace wb

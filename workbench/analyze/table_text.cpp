@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/table_text.hpp"
+
+#include <algorithm>
+
+#include "core/csv.hpp"
+
+namespace wb {
+namespace {
+
+/// Without spaces around it and marks of emphasis and code.
+std::string cell_of(std::string_view text) {
+  constexpr std::string_view k_around = " \t\r*`";
+  const auto begin = text.find_first_not_of(k_around);
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(k_around) - begin + 1));
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+/// "|---:|:--|": the line below a header.
+bool is_rule(std::string_view line) {
+  return line.find('-') != std::string_view::npos &&
+         line.find_first_not_of("|-:+ \t") == std::string_view::npos;
+}
+
+std::vector<std::string> cells_between_bars(std::string_view line) {
+  if (line.starts_with('|')) line.remove_prefix(1);
+  if (line.ends_with('|')) line.remove_suffix(1);
+  std::vector<std::string> cells(1);
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\' && i + 1 < line.size() && line[i + 1] == '|') {
+      cells.back() += line[++i];
+    } else if (line[i] == '|') {
+      cells.emplace_back();
+    } else {
+      cells.back() += line[i];
+    }
+  }
+  for (std::string& cell : cells) cell = cell_of(cell);
+  return cells;
+}
+
+std::vector<TextTable> markdown_tables(std::string_view text) {
+  std::vector<TextTable> tables;
+  bool is_open = false;
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = trimmed(text.substr(at, end - at));
+    at = end + 1;
+    ++number;
+    const bool has_bar = line.find('|') != std::string_view::npos;
+    if (!has_bar) {
+      is_open = is_open && is_rule(line) && tables.back().rows.empty();
+      continue;
+    }
+    if (is_rule(line)) continue;
+    TextRow row{number, cells_between_bars(line)};
+    if (is_open) {
+      tables.back().rows.push_back(std::move(row));
+    } else {
+      tables.push_back({std::move(row), {}});
+      is_open = true;
+    }
+  }
+  std::erase_if(tables, [](const TextTable& table) { return table.rows.empty(); });
+  return tables;
+}
+
+/// Records of CSV with the lines on which they begin: a quoted cell may hold line ends.
+std::vector<TextRow> csv_records(std::string_view text) {
+  std::vector<TextRow> rows;
+  std::size_t line = 1, begin = 0, begin_line = 1;
+  bool is_quoted = false;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    const bool is_end = at == text.size() || (text[at] == '\n' && !is_quoted);
+    if (at < text.size() && text[at] == '"') is_quoted = !is_quoted;
+    if (is_end) {
+      auto record = parse_csv(text.substr(begin, at - begin));
+      if (!record.empty()) {
+        for (std::string& cell : record.front()) cell = cell_of(cell);
+        rows.push_back({begin_line, std::move(record.front())});
+      }
+      begin = at + 1;
+    }
+    if (at < text.size() && text[at] == '\n') ++line;
+    if (is_end) begin_line = line;
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<std::vector<TextTable>> read_tables(std::string_view text, std::string_view what) {
+  constexpr std::string_view k_byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(k_byte_order_mark)) text.remove_prefix(k_byte_order_mark.size());
+  const Error none{ErrorCode::parse, "read the table of", std::string(what),
+                   "there is no header with a row below it",
+                   "give CSV, or Markdown with bars between the cells"};
+  if (!what.ends_with(".csv") && text.find('|') != std::string_view::npos) {
+    auto tables = markdown_tables(text);
+    if (!tables.empty()) return tables;
+    return none;
+  }
+  std::vector<TextRow> rows = csv_records(text);
+  if (rows.size() < 2 || rows.front().cells.size() < 2) return none;
+  TextTable table{std::move(rows.front()), {}};
+  table.rows.assign(std::make_move_iterator(rows.begin() + 1), std::make_move_iterator(rows.end()));
+  return std::vector<TextTable>{std::move(table)};
+}
+
+}  // namespace wb

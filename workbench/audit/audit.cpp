@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "audit/audit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "audit/checks.hpp"
+
+namespace wb::audit {
+namespace {
+
+Result<void> check_text(const std::string& name, std::string_view bytes) {
+  if (bytes.size() > k_max_document_bytes) {
+    return Error{ErrorCode::limit, "audit", name,
+                 fmt::format("it is larger than {} MiB", k_max_document_bytes >> 20),
+                 "give the report itself, not data or logs"};
+  }
+  if (bytes.find('\0') != std::string_view::npos) {
+    return Error{ErrorCode::parse, "audit", name, "it holds NUL bytes: no text",
+                 "give a Markdown or plain text report in UTF-8"};
+  }
+  const auto controls = std::count_if(bytes.begin(), bytes.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\x1b';
+  });
+  if (static_cast<std::size_t>(controls) > bytes.size() / 50) {
+    return Error{ErrorCode::parse, "audit", name, "it is mostly control characters: no text",
+                 "give a Markdown or plain text report in UTF-8"};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::size_t Audited::count(Severity severity) const {
+  return static_cast<std::size_t>(
+      std::count_if(findings.begin(), findings.end(),
+                    [&](const Finding& finding) { return finding.severity == severity; }));
+}
+
+Result<Audited> audit_document(const std::string& name, std::string_view bytes,
+                               const std::vector<Source>& sources) {
+  WB_TRY(check_text(name, bytes));
+  const Document document = read_document(name, bytes);
+  const Facts facts(document, sources);
+  Notes notes;
+  for (const Check& check : all_checks()) {
+    const std::size_t findings = notes.m_findings.size(), held = notes.m_held.size();
+    check.run(facts, notes);
+    for (std::size_t n = findings; n < notes.m_findings.size(); ++n) {
+      notes.m_findings[n].check = check.name;
+    }
+    for (std::size_t n = held; n < notes.m_held.size(); ++n) notes.m_held[n].check = check.name;
+  }
+  Audited audited;
+  audited.name = name;
+  audited.lines = document.lines.size();
+  audited.tables = document.tables.size();
+  for (const auto& line : facts.figures) audited.figures += line.size();
+  audited.repaired = document.repaired;
+  audited.gaps = document.gaps;
+  audited.findings = std::move(notes.m_findings);
+  audited.held = std::move(notes.m_held);
+  const auto by_line = [](const auto& a, const auto& b) { return a.line < b.line; };
+  std::stable_sort(audited.findings.begin(), audited.findings.end(), by_line);
+  std::stable_sort(audited.held.begin(), audited.held.end(), by_line);
+  for (Finding& finding : audited.findings) {
+    auto& also = finding.also;
+    std::sort(also.begin(), also.end());
+    also.erase(std::unique(also.begin(), also.end()), also.end());
+    also.erase(std::remove(also.begin(), also.end(), finding.line), also.end());
+    const int section = document.at(finding.line).section;
+    audited.section.push_back(document.sections[static_cast<std::size_t>(section)].shown);
+  }
+  return audited;
+}
+
+Json to_json(const Audited& document) {
+  Json findings = Json::array(), held = Json::array();
+  for (std::size_t n = 0; n < document.findings.size(); ++n) {
+    const Finding& finding = document.findings[n];
+    findings.push_back({{"severity", to_string(finding.severity)},
+                        {"check", finding.check},
+                        {"line", finding.line},
+                        {"also", finding.also},
+                        {"section", document.section[n]},
+                        {"printed", finding.printed},
+                        {"computed", finding.computed},
+                        {"meaning", finding.meaning},
+                        {"tolerance", finding.tolerance}});
+  }
+  for (const Held& one : document.held) {
+    held.push_back({{"check", one.check}, {"line", one.line}, {"what", one.what}});
+  }
+  return {{"name", document.name},
+          {"lines", document.lines},
+          {"tables", document.tables},
+          {"figures", document.figures},
+          {"repaired", document.repaired.empty() ? Json() : Json(document.repaired)},
+          {"gaps", document.gaps},
+          {"contradictions", document.count(Severity::contradiction)},
+          {"doubtful", document.count(Severity::doubtful)},
+          {"unknown", document.count(Severity::unknown)},
+          {"findings", std::move(findings)},
+          {"held", std::move(held)}};
+}
+
+}  // namespace wb::audit

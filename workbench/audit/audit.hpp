@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Audits of reports: any Markdown or plain text in, what its figures contradict out. Pure functions
+// over the text; the verb `audit` reads the files and prints. docs/audit.md has the formulas.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "audit/facts.hpp"
+#include "core/error.hpp"
+#include "core/json.hpp"
+
+namespace wb::audit {
+
+inline constexpr std::uint64_t k_max_document_bytes = 8u << 20;
+
+struct Audited {
+  std::string name;
+  std::size_t lines = 0, tables = 0, figures = 0;
+  std::string repaired;              ///< what was mended before reading; empty: nothing
+  std::vector<std::string> gaps;     ///< what could not be read
+  std::vector<Finding> findings;     ///< by line
+  std::vector<Held> held;            ///< by line
+  std::vector<std::string> section;  ///< by finding: the heading it stands under
+  [[nodiscard]] std::size_t count(Severity severity) const;
+};
+
+/// `name` stands in messages and in the report; `sources` are kernels that its advice is about.
+/// Errors: limit (longer than k_max_document_bytes), parse (a NUL byte, or mostly bytes that are no
+/// text).
+Result<Audited> audit_document(const std::string& name, std::string_view bytes,
+                               const std::vector<Source>& sources = {});
+
+/// Markdown: the summary first, then each document by section.
+std::string render(const std::vector<Audited>& documents);
+Json to_json(const Audited& document);
+
+}  // namespace wb::audit

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// Launches that no GPU takes (a fourth grid index, too many threads, too large a grid, too much
+// shared memory).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "audit/checks.hpp"
+
+namespace wb::audit {
+namespace {
+
+constexpr double k_max_threads = 1024;    // a block; CUDA Programming Guide, compute capabilities
+constexpr double k_max_warps_block = 32;  // 1024 / 32
+constexpr double k_max_warps_sm = 64;     // the most of any capability
+constexpr double k_max_grid_x = 2147483647;  // 2^31 - 1
+constexpr double k_max_grid_yz = 65535;
+
+/// The parts of "(a, b, c)" that begins at `open`.
+std::vector<std::string> tuple_at(std::string_view plain, std::size_t open) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  std::string part;
+  for (std::size_t at = open; at < plain.size(); ++at) {
+    const char c = plain[at];
+    if (c == '(' && ++depth == 1) continue;
+    if (c == ')' && --depth == 0) {
+      parts.push_back(trimmed(part));
+      return parts;
+    }
+    if (c == ',' && depth == 1) {
+      parts.push_back(trimmed(part));
+      part.clear();
+    } else {
+      part += c;
+    }
+  }
+  return {};
+}
+
+/// Tuples behind a word: "Grid: (1, 1, 2)", "dim3 block(32, 64)", "grid = (2, 3)".
+std::vector<std::pair<std::size_t, std::vector<std::string>>> tuples_of(const Line& line,
+                                                                        std::string_view word) {
+  std::vector<std::pair<std::size_t, std::vector<std::string>>> found;
+  for (auto at = find_word(line.lower, word); at; at = find_word(line.lower, word, *at + 1)) {
+    // A search grid is a list of values, no launch.
+    const std::string before = trimmed(std::string_view(line.lower).substr(0, *at));
+    if (before.ends_with("search") || before.ends_with("parameter") || before.ends_with("tuning")) {
+      continue;
+    }
+    const std::size_t open = line.plain.find_first_not_of(" :=", *at + word.size());
+    if (open == std::string::npos || line.plain[open] != '(') continue;
+    auto parts = tuple_at(line.plain, open);
+    if (!parts.empty()) found.emplace_back(open, std::move(parts));
+  }
+  return found;
+}
+
+std::optional<double> whole_number(const std::string& text) {
+  const auto figure = figure_at(text, 0);
+  if (!figure || figure->end != text.size() || figure->unit != Unit::none || figure->is_range) {
+    return std::nullopt;
+  }
+  return figure->value;
+}
+
+class FourthIndex {
+ public:
+  void see(const Line& line) {
+    for (const std::string_view word : {"blockidx.w", "griddim.w", "threadidx.w", "blockdim.w"}) {
+      const std::size_t at = line.lower.find(word);
+      if (at != std::string::npos) add(line, line.plain.substr(at, word.size()));
+    }
+    for (const std::string_view word : {"4d grid", "5d grid", "4-d grid", "4d launch"}) {
+      const std::size_t at = line.lower.find(word);
+      if (at != std::string::npos) add(line, line.plain.substr(at, word.size()));
+    }
+    for (const std::string_view word : {"grid", "dim3"}) {
+      for (const auto& [open, parts] : tuples_of(line, word)) {
+        if (parts.size() >= 4) {
+          add(line, line.plain.substr(open, line.plain.find(')', open) + 1 - open));
+        }
+      }
+    }
+  }
+  void tell(Notes& notes) const {
+    if (m_lines.empty()) return;
+    Finding finding{.line = m_lines.front(),
+                    .printed = m_printed,
+                    .computed = "a CUDA or HIP grid has three dimensions: x, y, z",
+                    .meaning = "a fourth index does not exist: fold it into one of the three"};
+    finding.also.assign(m_lines.begin() + 1, m_lines.end());
+    notes.add(std::move(finding));
+  }
+
+ private:
+  void add(const Line& line, std::string_view printed) {
+    if (!m_lines.empty() && m_lines.back() == line.number) return;
+    if (m_lines.empty()) m_printed = printed;
+    m_lines.push_back(line.number);
+  }
+  std::vector<int> m_lines;
+  std::string m_printed;
+};
+
+void over(int line, const std::string& printed, double value, double most, std::string_view what,
+          Notes& notes) {
+  notes.add({.line = line,
+             .printed = printed,
+             .computed = fmt::format("{} > {}", show(value), show(most)),
+             .meaning = fmt::format("{}: such a launch fails", what)});
+}
+
+void check_threads(const Facts& facts, const Line& line, Notes& notes) {
+  // "blocks (128, 64)" may be tiles of an output.
+  const bool launch = line.lower.find("dim3") != std::string::npos ||
+                      !tuples_of(line, "grid").empty() ||
+                      line.lower.find("thread") != std::string::npos ||
+                      line.lower.find("blockdim") != std::string::npos;
+  for (const std::string_view word : {"block", "blocks", "blockdim", "threads"}) {
+    if (!launch) break;
+    for (const auto& [open, parts] : tuples_of(line, word)) {
+      double threads = 1;
+      bool numbers = parts.size() <= 3;
+      for (const std::string& part : parts) {
+        const auto number = whole_number(part);
+        numbers = numbers && number;
+        threads *= number.value_or(1);
+      }
+      if (numbers && threads > k_max_threads) {
+        over(line.number, line.plain.substr(open, line.plain.find(')', open) + 1 - open), threads,
+             k_max_threads, "no block has more than 1024 threads", notes);
+      }
+    }
+  }
+  static constexpr std::array<std::string_view, 5> k_each{
+      "threads per block", "threads/block", "threads a block", "thread blocks of", "threads each"};
+  const auto label = label_of(line.lower);
+  const bool block_size = label && (label->label == "block size" || label->label == "threads");
+  const bool constant = line.lower.find("threads_per_block") != std::string::npos ||
+                        line.lower.find("block_threads") != std::string::npos;
+  for (const Figure& figure : facts.of(line.number)) {
+    if (figure.unit != Unit::none || figure.value != std::floor(figure.value)) continue;
+    const std::string rest = trimmed(std::string_view(line.lower).substr(figure.end));
+    const bool said = std::any_of(k_each.begin(), k_each.end(),
+                                  [&](auto words) { return rest.starts_with(words); });
+    const bool sized = block_size && rest.starts_with("threads");
+    const std::string before = trimmed(line.lower.substr(0, figure.begin));
+    const bool set = constant && before.ends_with("=") &&
+                     (before.find("threads_per_block") != std::string::npos ||
+                      before.find("block_threads") != std::string::npos);
+    if ((said || sized || set) && figure.high > k_max_threads) {
+      over(line.number, figure.printed + " threads", figure.high, k_max_threads,
+           "no block has more than 1024 threads", notes);
+    }
+    if (rest.starts_with("warps per block") && figure.high > k_max_warps_block) {
+      over(line.number, figure.printed + " warps per block", figure.high, k_max_warps_block,
+           "1024 threads are 32 warps", notes);
+    }
+    if (rest.starts_with("warps per sm") && figure.high > k_max_warps_sm) {
+      over(line.number, figure.printed + " warps per SM", figure.high, k_max_warps_sm,
+           "no SM holds more than 64 warps", notes);
+    }
+  }
+}
+
+void check_grid(const Line& line, Notes& notes) {
+  for (const auto& [open, parts] : tuples_of(line, "grid")) {
+    if (parts.size() > 3) continue;
+    double blocks = 1;
+    bool numbers = true;
+    for (std::size_t n = 0; n < parts.size(); ++n) {
+      const auto number = whole_number(parts[n]);
+      numbers = numbers && number;
+      if (!number) continue;
+      blocks *= *number;
+      const double most = n == 0 ? k_max_grid_x : k_max_grid_yz;
+      if (*number > most) {
+        over(line.number, parts[n], *number, most,
+             n == 0 ? "the grid's x has a limit" : "the grid's y and z end at 65535", notes);
+      }
+    }
+    // "(1, 1, 2) = 2 blocks".
+    const std::size_t close = line.plain.find(')', open);
+    const std::string rest = trimmed(std::string_view(line.plain).substr(close + 1));
+    const bool result = rest.starts_with("=") || rest.starts_with("->");
+    if (!numbers || !result) continue;
+    const std::string tail = trimmed(std::string_view(rest).substr(rest[0] == '=' ? 1 : 2));
+    const auto told = figure_at(tail, 0);
+    if (!told ||
+        !lower_of(trimmed(std::string_view(tail).substr(told->end))).starts_with("block")) {
+      continue;
+    }
+    const std::string formula =
+        fmt::format("{} = {}", line.plain.substr(open, close + 1 - open), show(blocks));
+    if (told->value == blocks) {
+      notes.held(line.number, formula + ", printed " + told->printed);
+    } else {
+      notes.add({.line = line.number,
+                 .printed = told->printed + " blocks",
+                 .computed = formula,
+                 .meaning = "the number of blocks is not the product of the grid"});
+    }
+  }
+}
+
+void check_shared(const Facts& facts, const Line& line, Notes& notes) {
+  if (line.lower.find("shared mem") == std::string::npos &&
+      line.lower.find("smem") == std::string::npos) {
+    return;
+  }
+  if (line.lower.find("per block") == std::string::npos &&
+      line.lower.find("a block") == std::string::npos &&
+      line.lower.find("/block") == std::string::npos) {
+    return;
+  }
+  double most = 0;
+  std::string whose;
+  const bool one = facts.gpus.size() == 1;
+  for (const Device& device : one ? facts.gpus.front().models : known_gpus()) {
+    if (device.shared_bytes_per_unit && device.shared_bytes_per_unit->value > most) {
+      most = device.shared_bytes_per_unit->value;
+      whose = one ? "the most of a " + facts.gpus.front().word : "the most of any GPU known here";
+    }
+  }
+  for (const Figure& figure : facts.of(line.number)) {
+    if (figure.unit == Unit::bytes && !figure.bounded && figure.high > most * 1.02) {
+      over(line.number, figure.printed + " of shared memory a block", figure.high, most, whose,
+           notes);
+    }
+  }
+}
+
+}  // namespace
+
+void check_geometry(const Facts& facts, Notes& notes) {
+  FourthIndex fourth;
+  for (const Line& line : facts.document.lines) {
+    fourth.see(line);
+    check_threads(facts, line, notes);
+    check_grid(line, notes);
+    check_shared(facts, line, notes);
+  }
+  fourth.tell(notes);
+}
+
+}  // namespace wb::audit

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// The same quantity told several times: the duration and the cost of a whole piece of work, and the
+// times of its phases.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "audit/checks.hpp"
+#include "audit/sums.hpp"
+
+namespace wb::audit {
+namespace {
+
+constexpr std::size_t k_most_told = 1'000;  ///< of one quantity
+
+struct Told {
+  int line;
+  Figure figure;
+};
+
+constexpr std::array<std::string_view, 6> k_durations{"time",    "total time", "duration",
+                                                      "elapsed", "wall time",  "total duration"};
+constexpr std::array<std::string_view, 3> k_costs{"cost", "total cost", "session cost"};
+constexpr std::array<std::string_view, 5> k_wholes{"summary", "overview", "conclusion", "report",
+                                                   "total"};
+
+/// Told of the whole document's work, not of a run, a step or a plan: in a summary, under the title
+/// itself, in an italic footer, or called total.
+bool is_of_the_whole(const Facts& facts, const Line& line, const std::string& label) {
+  if (label.starts_with("total")) return true;
+  const Section& section = facts.document.sections[static_cast<std::size_t>(line.section)];
+  const bool footer = line.plain.starts_with('*') || line.plain.starts_with('_');
+  return footer || section.level <= 1 ||
+         std::any_of(k_wholes.begin(), k_wholes.end(),
+                     [&](auto word) { return section.title.find(word) != std::string::npos; });
+}
+
+template <std::size_t N>
+bool is_one_of(const std::string& label, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), label) != words.end();
+}
+
+void compare(const std::vector<Told>& told, std::string_view what, Notes& notes) {
+  if (told.size() < 2) return;
+  // The figure that most lines agree on stands, of equals the last one; the others are named.
+  const auto agreeing = [&](const Told& one) {
+    return std::count_if(told.begin(), told.end(), [&](const Told& other) {
+      return one.figure.result().meets(other.figure.result());
+    });
+  };
+  const Told& stands = *std::max_element(
+      told.rbegin(), told.rend(), [&](auto& a, auto& b) { return agreeing(a) < agreeing(b); });
+  std::vector<int> lines;
+  for (const Told& one : told) {
+    if (one.figure.result().meets(stands.figure.result())) lines.push_back(one.line);
+  }
+  for (const Told& one : told) {
+    if (one.figure.result().meets(stands.figure.result())) continue;
+    notes.add({.line = one.line,
+               .printed = one.figure.printed,
+               .computed = fmt::format("line {} says {}", lines.front(), stands.figure.printed),
+               .meaning = fmt::format("two figures for the same {}", what),
+               .tolerance = tolerance_of(one.figure),
+               .also = lines});
+  }
+  if (lines.size() == told.size()) {
+    notes.held(told.front().line, fmt::format("{}: {} figures agree on {}", what, told.size(),
+                                              told.front().figure.printed));
+  }
+}
+
+/// "### Phase 2: Analysis (20 min)": phases beside one another add up to the whole.
+void check_phases(const Facts& facts, std::vector<Told>& durations, Notes& notes) {
+  std::map<int, Sum> sums;
+  std::map<int, int> first;
+  for (const Section& section : facts.document.sections) {
+    const bool phase = section.title.starts_with("phase ") || section.title.starts_with("step ") ||
+                       section.title.starts_with("stage ");
+    const std::size_t open = section.title.rfind('(');
+    if (!phase || open == std::string::npos) continue;
+    const auto figure = figure_at(section.title, open + 1);
+    if (!figure || figure->unit != Unit::time || figure->is_range) continue;
+    add(sums[section.parent], *figure);
+    first.try_emplace(section.parent, section.line);
+  }
+  for (const auto& [parent, sum] : sums) {
+    if (sum.parts.size() < 2) continue;
+    for (const Told& told : durations) {
+      const Line& line = facts.document.at(told.line);
+      int at = line.section;
+      while (at > 0 && at != parent) {
+        at = facts.document.sections[static_cast<std::size_t>(at)].parent;
+      }
+      const auto label = label_of(line.plain);
+      if (at == parent && parent > 0 && label && label->label.starts_with("total")) {
+        judge_sum(told.line, told.figure, sum, "the time of all phases", notes);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void check_repeated_figures(const Facts& facts, Notes& notes) {
+  std::vector<Told> durations, costs, all_durations;
+  for (const Line& line : facts.document.lines) {
+    const auto label = label_of(line.plain);
+    if (!label || line.fenced || line.in_table ||
+        all_durations.size() + costs.size() >= k_most_told) {
+      continue;
+    }
+    const bool time = is_one_of(label->label, k_durations);
+    if (!time && !is_one_of(label->label, k_costs)) continue;
+    const auto& figures = facts.of(line.number);
+    const auto figure = std::find_if(figures.begin(), figures.end(), [&](const Figure& one) {
+      return one.begin >= label->rest && one.unit == (time ? Unit::time : Unit::money);
+    });
+    if (figure == figures.end() || figure->is_range || figure->bounded || figure->approximate) {
+      continue;
+    }
+    if (figure->begin > label->rest + 2) continue;  // words come first: something of it
+    if (time && figure->value < 1) continue;        // a measured call, not a session
+    const std::string rest = trimmed(line.lower.substr(figure->end));
+    if (rest.starts_with("per ") || rest.starts_with("/") || rest.starts_with("each") ||
+        rest.starts_with("->")) {
+      continue;
+    }
+    if (time) all_durations.push_back({line.number, *figure});
+    if (!is_of_the_whole(facts, line, label->label)) continue;
+    (time ? durations : costs).push_back({line.number, *figure});
+  }
+  check_phases(facts, all_durations, notes);
+  compare(durations, "duration", notes);
+  compare(costs, "cost", notes);
+}
+
+}  // namespace wb::audit

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Scaling, normalised by work: B·H·S²·D, not the one size that a heading names. Words such as
+// "linear" are held against the exponent log(time ratio) / log(work ratio).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "audit/checks.hpp"
+#include "audit/series.hpp"
+
+namespace wb::audit {
+namespace {
+
+/// "vs B=1" where the heads change as well.
+void check_headed(const Series& series, Notes& notes) {
+  const TableFacts& table = *series.table;
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    if (table.columns[column].role != Role::ratio) continue;
+    const Shape named = shape_in(table.table->headers[column]);
+    for (const Size& size : k_sizes) {
+      Shape only;
+      only.*size.member = named.*size.member;
+      if (named.empty() || !(named == only) || named.*size.member == 0) continue;
+      const std::size_t from = series.rows.front(), to = series.rows.back();
+      const Shape &a = table.shapes[from], &b = table.shapes[to];
+      if (a.*size.member != named.*size.member || a.*size.member == b.*size.member) continue;
+      const double alone = (b.*size.member) / (a.*size.member);
+      const Growth all = growth(series, from, to);
+      Shape same = b;
+      same.*size.member = a.*size.member;
+      if (same == a || all.work == 1) continue;
+      notes.add(
+          {.severity = Severity::doubtful,
+           .line = table.table->rows[to].line,
+           .printed = fmt::format("{} {}", table.table->headers[column],
+                                  cell_of(table.table->rows[to], column)),
+           .computed =
+               fmt::format("{}: work grows {}x (not {}x), time {}x, so {}x per unit of work; "
+                           "exponent {:.2f}, {}",
+                           differences(a, b), show(all.work), show(alone), show(all.time),
+                           show(all.time / all.work), all.exponent(), kind_of(all.exponent())),
+           .meaning = fmt::format("the column names the {} alone, but other sizes change too: "
+                                  "scaling must be normalised by work",
+                                  size.word)});
+    }
+  }
+}
+
+void check_rows(const Series& series, Notes& notes) {
+  const TableFacts& table = *series.table;
+  const std::size_t from = series.rows.front();
+  for (const std::size_t n : series.rows) {
+    const Row& row = table.table->rows[n];
+    const Growth grown = growth(series, from, n);
+    if (n == from || grown.work < 1.5 || grown.time <= 0) continue;
+    for (const std::string& cell : row.cells) {
+      const std::string word = word_in(lower_of(cell));
+      if (word.empty()) continue;
+      const std::string formula =
+          fmt::format("{}: time {}x for work {}x, exponent {:.2f}, {}",
+                      differences(table.shapes[from], table.shapes[n]), show(grown.time),
+                      show(grown.work), grown.exponent(), kind_of(grown.exponent()));
+      if (word_fits(word, grown.exponent())) {
+        notes.held(row.line, formula + ", called " + word);
+      } else {
+        notes.add({.line = row.line,
+                   .printed = fmt::format("called {}", word),
+                   .computed = formula,
+                   .meaning = "the word does not fit the figures of the table, by work",
+                   .tolerance = fmt::format("exponent 1 ± {}", k_linear)});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void check_scaling(const Facts& facts, Notes& notes) {
+  for (const Series& series : series_of(facts)) {
+    check_headed(series, notes);
+    if (series.table->of(Role::time).size() == 1) check_rows(series, notes);
+  }
+}
+
+void check_expected_columns(const Facts& facts, Notes& notes) {
+  for (std::size_t a = 0; a < facts.tables.size(); ++a) {
+    const TableFacts& first = facts.tables[a];
+    const std::vector<std::size_t> columns = first.of(Role::expected);
+    if (columns.empty() || !first.has_shapes) continue;
+    // Two kernels may be expected to gain differently; how work scales is one rule.
+    if (first.columns[columns[0]].name.find("scal") == std::string::npos) continue;
+    for (std::size_t b = a + 1; b < facts.tables.size(); ++b) {
+      const TableFacts& second = facts.tables[b];
+      const std::vector<std::size_t> others = second.of(Role::expected);
+      if (others.empty() || first.shapes != second.shapes ||
+          first.columns[columns[0]].name != second.columns[others[0]].name) {
+        continue;
+      }
+      std::string formula;
+      std::vector<int> lines;
+      for (std::size_t n = 0; n < first.shapes.size(); ++n) {
+        const Row &row = first.table->rows[n], &other = second.table->rows[n];
+        const auto here = first.figure(row, columns[0]), there = second.figure(other, others[0]);
+        if (!here || !there || here->result().meets(there->result())) continue;
+        formula += fmt::format("{}{}: {} (line {}) and {} (line {})", formula.empty() ? "" : "; ",
+                               first.shapes[n].text(), here->printed, row.line, there->printed,
+                               other.line);
+        lines.push_back(row.line);
+        lines.push_back(other.line);
+      }
+      if (lines.empty()) continue;
+      notes.add({.line = lines.front(),
+                 .printed = first.table->headers[columns[0]],
+                 .computed = formula,
+                 .meaning = "the same shapes are expected to scale differently in two tables: no "
+                            "one rule gives both columns",
+                 .also = std::vector<int>(lines.begin() + 1, lines.end())});
+    }
+  }
+}
+
+}  // namespace wb::audit

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// The table of checks: each a pure function from what is known of a document to notes. To add one,
+// write its family's file, declare it here and add its row in checks.cpp.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "audit/facts.hpp"
+#include "audit/finding.hpp"
+
+namespace wb::audit {
+
+struct Check {
+  std::string_view name;  ///< frozen word
+  std::string_view doc;   ///< one line: what it recomputes
+  void (*run)(const Facts&, Notes&);
+};
+std::span<const Check> all_checks();
+
+// Sums (check_totals.cpp, check_repeated.cpp)
+void check_table_totals(const Facts& facts, Notes& notes);
+void check_list_totals(const Facts& facts, Notes& notes);
+void check_repeated_figures(const Facts& facts, Notes& notes);
+// Written arithmetic (check_arithmetic.cpp)
+void check_arithmetic(const Facts& facts, Notes& notes);
+void check_changes(const Facts& facts, Notes& notes);
+void check_projections(const Facts& facts, Notes& notes);
+// Ratios (check_ratios.cpp)
+void check_ratio_columns(const Facts& facts, Notes& notes);
+void check_slowdown_claims(const Facts& facts, Notes& notes);
+// Rates (check_throughput.cpp)
+void check_throughput(const Facts& facts, Notes& notes);
+void check_confounding(const Facts& facts, Notes& notes);
+// Peaks (check_peaks.cpp, check_bandwidth.cpp)
+void check_peaks(const Facts& facts, Notes& notes);
+void check_bandwidth(const Facts& facts, Notes& notes);
+void check_ridge(const Facts& facts, Notes& notes);
+// Scaling (check_scaling.cpp, check_scaling_claims.cpp, check_references.cpp)
+void check_scaling(const Facts& facts, Notes& notes);
+void check_scaling_claims(const Facts& facts, Notes& notes);
+void check_expected_columns(const Facts& facts, Notes& notes);
+void check_references(const Facts& facts, Notes& notes);
+// Launches and caches (check_geometry.cpp, check_blocks.cpp, check_caches.cpp)
+void check_geometry(const Facts& facts, Notes& notes);
+void check_block_counts(const Facts& facts, Notes& notes);
+void check_caches(const Facts& facts, Notes& notes);
+// Words against figures (check_counts.cpp, check_claims.cpp)
+void check_counts(const Facts& facts, Notes& notes);
+void check_exactness(const Facts& facts, Notes& notes);
+void check_superlatives(const Facts& facts, Notes& notes);
+void check_statements(const Facts& facts, Notes& notes);
+void check_advice(const Facts& facts, Notes& notes);
+
+}  // namespace wb::audit

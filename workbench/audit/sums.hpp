@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Private to audit: a sum of printed parts and what it says of a printed total. Used by the checks
+// of totals and of what is told several times.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "audit/figure.hpp"
+#include "audit/finding.hpp"
+
+namespace wb::audit {
+
+struct Sum {
+  double value = 0;
+  std::vector<std::string> parts;
+  double slack = 0;  ///< what rounding the parts may have hidden
+};
+
+void add(Sum& sum, const Figure& figure);
+/// "total", "Totals", "Total GPU": the first cell of a row that adds up those above it.
+bool is_total(std::string_view cell);
+/// A difference that only rounding of the parts explains is doubtful. `what` begins the sentence.
+void judge_sum(int line, const Figure& printed, const Sum& sum, std::string_view what,
+               Notes& notes);
+
+}  // namespace wb::audit

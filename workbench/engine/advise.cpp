@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "engine/advise.hpp"
+
+#include "engine/recorded.hpp"
+#include "report/report.hpp"
+#include "report/sections.hpp"
+
+namespace wb {
+namespace {
+
+RoadmapProblem held_problem(const page::Page& page, const std::vector<page::Headroom>& rooms,
+                            const SuiteProblem& member) {
+  const page::Facts& facts = page.facts;
+  const std::string problem = to_text(member.problem), title = facts.title(problem);
+  RoadmapProblem result;
+  result.problem = member.problem;
+  result.weight = member.weight;
+  for (const Fact& finding : facts.holder->findings) {
+    const Json& figures = member_of(finding.payload, "figures");
+    const std::string regime = text_of(figures, "regime");
+    // Said once a problem, under whichever plan was the fastest.
+    const bool is_ours = text_of(finding.payload, "analysis") == "regime" && regime != "unknown" &&
+                         facts.title(text_of(finding.payload, "problem")) == title;
+    if (!is_ours) continue;
+    result.bound = regime;
+    result.events.push_back(finding.seq);
+  }
+  for (const page::Headroom& room : rooms) {
+    if (facts.title(room.problem) != title) continue;
+    result.room_ratio = room.factor;
+    result.events.push_back(room.finding->seq);
+  }
+  const page::Compared* sdpa = page::fastest_rival(facts, page.held, problem, facts.plan);
+  if (sdpa != nullptr) result.rival_ratio = sdpa->ratio.value;
+  return result;
+}
+
+void add_past(const Session& session, const SessionView& view, Situation& situation) {
+  TechniqueHistory techniques(session, view);
+  double seconds = 0;
+  std::int64_t tries = 0;
+  each_closed_try(view, [&](const IterationView& iteration, const Json& closed) {
+    if (!tells_of_its_variant(closed)) return;
+    if (const auto took_s = page::seconds_between(iteration.opened.t, iteration.closed->t)) {
+      seconds += *took_s;
+      ++tries;
+    }
+    for (const std::string& word : techniques.added_by(iteration)) {
+      situation.tries.push_back({.technique = word,
+                                 .speedup = number_of(closed, "speedup"),
+                                 .won = text_of(closed, "outcome") == "win",
+                                 .event = iteration.closed->seq});
+    }
+    if (!iteration.hypothesis) return;
+    const auto predicted = number_of(iteration.hypothesis->payload, "predicted_speedup");
+    const auto measured = number_of(iteration.hypothesis->payload, "measured_speedup");
+    if (predicted && measured && *predicted > 0 && *measured > 0) {
+      situation.predictions.push_back({*predicted, *measured, iteration.hypothesis->seq});
+    }
+  });
+  if (tries > 0) situation.iteration_s = seconds / static_cast<double>(tries);
+}
+
+Result<Json> roadmap_json(const Services& services, const Session& session, double target_ratio) {
+  WB_TRY_ASSIGN(const auto catalogue, load_techniques(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
+  WB_TRY_ASSIGN(Situation situation, situation_of(session, *view));
+  situation.target_ratio = target_ratio;
+  Json made = to_json(make_roadmap(catalogue, situation));
+  made["incumbent"] = situation.incumbent;
+  return made;
+}
+
+}  // namespace
+
+Result<Situation> situation_of(const Session& session, const SessionView& view) {
+  if (holder_of(view) == nullptr || view.incumbent.empty()) {
+    return Error{ErrorCode::invalid, "advise on", session.folder().string(),
+                 "its baseline was not measured", "`sdpa-wb resume` goes on with it"};
+  }
+  WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
+  Situation situation;
+  situation.incumbent = view.incumbent;
+  situation.backend = settings.backend;
+  if (view.environment) {
+    situation.architecture =
+        text_of(member_of(view.environment->payload, "device"), "architecture");
+  }
+  WB_TRY_ASSIGN(const auto stored, stored_variant(session, view, view.incumbent));
+  situation.techniques = techniques_in(stored.first.manifest, stored.second);
+  const page::Page page(view);
+  const std::vector<page::Headroom> rooms = page::headroom(page);
+  for (const SuiteProblem& member : settings.suite.problems) {
+    if (!member.held_out) situation.problems.push_back(held_problem(page, rooms, member));
+  }
+  situation.device_usd_per_hour = settings.rates.device_usd_per_hour;
+  add_past(session, view, situation);
+  return situation;
+}
+
+Result<Json> verb_advise(const Services& services, const Session& session, const Json& args) {
+  WB_TRY_ASSIGN(Json made, roadmap_json(services, session, args.value("target", 1.0)));
+  made["text"] = render_roadmap(made);
+  return made;
+}
+
+Result<void> record_roadmap(Context& context) {
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  if (view->incumbent.empty()) return {};
+  auto made = roadmap_json(context.services, *context.session, 1.0);
+  if (!made) {
+    WB_TRY(context.log(
+        "note", {{"text", "no roadmap: " + made.error().message()}, {"iteration", nullptr}}));
+    return {};
+  }
+  WB_TRY(context.log("roadmap_made", *std::move(made)));
+  return {};
+}
+
+}  // namespace wb

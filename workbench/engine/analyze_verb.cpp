@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "engine/analyze_verb.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "analyze/analysis.hpp"
+#include "analyze/disassembly.hpp"
+#include "analyze/measured_table.hpp"
+#include "analyze/profile_facts.hpp"
+#include "engine/verb_table.hpp"
+#include "measure/ncu_report.hpp"
+#include "report/evidence.hpp"
+
+namespace wb {
+namespace {
+
+using verbs::K;
+
+constexpr std::uint64_t k_table_bytes = 8u << 20, k_report_bytes = 32u << 20,
+                        k_listing_bytes = 64u << 20;
+constexpr std::size_t k_most_launches = 64;
+constexpr std::array<const char*, 3> k_files{"table", "ncu", "sass"};
+
+std::string small(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+/// A GPU of the table by what its name holds. Errors: usage (none, or more than one).
+Result<Device> device_of(const std::string& asked) {
+  if (auto device = known_gpu(asked)) return *std::move(device);
+  std::vector<std::string> names, like;
+  for (const Device& device : known_gpus()) {
+    names.push_back(device.name);
+    const bool is_like =
+        !asked.empty() && small(device.name).find(small(asked)) != std::string::npos;
+    if (is_like) like.push_back(device.name);
+  }
+  return Error{ErrorCode::usage, "find the device", printable(asked),
+               like.empty() ? "it is not in the table of GPUs, so its peaks are not known"
+                            : "there is more than one of that name",
+               fmt::format("name one of: {}", fmt::join(like.empty() ? names : like, "; "))};
+}
+
+Json result_of(const Device& device, const std::vector<Finding>& findings,
+               const std::vector<std::string>& gaps) {
+  Json list = Json::array();
+  std::string text = device.name.empty() ? std::string() : "on " + device.name + "\n";
+  for (const Finding& finding : findings) {
+    list.push_back(to_json(finding));
+    text += fmt::format("{}: {}", finding.analysis, finding.statement);
+    if (!finding.events.empty()) {
+      constexpr std::size_t k_most_events = 4;
+      const std::size_t shown = std::min(finding.events.size(), k_most_events);
+      text +=
+          fmt::format(" [e{}{}]",
+                      fmt::join(finding.events.begin(),
+                                finding.events.begin() + static_cast<std::ptrdiff_t>(shown), ", e"),
+                      finding.events.size() > shown ? ", …" : "");
+    }
+    text += "\n";
+  }
+  std::vector<std::string> unseen;  // the same words once
+  for (const Finding& finding : findings) {
+    const std::string words = finding.analysis + ": " + finding.unseen;
+    const bool is_new = std::find(unseen.begin(), unseen.end(), words) == unseen.end();
+    if (!finding.unseen.empty() && is_new) unseen.push_back(words);
+  }
+  for (const std::string& words : unseen) text += "not seen: " + words + "\n";
+  for (const std::string& gap : gaps) text += "gap: " + gap + "\n";
+  return {{"device", device.name},
+          {"findings", std::move(list)},
+          {"gaps", gaps},
+          {"text", std::move(text)}};
+}
+
+Result<void> add_table(FileSystem& files, const Json& args, Evidence& evidence,
+                       std::vector<std::string>& gaps) {
+  const std::string path = args.value("table", "");
+  WB_TRY_ASSIGN(const std::string text, files.read(path, k_table_bytes));
+  TableReading reading;
+  reading.ours = args.value("ours", "");
+  reading.reference = args.value("reference", "");
+  reading.shape = args.value("shape", "");
+  if (const auto plan = parse_plan_kind(args.value("plan", ""))) {
+    reading.plan = *plan;
+  } else {
+    gaps.emplace_back(
+        "how the times were taken: read as hot (warm caches, no cost of the host); --plan says "
+        "otherwise");
+  }
+  WB_TRY_ASSIGN(TableEvidence table, read_measured_table(text, path, reading));
+  evidence.observations = std::move(table.evidence.observations);
+  evidence.beside = std::move(table.evidence.beside);
+  gaps.insert(gaps.end(), table.gaps.begin(), table.gaps.end());
+  return {};
+}
+
+/// One call's launches. They are of ours where a table has ours on that problem.
+Result<void> add_ncu(FileSystem& files, const Json& args, Evidence& evidence) {
+  const std::string path = args.value("ncu", "");
+  if (!args.contains("problem")) {
+    return Error{ErrorCode::usage, "read the profile", path, "which problem it ran is not said",
+                 "give it with --problem \"B=1 Hq=8 Sq=512 D=64 f16\""};
+  }
+  WB_TRY_ASSIGN(const Problem problem, parse_problem(args["problem"].get<std::string>()));
+  WB_TRY_ASSIGN(const std::string text, files.read(path, k_report_bytes));
+  WB_TRY_ASSIGN(const Json launches, read_ncu_report(text, k_most_launches));
+  std::string subject = "profiled";
+  for (const Observation& observation : evidence.observations) {
+    const bool is_reference =
+        std::any_of(evidence.beside.begin(), evidence.beside.end(),
+                    [&](const Observation& other) { return other.subject == observation.subject; });
+    if (!is_reference && to_text(observation.problem) == to_text(problem)) {
+      subject = observation.subject;
+    }
+  }
+  add_launches(evidence, launches, subject, problem, "ncu", {});
+  return {};
+}
+
+}  // namespace
+
+VerbSpec analyze_verb_spec() {
+  return {
+      .name = "analyze",
+      .doc =
+          "explain what was measured: of a session, or of files (a table of times, ncu's CSV, a "
+          "disassembly); runs nothing",
+      .session = SessionNeed::reads,
+      .arguments =
+          {{.name = "table",
+            .kind = K::string,
+            .doc =
+                "CSV or Markdown: problems with times, ours and a reference's (docs/analyses.md)"},
+           {.name = "device",
+            .kind = K::string,
+            .doc = "of the files: a GPU of the table, such as H200, L4 or \"RTX 4000 Ada\""},
+           {.name = "shape",
+            .kind = K::string,
+            .doc = "what the table leaves out of its problems, such as 'D=64 f16'"},
+           {.name = "ours", .kind = K::string, .doc = "the header of our times' column"},
+           {.name = "reference", .kind = K::string, .doc = "the header of the reference's"},
+           {.name = "plan",
+            .kind = K::enumeration,
+            .doc = "how the table's times were taken (default hot)",
+            .choices = {"hot", "cold", "eager"}},
+           {.name = "ncu",
+            .kind = K::string,
+            .doc = "a report of `ncu --csv --page details --print-units base` of one call"},
+           {.name = "problem", .kind = K::string, .doc = "the problem of that call"},
+           {.name = "sass",
+            .kind = K::string,
+            .doc = "a disassembly, as `show --sass` or `cuobjdump --dump-sass` prints it"}},
+      .result = {{"device", "string: whose peaks; empty where none is known"},
+                 {"findings",
+                  "list: analysis, statement, problem, figures, events, unseen "
+                  "(docs/analyses.md)"},
+                 {"gaps", "list: what could not be read, and why"},
+                 {"text", "string: the same for people"}},
+      .reads_only = true,
+      .in_playbook = false};
+}
+
+bool asks_for_files(const Json& args) {
+  return std::any_of(k_files.begin(), k_files.end(),
+                     [&](const char* file) { return args.contains(file); });
+}
+
+Result<void> check_analyze_arguments(const Json& args, bool has_session) {
+  constexpr std::array<std::pair<const char*, const char*>, 5> k_options_of{{{"shape", "table"},
+                                                                             {"ours", "table"},
+                                                                             {"reference", "table"},
+                                                                             {"plan", "table"},
+                                                                             {"problem", "ncu"}}};
+  for (const auto& [option, file] : k_options_of) {
+    if (!args.contains(option) || args.contains(file)) continue;
+    return Error{ErrorCode::usage, "analyze", fmt::format("--{}", option),
+                 fmt::format("it is of --{}, which is not named", file),
+                 "name the file, or leave it out"};
+  }
+  if (args.contains("device") && !asks_for_files(args)) {
+    return Error{ErrorCode::usage, "analyze", "--device", "a session names its own device",
+                 "leave it out"};
+  }
+  if (has_session && asks_for_files(args)) {
+    return Error{ErrorCode::usage, "analyze", "a session and files",
+                 "they are explained one at a time", "leave one of them out"};
+  }
+  return {};
+}
+
+Result<Json> verb_analyze_files(FileSystem& files, const Json& args) {
+  Evidence evidence;
+  std::vector<std::string> gaps;
+  if (args.contains("device")) {
+    WB_TRY_ASSIGN(evidence.device, device_of(args["device"].get<std::string>()));
+  } else if (!args.contains("sass") || args.contains("table") || args.contains("ncu")) {
+    gaps.emplace_back("peaks, caches and SMs: no --device is named");
+  }
+  if (args.contains("table")) WB_TRY(add_table(files, args, evidence, gaps));
+  if (args.contains("ncu")) WB_TRY(add_ncu(files, args, evidence));
+  std::vector<Finding> findings = analyze(evidence);
+  if (args.contains("sass")) {
+    WB_TRY_ASSIGN(const std::string text,
+                  files.read(args["sass"].get<std::string>(), k_listing_bytes));
+    WB_TRY_ASSIGN(const std::vector<SassKernel> kernels, read_sass(text));
+    std::vector<Finding> found = sass_findings(kernels);
+    std::move(found.begin(), found.end(), std::back_inserter(findings));
+  }
+  return result_of(evidence.device, findings, gaps);
+}
+
+Json verb_analyze_session(const SessionView& view) {
+  const LogEvidence log = log_evidence(view);
+  return result_of(log.evidence.device, analyze(log.evidence), log.gaps);
+}
+
+}  // namespace wb

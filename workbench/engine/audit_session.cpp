@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// A session against its log: the chain, the report and pages made again, the hashes that the log
+// names, the commits where there is a repository. Nothing is written or mended.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "audit/figure.hpp"
+#include "audit/repair.hpp"
+#include "core/byte_source.hpp"
+#include "core/hash.hpp"
+#include "engine/audit_verb.hpp"
+#include "engine/recorded.hpp"
+#include "report/report.hpp"
+#include "session/repository.hpp"
+#include "session/session.hpp"
+
+namespace wb {
+namespace {
+
+using audit::Severity;
+
+constexpr std::uint64_t k_max_page_bytes = 64u << 20;
+constexpr std::size_t k_most_lines = 20;  ///< differing lines that are told of one page
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = text.find('\n', at);
+    if (end == std::string_view::npos) end = text.size();
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+/// The figures in which two versions of a line differ; where none does, their first other words.
+std::pair<std::string, std::string> differing(std::string_view printed, std::string_view said) {
+  const std::string a = audit::plain_of(printed), b = audit::plain_of(said);
+  const auto left = audit::figures_in(a), right = audit::figures_in(b);
+  std::string was, is;
+  if (left.size() == right.size()) {
+    for (std::size_t n = 0; n < left.size(); ++n) {
+      if (left[n].printed == right[n].printed) continue;
+      was += (was.empty() ? "" : ", ") + left[n].printed;
+      is += (is.empty() ? "" : ", ") + right[n].printed;
+    }
+    if (!was.empty()) return {was, is};
+  }
+  std::size_t same = 0;
+  while (same < a.size() && same < b.size() && a[same] == b[same]) ++same;
+  while (same > 0 && a[same - 1] != ' ') --same;
+  return {printable(a.substr(std::min(same, a.size())), 40),
+          printable(b.substr(std::min(same, b.size())), 40)};
+}
+
+/// The events that a line cites: "[e12]".
+std::string cited(std::string_view line) {
+  std::string events;
+  for (std::size_t at = line.find("[e"); at != std::string_view::npos;
+       at = line.find("[e", at + 1)) {
+    const std::size_t close = line.find(']', at);
+    if (close == std::string_view::npos || close - at > 12) continue;
+    events += (events.empty() ? "" : ", ") + std::string(line.substr(at + 1, close - at - 1));
+  }
+  return events.empty() ? "its events" : events;
+}
+
+/// Told line by line where the two have as many lines, else up to where they part.
+void compare_pages(const std::string& file, const std::string& printed, const std::string& said,
+                   Severity severity, std::string_view meaning, SessionAudit& audited) {
+  if (printed == said) return;
+  const auto was = lines_of(printed), is = lines_of(said);
+  std::size_t told = 0, more = 0;
+  for (std::size_t n = 0; n < std::max(was.size(), is.size()); ++n) {
+    const std::string_view a = n < was.size() ? was[n] : "", b = n < is.size() ? is[n] : "";
+    if (a == b) continue;
+    if (told == k_most_lines) {
+      ++more;
+      continue;
+    }
+    const auto [shown, right] = differing(a, b);
+    ++told;
+    audited.add(file, {.severity = severity,
+                       .line = static_cast<int>(n + 1),
+                       .printed = shown.empty() ? "nothing" : shown,
+                       .computed = fmt::format("the log says {} ({})",
+                                               right.empty() ? "nothing" : right, cited(b)),
+                       .meaning = std::string(meaning)});
+    if (was.size() != is.size()) {
+      audited.add(file, {.severity = severity,
+                         .line = static_cast<int>(n + 1),
+                         .printed = fmt::format("{} lines", was.size()),
+                         .computed = fmt::format("the log gives {}", is.size()),
+                         .meaning = "from here on the lines do not correspond"});
+      return;
+    }
+  }
+  if (told == 0) {
+    audited.add(file, {.severity = severity,
+                       .line = static_cast<int>(was.size()),
+                       .printed = fmt::format("{} bytes", printed.size()),
+                       .computed = fmt::format("the log gives {} bytes", said.size()),
+                       .meaning = "line ends or the end of the file differ"});
+  }
+  if (more > 0) audited.gaps.push_back(fmt::format("{}: {} more lines differ", file, more));
+}
+
+void check_report(const Services& services, const fs::path& folder, const SessionView& view,
+                  SessionAudit& audited) {
+  const std::string file = "reports/session.md";
+  const auto text = services.file_system.read(folder / file, k_max_page_bytes);
+  if (!text) {
+    audited.gaps.push_back("the report: " + text.error().message());
+    return;
+  }
+  const std::string said = render_session(view);
+  for (const std::string_view line : lines_of(said)) {
+    audited.figures += audit::figures_in(audit::plain_of(line)).size();
+  }
+  // The report of an open session may be older than the log's last event.
+  const bool open = view.status != SessionStatus::closed;
+  compare_pages(file, *text, said, open ? Severity::doubtful : Severity::contradiction,
+                open ? "the session is open: its report may be older than the log, or was changed"
+                     : "the report is not what the log gives",
+                audited);
+}
+
+/// A page, or what of it is packed, as pages for programs are in sessions that are kept.
+Result<std::string> read_page(const Services& services, const fs::path& path) {
+  std::error_code error;
+  fs::path packed = path;
+  packed += ".gz";
+  if (fs::exists(path, error) || !fs::exists(packed, error)) {
+    return services.file_system.read(path, k_max_page_bytes);
+  }
+  return read_all(packed, k_max_page_bytes);
+}
+
+void check_pages(const Services& services, const fs::path& folder, const SessionView& view,
+                 SessionAudit& audited) {
+  for (const IterationView& iteration : view.iterations) {
+    if (!iteration.closed || !iteration.closed->payload.contains("pages")) continue;
+    for (const auto& [name, hash] : iteration.closed->payload["pages"].items()) {
+      if (!hash.is_string() || name.find('/') != std::string::npos) continue;
+      const std::string file = "iterations/" + name;
+      const auto text = read_page(services, folder / file);
+      ++audited.pages;
+      const std::string named = hash.get<std::string>();
+      if (!text) {
+        audited.add(file, {.line = 0,
+                           .printed = "no such page",
+                           .computed = fmt::format("event e{} names it with {}",
+                                                   iteration.closed->seq, short_hash(named)),
+                           .meaning = text.error().message()});
+        continue;
+      }
+      const std::string have = sha256_hex(*text);
+      if (have == named) continue;
+      audited.add(file, {.line = 0,
+                         .printed = short_hash(have),
+                         .computed = fmt::format("event e{} names it with {}",
+                                                 iteration.closed->seq, short_hash(named)),
+                         .meaning = "the page was changed after its iteration closed"});
+      if (name.ends_with(".md")) {
+        compare_pages(file, *text, render_iteration(view, iteration), Severity::doubtful,
+                      "beside the page as this version makes it from the log", audited);
+      }
+    }
+  }
+}
+
+/// The sha256 of every blob that an event names: members that end in "_blob".
+std::set<std::string> named_blobs(const EventLog& log) {
+  constexpr std::string_view k_mark = "_blob\":\"";
+  std::set<std::string> names;
+  for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
+    const std::string_view text = log.envelope(seq).payload_text;
+    for (std::size_t at = text.find(k_mark); at != std::string_view::npos;
+         at = text.find(k_mark, at + 1)) {
+      const std::string_view hex = text.substr(at + k_mark.size(), 64);
+      const bool good =
+          hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+      if (good) names.emplace(hex);
+    }
+  }
+  return names;
+}
+
+void check_blobs(const Session& session, SessionAudit& audited) {
+  for (const std::string& name : named_blobs(session.log())) {
+    ++audited.blobs;
+    const auto bytes = session.read_blob(name);
+    if (bytes) continue;
+    const bool absent = bytes.error().code == ErrorCode::not_found;
+    audited.add("blobs/" + name, {.line = 0,
+                                  .printed = absent ? "no such blob" : "another content",
+                                  .computed = "the log names it by the hash of its content",
+                                  .meaning = bytes.error().message()});
+  }
+}
+
+Result<Repository> open_history(const fs::path& folder, const SessionView& view,
+                                std::string& prefix) {
+  const Json& opened = view.opened.payload;
+  if (opened.contains("repository") && opened["repository"].is_object()) {
+    const Json& where = opened["repository"];
+    prefix = "sessions/" + text_of(opened, "session") + "/";
+    return Repository::open_branch(folder / text_of(where, "path"), text_of(where, "branch"));
+  }
+  return Repository::open_branch(folder / ".git", "main");
+}
+
+void check_commits(const fs::path& folder, const Session& session, const SessionView& view,
+                   SessionAudit& audited) {
+  std::string prefix;
+  const bool any = std::any_of(view.iterations.begin(), view.iterations.end(),
+                               [](const auto& one) { return one.committed.has_value(); });
+  if (!any) return;
+  std::error_code ignored;
+  const bool own = !view.opened.payload.contains("repository");
+  if (own && !fs::exists(folder / ".git", ignored)) {
+    audited.gaps.push_back("commits: the folder is kept without its repository");
+    return;
+  }
+  auto history = open_history(folder, view, prefix);
+  if (!history) {
+    audited.gaps.push_back("commits: " + history.error().message());
+    return;
+  }
+  for (const IterationView& iteration : view.iterations) {
+    if (!iteration.committed || !iteration.closed) continue;
+    const std::string oid = text_of(iteration.committed->payload, "oid");
+    ++audited.commits;
+    const auto trailers = history->trailers(oid);
+    const std::string where = fmt::format("commit {}", oid.substr(0, 12));
+    if (!trailers) {
+      audited.add(where, {.line = 0,
+                          .printed = "no such commit",
+                          .computed = fmt::format("event e{} names it", iteration.committed->seq),
+                          .meaning = trailers.error().message()});
+      continue;
+    }
+    const std::string head = session.log().line_hash(iteration.closed->seq);
+    const auto named = std::find_if(trailers->begin(), trailers->end(), [](const auto& trailer) {
+      return trailer.first == k_log_head_trailer;
+    });
+    if (named == trailers->end() || named->second != head) {
+      audited.add(
+          where,
+          {.line = 0,
+           .printed = named == trailers->end() ? std::string("no Log-Head")
+                                               : "Log-Head " + short_hash(named->second),
+           .computed = fmt::format("event e{} has {}", iteration.closed->seq, short_hash(head)),
+           .meaning = "the commit belongs to another log"});
+    }
+    if (!iteration.closed->payload.contains("pages")) continue;
+    for (const auto& [name, hash] : iteration.closed->payload["pages"].items()) {
+      const auto text = history->file_at(oid, prefix + "iterations/" + name);
+      if (!hash.is_string() || (text && sha256_hex(*text) == hash.get<std::string>())) continue;
+      audited.add(where, {.line = 0,
+                          .printed = "iterations/" + name +
+                                     (text ? " has another content" : " is not in it"),
+                          .computed = fmt::format("event e{} names {}", iteration.closed->seq,
+                                                  short_hash(hash.get<std::string>())),
+                          .meaning = "the commit does not hold the page that was closed"});
+    }
+  }
+}
+
+void check_identity(const Services& services, const fs::path& folder, const SessionView& view,
+                    SessionAudit& audited) {
+  const auto text = services.file_system.read(folder / "session.json", k_max_page_bytes);
+  if (!text) {
+    audited.gaps.push_back("session.json: " + text.error().message());
+    return;
+  }
+  auto identity = parse_json(*text, "session.json");
+  if (!identity || !identity->is_object()) {
+    audited.add("session.json", {.line = 1,
+                                 .printed = "no JSON object",
+                                 .computed = "event e1 has its content",
+                                 .meaning = "the file was changed"});
+    return;
+  }
+  identity->erase("format");
+  for (const auto& [key, value] : view.opened.payload.items()) {
+    if (identity->contains(key) && (*identity)[key] == value) continue;
+    audited.add("session.json",
+                {.line = 1,
+                 .printed = key + ": " +
+                            (identity->contains(key) ? printable((*identity)[key].dump(), 80)
+                                                     : std::string("nothing")),
+                 .computed = "event e1 says " + printable(value.dump(), 80),
+                 .meaning = "the file is not what the session was opened with"});
+  }
+  for (const auto& [key, value] : identity->items()) {
+    if (view.opened.payload.contains(key)) continue;
+    audited.add("session.json", {.line = 1,
+                                 .printed = printable(key) + ": " + printable(value.dump(), 80),
+                                 .computed = "event e1 does not say it",
+                                 .meaning = "the file is not what the session was opened with"});
+  }
+}
+
+}  // namespace
+
+void SessionAudit::add(std::string file, audit::Finding finding) {
+  files.push_back(std::move(file));
+  findings.push_back(std::move(finding));
+}
+
+Result<SessionAudit> audit_session(const Services& services, const fs::path& folder) {
+  WB_TRY_ASSIGN(const Session session, Session::open_reader(services.file_system, folder));
+  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  SessionAudit audited;
+  audited.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  audited.events = session.log().size();
+  check_identity(services, folder, view, audited);
+  check_report(services, folder, view, audited);
+  check_pages(services, folder, view, audited);
+  check_blobs(session, audited);
+  check_commits(folder, session, view, audited);
+  return audited;
+}
+
+}  // namespace wb

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "engine/page_verbs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/recorded.hpp"
+#include "engine/verb_table.hpp"
+#include "html/html.hpp"
+#include "report/report.hpp"
+#include "session/folder.hpp"
+
+namespace wb {
+namespace {
+
+using verbs::K;
+
+/// Folders below `root` that hold a session, by name. Errors: not_found.
+Result<std::vector<fs::path>> session_folders(const fs::path& root) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(root, error); it != fs::directory_iterator();
+       it.increment(error)) {
+    std::error_code ignored;
+    const bool is_log = fs::exists(it->path() / k_log_name, ignored) ||
+                        fs::exists(it->path() / k_packed_log_name, ignored);
+    if (is_log && it->is_directory(ignored)) found.push_back(it->path());
+  }
+  if (error) return errno_error("look for sessions in", root, error.value());
+  if (found.empty()) {
+    return Error{ErrorCode::not_found, "look for sessions in", root.string(),
+                 "none of its folders holds a session", "name the folder that sessions lie in"};
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Writes the page of one session; what keeps it from having one stands in the entry.
+Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs::path& out) {
+  SiteEntry entry;
+  entry.name = folder.filename().string();
+  const auto fault = [&](const Error& error) {
+    SiteEntry without = entry;
+    without.fault = error.message();
+    return without;
+  };
+  const auto session = Session::open_reader(files, folder);
+  if (!session) return fault(session.error());
+  const auto page = session_html(*session);
+  if (!page) return fault(page.error());
+  auto described = site_entry(*session, entry.name);
+  if (!described) return fault(described.error());
+  WB_TRY(files.write_atomic(out / (entry.name + ".html"), *page, Durability::none));
+  return *std::move(described);
+}
+
+}  // namespace
+
+Result<Json> verb_report(FileSystem& files, const Session& session, const Json& args) {
+  const bool is_html = args.value("html", false);
+  std::string text;
+  if (is_html) {
+    WB_TRY_ASSIGN(text, session_html(session));
+  } else {
+    WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+    text = render_session(*current);
+  }
+  if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
+  const fs::path output = args["output"].get<std::string>();
+  WB_TRY(files.write_atomic(output, text, Durability::none));
+  return Json{{"text", fmt::format("{}: {} bytes\n", output.string(), text.size())},
+              {"file", output.string()}};
+}
+
+Result<Json> verb_site(Context& context, const Json& args) {
+  FileSystem& files = context.services.file_system;
+  const fs::path root = args["folder"].get<std::string>();
+  const fs::path out = args.value("output_dir", "site");
+  WB_TRY_ASSIGN(const auto folders, session_folders(root));
+  WB_TRY(files.make_directories(out));
+  std::vector<SiteEntry> entries;
+  Json pages = Json::array(), faults = Json::array();
+  for (const fs::path& folder : folders) {
+    WB_TRY_ASSIGN(SiteEntry entry, write_page(files, folder, out));
+    if (entry.fault.empty()) {
+      pages.push_back((out / (entry.name + ".html")).string());
+    } else {
+      faults.push_back({{"session", entry.name}, {"message", entry.fault}});
+    }
+    entries.push_back(std::move(entry));
+  }
+  // A session called "index" keeps its page; the index goes beside it.
+  const bool is_taken = std::any_of(entries.begin(), entries.end(),
+                                    [](const auto& entry) { return entry.name == "index"; });
+  const fs::path index = out / (is_taken ? "index-of-sessions.html" : "index.html");
+  const std::string heading = args.value(
+      "title", "Sessions in " + fs::absolute(root).lexically_normal().filename().string());
+  WB_TRY(files.write_atomic(index, site_index(entries, heading), Durability::none));
+  std::string text =
+      fmt::format("{}\n{} page{}\n", index.string(), pages.size(), pages.size() == 1 ? "" : "s");
+  for (const Json& fault : faults) {
+    text += fmt::format("without a page: {}: {}\n", fault["session"].get<std::string>(),
+                        fault["message"].get<std::string>());
+  }
+  return Json{{"index", index.string()},
+              {"pages", std::move(pages)},
+              {"faults", std::move(faults)},
+              {"text", std::move(text)}};
+}
+
+std::vector<VerbSpec> page_verb_specs() {
+  return {
+      {.name = "site",
+       .doc = "pages of all sessions of a folder and an index over them, for a browser",
+       .arguments = {{.name = "folder",
+                      .kind = K::string,
+                      .doc = "that sessions lie in",
+                      .required = true,
+                      .positional = true},
+                     {.name = "output_dir",
+                      .kind = K::string,
+                      .doc = "where the pages go (default: site)"},
+                     {.name = "title", .kind = K::string, .doc = "of the index"}},
+       .result = {{"index", "string: the index page"},
+                  {"pages", "list: one file a session"},
+                  {"faults", "list: session and message of those that have no page"},
+                  {"text", "string: the same for people"}},
+       .in_playbook = false},
+      {.name = "pack",
+       .doc = "one archive of a session, to be given away; it unpacks to a folder that all reads",
+       .arguments = {{.name = "recorded",
+                      .kind = K::id,
+                      .doc = "a session's folder, or its name in --sessions",
+                      .required = true,
+                      .positional = true},
+                     {.name = "output",
+                      .kind = K::string,
+                      .doc = "the archive (default: <name>.tar.gz, redacted: "
+                             "<name>-redacted.tar.gz)"},
+                     {.name = "redact",
+                      .kind = K::boolean,
+                      .doc = "replace hosts, users, e-mail addresses, addresses and absolute paths "
+                             "in log, blobs and pages (docs/pages.md)"}},
+       .result = {{"file", "string: the archive"},
+                  {"bytes", "int: its size (bytes)"},
+                  {"files", "list: what is in it"},
+                  {"left_out", "list: files of the session that are not"},
+                  {"redacted",
+                   "map or null: how often a path, email, host, user or url was replaced"},
+                  {"kept", "list: redacted: sources that hold such words and are as they were"},
+                  {"text", "string: the same for people"}},
+       .in_playbook = false},
+  };
+}
+
+}  // namespace wb

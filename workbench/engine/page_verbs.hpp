@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: the verbs that make something of recorded sessions for others to read: the
+// page of one, a site over many, an archive. They read sessions and write elsewhere.
+#pragma once
+
+#include <vector>
+
+#include "engine/context.hpp"
+#include "engine/verb.hpp"
+
+namespace wb {
+
+/// Their entries in the verb table.
+std::vector<VerbSpec> page_verb_specs();
+
+/// `report`: Markdown, or with `html` the page; into the file `output` where it is named.
+Result<Json> verb_report(FileSystem& files, const Session& session, const Json& args);
+Result<Json> verb_site(Context& context, const Json& args);
+Result<Json> verb_pack(Context& context, const Json& args);
+
+}  // namespace wb

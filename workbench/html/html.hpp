@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Sessions as web pages: one self-contained file each, and an index over a folder of them. All of
+// it follows from the log and the stored sources; every figure is the one that the Markdown report
+// prints. No script, nothing from a network, nothing that a log's text could turn into markup.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "session/session.hpp"
+
+namespace wb {
+
+inline constexpr std::size_t k_max_html_bytes = 2'000'000;
+
+/// The page of one session. Where it would be larger than k_max_html_bytes, source diffs, listed
+/// events and the end of the report are left out, in this order, and the page says so.
+/// Errors: damaged (a payload that is not JSON); limit (larger even so).
+Result<std::string> session_html(const Session& session);
+
+/// One session of a site. `text` and figures as its report prints them.
+struct SiteEntry {
+  std::string name;           ///< of its folder; the page is "<name>.html"
+  std::string fault;          ///< why it has no page; then nothing below is set
+  std::string problems_text;  ///< of the suite: what is the same in the same task
+  std::string title, suite, device, plan, status, start, incumbent;
+  std::string gain, over_sdpa;            ///< as on the first screen, without events; HTML
+  double over_sdpa_value = 0;             ///< geometric mean; 0: not measured
+  std::int64_t problems = 0, lost = 0;    ///< measured beside a rival; slower there
+  std::int64_t iterations = 0, wins = 0;  ///< the baseline is none
+  std::string opened;                     ///< time of the first event
+  double device_s = 0, compile_cpu_s = 0, tokens = 0;
+  double usd = 0;         ///< of what had a rate
+  bool is_priced = true;  ///< all of it had
+  bool is_redacted = false;
+};
+
+/// What the index says of a session. Errors: as session_html().
+Result<SiteEntry> site_entry(const Session& session, std::string name);
+
+/// index.html over entries; `heading` is the site's. Links are relative.
+std::string site_index(const std::vector<SiteEntry>& entries, const std::string& heading);
+
+}  // namespace wb

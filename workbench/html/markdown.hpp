@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Private to html: the Markdown report as HTML. md4c reads it; only known elements come out, raw
+// HTML is text, no link leads outside of the page.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "html/document.hpp"
+
+namespace wb::html {
+
+/// [e12] becomes a link to the event's row. Headings begin at h3.
+std::string render_markdown(std::string_view markdown, Citations& cited);
+
+/// The part before the first "## ", without the title line; the rest.
+struct SplitReport {
+  std::string_view title, first_screen, rest;
+};
+SplitReport split_report(std::string_view markdown);
+
+}  // namespace wb::html

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// The page of one session: first screen, figures, source changes, the whole report, cited events.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "html/document.hpp"
+#include "html/html.hpp"
+#include "html/markdown.hpp"
+#include "html/text.hpp"
+#include "report/report.hpp"
+
+namespace wb::html {
+namespace {
+
+/// How much of the parts that grow with the session goes in.
+struct Room {
+  std::size_t diff_bytes = 500'000, events = 3'000, report_bytes = 600'000;
+};
+
+struct Tile {
+  std::string big, small;  ///< safe
+};
+
+/// "1.02x [1.01, 1.03], faster" as "1.02x" and the rest; words without a figure as they are.
+Tile tile_of(const std::string& safe, const std::string& tail) {
+  const bool has_figure = !safe.empty() && safe.front() >= '0' && safe.front() <= '9';
+  const std::size_t end =
+      has_figure ? std::min(safe.find_first_of(" ,"), safe.size()) : std::string::npos;
+  if (!has_figure) return {"\u2013", tail + ": " + safe};
+  std::string rest = safe.substr(end);
+  while (!rest.empty() && (rest.front() == ' ' || rest.front() == ',')) rest.erase(0, 1);
+  return {safe.substr(0, end), tail + (rest.empty() ? "" : ": " + rest)};
+}
+
+std::string tiles(const page::Page& page) {
+  const page::Facts& facts = page.facts;
+  std::vector<Tile> all;
+  all.push_back(tile_of(unmarked(page::gain_cell(page, facts.plan)), "over the start"));
+  if (page.sdpa.measured() > 0) {
+    all.push_back(tile_of(unmarked(page::sdpa_cell(page, facts.plan)), "over SDPA"));
+    all.push_back({fmt::format("{} of {}", page.sdpa.won.size(), page.sdpa.measured()),
+                   fmt::format("problems faster than SDPA, {} slower", page.sdpa.lost.size())});
+  } else {
+    all.push_back({"\u2013", "no rival stands beside it"});
+  }
+  const page::CostRow& total = page.costs.total();
+  const page::CostCell& device = total.cells[static_cast<std::size_t>(CostItem::device)];
+  const std::string usd = unmarked(page.costs.usd(total));
+  all.push_back(
+      device.used ? Tile{page.costs.quantity(CostItem::device, device) + " s", "of device, " + usd}
+                  : Tile{usd, "spent"});
+  std::string out = "<div class=\"tiles\">";
+  for (const Tile& tile : all) {
+    out += fmt::format("<div><b>{}</b><span>{}</span></div>", tile.big, tile.small);
+  }
+  return out + "</div>\n";
+}
+
+std::string kind_line(const page::Facts& facts) {
+  const Json& opened = facts.view.opened.payload;
+  std::string out = "SDPA Workbench";
+  const std::string suite = page::text(page::field(opened, "suite"), "name");
+  if (!suite.empty()) out += " \u00b7 suite " + words(suite, 60);
+  if (facts.view.environment) {
+    const std::string device =
+        page::text(page::field(facts.view.environment->payload, "device"), "name");
+    if (!device.empty()) out += " \u00b7 " + words(device, 80);
+  }
+  out += " \u00b7 " + words(facts.view.first_t.substr(0, 10), 40);
+  return "<p class=\"kind\">" + out + "</p>\n";
+}
+
+std::string redaction_note(const page::Facts& facts) {
+  const Json& redacted = page::field(facts.view.opened.payload, "redacted");
+  if (!redacted.is_object()) return {};
+  return "<p class=\"copy\">A redacted copy: names, addresses and paths were replaced, and the log "
+         "was chained anew. The original's head was <code>" +
+         words(page::text(redacted, "log_head").substr(0, 12), 64) + "</code>.</p>\n";
+}
+
+/// Markdown cut at the end of a line so that the page stays small; tables may end early.
+std::string report_part(std::string_view markdown, Citations& cited, std::size_t max_bytes) {
+  std::string note;
+  if (markdown.size() > max_bytes) {
+    const std::size_t cut = markdown.rfind('\n', max_bytes);
+    note = fmt::format(
+        "<p class=\"soft\">The report goes on for {} more bytes: `sdpa-wb report` "
+        "prints it.</p>\n",
+        markdown.size() - cut);
+    markdown = markdown.substr(0, cut == std::string_view::npos ? 0 : cut);
+  }
+  return "<section id=\"report\" class=\"report\"><h2>Report</h2>\n" +
+         render_markdown(markdown, cited) + note + "</section>\n";
+}
+
+std::string navigation(bool has_diffs, bool has_events) {
+  std::string out = "<nav>";
+  const auto link = [&](std::string_view id, std::string_view name) {
+    out += fmt::format("<a href=\"#{}\">{}</a>", id, name);
+  };
+  link("sdpa", "Beside SDPA");
+  link("speedup", "Iterations");
+  link("roofline", "Roofline");
+  link("samples", "Samples");
+  link("timeline", "Timeline");
+  link("cost-burn", "Cost");
+  if (has_diffs) link("diffs", "Source changes");
+  link("report", "Report");
+  if (has_events) link("events", "Events");
+  return out + "</nav>\n";
+}
+
+std::string page_of(const Session& session, const SessionView& view, const TurnTable& turns,
+                    const std::string& markdown, const Room& room) {
+  Material material(session, view, room.events);
+  material.turns = turns;
+  const SplitReport report = split_report(markdown);
+  const std::string title = unmarked(report.title);
+  std::string first = "<header class=\"first\">\n" + kind_line(material.page.facts) + "<h1>" +
+                      title + "</h1>\n" + redaction_note(material.page.facts) +
+                      tiles(material.page) + render_markdown(report.first_screen, material.cited) +
+                      "</header>\n";
+  std::string figures = standing_figure(material) + speedups_figure(material) +
+                        roofline_figure(material) + distributions_figure(material) +
+                        timeline_figure(material) + burn_figure(material);
+  const std::string diffs = diffs_part(material, room.diff_bytes);
+  const std::string rest = report_part(report.rest, material.cited, room.report_bytes);
+  const std::string events = events_part(material);
+  const std::string footer = fmt::format(
+      "<footer>Made from {} of the session's log, head <code>{}</code>, recorded by "
+      "sdpa-wb {}. One file, "
+      "without scripts or anything from a network.</footer>\n",
+      page::count(view.events, "event"), words(view.log_head.substr(0, 12), 64),
+      words(page::text(view.opened.payload, "workbench_version"), 40));
+  return document(title, first + navigation(!diffs.empty(), !events.empty()) + "<main>\n" +
+                             figures + diffs + rest + events + "</main>\n" + footer);
+}
+
+}  // namespace
+}  // namespace wb::html
+
+namespace wb {
+
+Result<std::string> session_html(const Session& session) {
+  WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
+  WB_TRY_ASSIGN(const html::TurnTable turns, html::read_turns(session, *view));
+  const std::string markdown = render_session(*view);
+  const html::Room rooms[] = {
+      {}, {100'000, 3'000, 600'000}, {50'000, 1'000, 250'000}, {20'000, 200, 80'000}};
+  std::size_t bytes = 0;
+  for (const html::Room& room : rooms) {
+    std::string page = html::page_of(session, *view, turns, markdown, room);
+    bytes = page.size();
+    if (bytes <= k_max_html_bytes) return page;
+  }
+  return Error{ErrorCode::limit, "make a page of", session.folder().string(),
+               fmt::format("it would have {} bytes, and {} are allowed", bytes, k_max_html_bytes),
+               "read `sdpa-wb report` instead"};
+}
+
+}  // namespace wb

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// The index over a folder of sessions: what each came to, the best of each suite, what all cost.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "html/document.hpp"
+#include "html/html.hpp"
+#include "html/scale.hpp"
+#include "html/text.hpp"
+
+namespace wb::html {
+namespace {
+
+/// "no name" rather than an empty cell.
+std::string or_dash(const std::string& safe) {
+  return safe.empty() ? "\u2013" : safe;
+}
+
+/// The page's address: percent-encoded, so that no name of a folder can be an address of its own.
+std::string address(const std::string& name) {
+  std::string out = "./";
+  for (const char c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    out += is_plain ? std::string(1, c)
+                    : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+  }
+  return out + ".html";
+}
+
+std::string anchor(const SiteEntry& entry) {
+  const std::string shown = words(entry.name, 80);  // breaks at its hyphens
+  return fmt::format("<a href=\"{}\">{}</a>{}", address(entry.name), shown,
+                     entry.is_redacted ? " (redacted copy)" : "");
+}
+
+/// Long names may break after these, so that a table needs less width.
+std::string breakable(const std::string& safe) {
+  std::string out;
+  for (const char c : safe) {
+    out += c;
+    if (c == ',' || c == '_' || c == ':' || c == '@') out += "<wbr>";
+  }
+  return out;
+}
+
+std::string name_cell(const std::string& untrusted) {
+  return or_dash(breakable(words(untrusted, 80)));
+}
+
+/// Without what the words below the heading say once.
+std::string short_figure(const std::string& safe) {
+  constexpr std::string_view k_mean = ", geometric mean without an interval";
+  return or_dash(safe.substr(0, safe.find(k_mean)));
+}
+
+std::string sessions_table(const std::vector<SiteEntry>& entries) {
+  HtmlTable table({"session", "suite", "device", "state", "iterations>", "wins>", "incumbent",
+                   "over the start", "over SDPA", "device s>"});
+  for (const SiteEntry& entry : entries) {
+    if (!entry.fault.empty()) continue;
+    table.row({anchor(entry), name_cell(entry.suite), name_cell(entry.device),
+               words(entry.status, 20), fmt::format("{}", entry.iterations),
+               fmt::format("{}", entry.wins), name_cell(entry.incumbent),
+               entry.iterations == 0 ? or_dash("") : or_dash(entry.gain),
+               short_figure(entry.over_sdpa), page::fixed(entry.device_s, 1)});
+  }
+  return "<section id=\"sessions\"><h2>Sessions</h2>" + table.str() + "</section>\n";
+}
+
+/// Ratios to rivals measured in the same session are all that two sessions share: times are not.
+std::string best_table(const std::vector<SiteEntry>& entries) {
+  std::map<std::string, const SiteEntry*> best;
+  std::map<std::string, std::int64_t> of;
+  for (const SiteEntry& entry : entries) {
+    if (!entry.fault.empty()) continue;
+    const std::string key =
+        entry.suite + "\n" + entry.problems_text + "\n" + entry.device + "\n" + entry.plan;
+    ++of[key];
+    const SiteEntry*& held = best[key];
+    if (held == nullptr || entry.over_sdpa_value > held->over_sdpa_value) held = &entry;
+  }
+  HtmlTable table({"suite", "device", "over SDPA", "slower on>", "incumbent", "session", "of>"});
+  for (const auto& [key, entry] : best) {
+    const bool is_known = entry->over_sdpa_value > 0;
+    table.row({name_cell(entry->suite), name_cell(entry->device),
+               is_known ? short_figure(entry->over_sdpa) + ", " + words(entry->plan, 40)
+                        : std::string("not known: no rival stands on every problem"),
+               is_known ? fmt::format("{} of {}", entry->lost, entry->problems) : "\u2013",
+               is_known ? name_cell(entry->incumbent) : "\u2013", anchor(*entry),
+               fmt::format("{}", of[key])});
+  }
+  return "<section id=\"best\"><h2>Best of each suite</h2><p class=\"soft\">By the geometric mean "
+         "of the speedups over the fastest rival of each problem, which has no interval where the "
+         "rivals differ. Rivals were timed beside the incumbent, in its session; times of "
+         "different "
+         "sessions are not compared.</p>" +
+         table.str() + "</section>\n";
+}
+
+/// "2026-11-20", in one piece.
+std::string day(const std::string& t) {
+  return "<span class=\"nowrap\">" + words(t.substr(0, 10), 20) + "</span>";
+}
+
+/// "12.30", "12.30 + unpriced", "rate not given".
+std::string money(double usd, bool is_priced, bool is_used) {
+  if (!is_used) return "none";
+  if (is_priced) return "$" + page::fixed(usd, 2);
+  return usd > 0 ? "$" + page::fixed(usd, 2) + " and what has no rate" : "rate not given";
+}
+
+std::string cost_table(std::vector<const SiteEntry*> entries) {
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const SiteEntry* a, const SiteEntry* b) { return a->opened < b->opened; });
+  HtmlTable table({"opened", "session", "device s>", "compiler CPU s>", "tokens>", "cost>",
+                   "device s so far>", "cost so far>"});
+  double device_s = 0, usd = 0;
+  bool is_priced = true, is_used = false;
+  for (const SiteEntry* entry : entries) {
+    device_s += entry->device_s;
+    usd += entry->usd;
+    is_priced = is_priced && entry->is_priced;
+    const bool used = entry->device_s + entry->compile_cpu_s + entry->tokens > 0;
+    is_used = is_used || used;
+    table.row({day(entry->opened), anchor(*entry), page::fixed(entry->device_s, 1),
+               page::fixed(entry->compile_cpu_s, 1), page::fixed(entry->tokens, 0),
+               money(entry->usd, entry->is_priced, used), page::fixed(device_s, 1),
+               money(usd, is_priced, is_used)});
+  }
+  return table.str();
+}
+
+std::string draw_cost(const std::vector<const SiteEntry*>& ordered, double width) {
+  const double left = 62, right = width - 12, top = 10, bottom = 150;
+  Svg svg(width, bottom + 40, "Device time over the sessions, added up");
+  double total = 0;
+  for (const SiteEntry* entry : ordered) total += entry->device_s;
+  const bool in_minutes = total > 600;
+  const double unit = in_minutes ? 60 : 1;
+  const Scale y{0, total > 0 ? total / unit * 1.06 : 1, bottom, top, false};
+  for (const double value : ticks(y, 4)) {
+    svg.line(left, y(value), right, y(value), "grid");
+    svg.text(left - 7, y(value) + 4, tick_text(value) + (in_minutes ? " min" : " s"), "s",
+             Anchor::end);
+  }
+  const double step =
+      (right - left) / static_cast<double>(std::max<std::size_t>(ordered.size(), 1));
+  double sum = 0;
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    const double x = left + step * static_cast<double>(i);
+    const double before = sum;
+    sum += ordered[i]->device_s / unit;
+    svg.open(address(ordered[i]->name),
+             fmt::format("{}: {} s of device", words(ordered[i]->name, 80),
+                         page::fixed(ordered[i]->device_s, 1)));
+    svg.rect(x + 0.5, y(sum), std::max(step - 1, 1.0), y(0) - y(sum), "zone");
+    svg.rect(x + 0.5, y(sum), std::max(step - 1, 1.0), std::max(y(before) - y(sum), 0.5),
+             "main bar");
+    svg.close();
+  }
+  svg.text((left + right) / 2, bottom + 20, "sessions in the order they were opened", "xs",
+           Anchor::middle);
+  return svg.str();
+}
+
+std::string cost_part(const std::vector<SiteEntry>& entries) {
+  std::vector<const SiteEntry*> ordered;
+  for (const SiteEntry& entry : entries) {
+    if (entry.fault.empty()) ordered.push_back(&entry);
+  }
+  if (ordered.empty()) return {};
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const SiteEntry* a, const SiteEntry* b) { return a->opened < b->opened; });
+  return figure(
+      "cost", "Cumulative cost", "Device time of each session on top of those before it.",
+      [&](double width) { return draw_cost(ordered, width); }, cost_table(ordered));
+}
+
+std::string faults_part(const std::vector<SiteEntry>& entries) {
+  std::string items;
+  for (const SiteEntry& entry : entries) {
+    if (entry.fault.empty()) continue;
+    items += fmt::format("<li>{}: {}</li>\n", words(entry.name, 80), words(entry.fault, 400));
+  }
+  if (items.empty()) return {};
+  return "<section id=\"faults\"><h2>Without a page</h2><ul>\n" + items + "</ul></section>\n";
+}
+
+}  // namespace
+}  // namespace wb::html
+
+namespace wb {
+
+Result<SiteEntry> site_entry(const Session& session, std::string name) {
+  WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
+  const page::Page page(*view);
+  const page::Facts& facts = page.facts;
+  const Json& opened = view->opened.payload;
+  SiteEntry entry;
+  entry.name = std::move(name);
+  entry.title = page::text(opened, "title");
+  entry.suite = page::text(page::field(opened, "suite"), "name");
+  if (view->environment) {
+    entry.device = page::text(page::field(view->environment->payload, "device"), "name");
+  }
+  entry.plan = facts.plan_label(facts.plan);
+  entry.status = std::string(to_string(view->status));
+  entry.start = facts.start;
+  entry.incumbent = view->incumbent;
+  entry.gain = html::unmarked(page::gain_cell(page, facts.plan));
+  if (page.sdpa.measured() > 0) entry.over_sdpa = html::unmarked(page::sdpa_cell(page, facts.plan));
+  for (const page::SuiteEntry& problem : facts.suite) entry.problems_text += problem.problem + "\n";
+  entry.over_sdpa_value = page::sdpa_mean(page, facts.plan).value_or(0);
+  entry.problems = static_cast<std::int64_t>(page.sdpa.measured());
+  entry.lost = static_cast<std::int64_t>(page.sdpa.lost.size());
+  entry.iterations = static_cast<std::int64_t>(facts.tries.size());
+  entry.wins = static_cast<std::int64_t>(facts.wins.size());
+  entry.opened = view->first_t;
+  for (const auto& [item, line] : view->ledger.items) {
+    if (item == CostItem::device) entry.device_s = line.quantity;
+    if (item == CostItem::compile_cpu) entry.compile_cpu_s = line.quantity;
+    if (item == CostItem::tokens) entry.tokens = line.quantity;
+    entry.usd += line.usd.value_or(0);
+    entry.is_priced = entry.is_priced && (line.usd.has_value() || !(line.quantity > 0));
+  }
+  entry.is_redacted = page::field(opened, "redacted").is_object();
+  return entry;
+}
+
+std::string site_index(const std::vector<SiteEntry>& entries, const std::string& heading) {
+  const auto sessions = std::count_if(entries.begin(), entries.end(),
+                                      [](const SiteEntry& entry) { return entry.fault.empty(); });
+  const std::string title = html::words(heading, 120);
+  return html::document(
+      title, fmt::format("<header class=\"first\"><p class=\"kind\">SDPA Workbench</p><h1>{}</h1>"
+                         "<p>{}.</p></header>\n<main class=\"index\">\n{}{}{}{}</main>\n",
+                         title, page::count(sessions, "session"), html::best_table(entries),
+                         html::sessions_table(entries), html::cost_part(entries),
+                         html::faults_part(entries)));
+}
+
+}  // namespace wb

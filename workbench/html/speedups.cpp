@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Each iteration over its incumbent: measured with interval, beside what was predicted.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "html/document.hpp"
+#include "html/scale.hpp"
+#include "html/text.hpp"
+
+namespace wb::html {
+namespace {
+
+using page::IterationOutcome;
+
+struct Point {
+  std::int64_t number = 0, seq = 0, predicted_seq = 0;
+  page::Ratio ratio;
+  std::optional<double> predicted;
+  IterationOutcome outcome = IterationOutcome::open;
+  bool confirmed = false;
+  std::string label, words;  ///< safe
+};
+
+std::vector<Point> points_of(const page::Facts& facts) {
+  std::vector<Point> points;
+  for (const IterationView* iteration : facts.tries) {
+    const page::ComparisonIndex index(*iteration);
+    Point point;
+    point.number = iteration->number;
+    point.seq = iteration->opened.seq;
+    point.predicted_seq = iteration->opened.seq;
+    point.outcome = page::outcome_of(*iteration);
+    point.label = words(page::candidate_label(*iteration), 60);
+    point.predicted =
+        page::number(page::field(iteration->opened.payload, "hypothesis"), "predicted_speedup");
+    point.words = escape(page::to_string(point.outcome));
+    if (const auto* figure = page::objective_figure(facts, index, facts.plan)) {
+      point.ratio = figure->ratio;
+      point.seq = figure->seq;
+      point.confirmed = figure->phase == "confirmation";
+      point.words += ", " + unmarked(page::comparison_words(*figure));
+    } else {
+      point.words += ", not measured";
+    }
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+std::string_view css_of(IterationOutcome outcome) {
+  return outcome == IterationOutcome::win       ? "good"
+         : outcome == IterationOutcome::no_gain ? "main"
+                                                : "bad";
+}
+
+Scale value_scale(const std::vector<Point>& points, double top, double bottom) {
+  double low = 1, high = 1;
+  for (const Point& point : points) {
+    for (const auto& value :
+         {point.ratio.value, point.ratio.low, point.ratio.high, point.predicted}) {
+      if (!value || !(*value > 0)) continue;
+      low = std::min(low, *value);
+      high = std::max(high, *value);
+    }
+  }
+  give_room(low, high, true);
+  return {low, high, bottom, top, true};
+}
+
+void draw_point(Svg& svg, Material& material, const Point& point, double x, const Scale& y,
+                bool labeled) {
+  if (point.predicted && *point.predicted > 0) {
+    svg.open(
+        material.cited.link(point.predicted_seq),
+        fmt::format("iteration {}: predicted {}", point.number, page::speedup(point.predicted)));
+    svg.mark(Shape::diamond, x - 5, y(*point.predicted), 3.6, "quiet");
+    svg.close();
+  }
+  svg.open(material.cited.link(point.seq), fmt::format("iteration {}, {}: {} [e{}]", point.number,
+                                                       point.label, point.words, point.seq));
+  if (!point.ratio.value || !(*point.ratio.value > 0)) {
+    svg.text(x, y.from - 5, "\u00d7", "s b", Anchor::middle);
+    svg.close();
+    return;
+  }
+  if (point.ratio.low && point.ratio.high && *point.ratio.low > 0) {
+    svg.line(x + 3, y(*point.ratio.low), x + 3, y(*point.ratio.high),
+             fmt::format("{} stem", css_of(point.outcome)));
+  }
+  svg.mark(point.outcome == IterationOutcome::win ? Shape::dot : Shape::ring, x + 3,
+           y(*point.ratio.value), 4, css_of(point.outcome));
+  if (labeled) {
+    svg.text(x + 11, y(*point.ratio.value) + 4,
+             page::fixed(*point.ratio.value, page::ratio_decimals(point.ratio)) + "x", "halo");
+  }
+  svg.close();
+}
+
+std::string draw(Material& material, const std::vector<Point>& points, double width) {
+  const double left = 46, right = width - 52, top = 14;
+  const double bottom = points.size() < 4 ? 140 : 218;  // few points need no tall frame
+  Svg svg(width, bottom + 44, "Speedup of each iteration over its incumbent, with predictions");
+  const Scale y = value_scale(points, top, bottom);
+  for (const double value : ticks(y, 6)) {
+    svg.line(left, y(value), right, y(value), "grid");
+    svg.text(left - 7, y(value) + 4, tick_text(value) + "x", "s", Anchor::end);
+  }
+  svg.line(left, y(1), right, y(1), "one");
+  svg.text(right + 4, y(1) + 4, "same", "xs");
+  const double step = (right - left) / static_cast<double>(points.size());
+  const auto every = static_cast<std::size_t>(std::ceil(24 / step));
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double x = left + (static_cast<double>(i) + 0.5) * step;
+    const bool labeled = step > 62 || (points[i].outcome == IterationOutcome::win && step > 30);
+    draw_point(svg, material, points[i], x, y, labeled);
+    if (i % every == 0) {
+      svg.text(x, bottom + 18, fmt::format("{}", points[i].number), "s", Anchor::middle);
+    }
+  }
+  svg.text((left + right) / 2, bottom + 36, "iteration", "xs", Anchor::middle);
+  return svg.str();
+}
+
+}  // namespace
+
+std::string speedups_figure(Material& material) {
+  const page::Facts& facts = material.page.facts;
+  const std::vector<Point> points = points_of(facts);
+  constexpr std::string_view k_heading = "Speedup, iteration by iteration";
+  if (points.empty()) {
+    return absent("speedup", k_heading,
+                  "No iteration was run: this session measured a baseline only.");
+  }
+  const std::string caption =
+      legend({{Shape::dot, "good", "win"},
+              {Shape::ring, "main", "no gain"},
+              {Shape::ring, "bad", "invalid, abandoned or open"},
+              {Shape::diamond, "quiet", "predicted"}}) +
+      fmt::format(
+          "Time of the incumbent of that moment divided by the candidate's, over the "
+          "suite ({}), by ratios; the bar is the {}. Above 1x is faster; \u00d7 was not "
+          "measured.",
+          words(facts.plan_label(facts.plan), 40),
+          unmarked(page::interval_name(material.page.held)));
+  return figure("speedup", k_heading, caption,
+                [&](double width) { return draw(material, points, width); });
+}
+
+}  // namespace wb::html

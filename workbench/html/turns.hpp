@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Private to html: the turns of a session, read once from its log.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "session/session.hpp"
+
+namespace wb::html {
+
+struct TurnRow {
+  std::int64_t seq = 0, iteration = -1;
+  std::string phase, plan, regime, problem, subject;
+  std::vector<double> samples_us;  ///< finite ones
+  double wall_us = 0;
+};
+
+using TurnTable = std::vector<TurnRow>;
+
+/// Errors: damaged.
+Result<TurnTable> read_turns(const Session& session, const SessionView& view);
+
+/// Of sorted values, between neighbours; `share` in [0, 1].
+double quantile(const std::vector<double>& sorted, double share);
+
+}  // namespace wb::html

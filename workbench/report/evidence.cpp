@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "report/evidence.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <set>
+
+#include "analyze/profile_facts.hpp"
+#include "report/facts.hpp"
+
+namespace wb {
+namespace {
+
+using page::Compared;
+using page::Facts;
+
+/// What the log does not tell of the device is a gap: no analysis then speaks of its peaks.
+void read_device(const SessionView& view, LogEvidence& result) {
+  const Json none;
+  const Json& environment = view.environment ? view.environment->payload : none;
+  const Json& recorded = page::field(environment, "device");
+  const Json& device = recorded.is_object() ? recorded : page::field(view.opened.payload, "device");
+  result.evidence.call_overhead_us = page::number(environment, "call_overhead_us").value_or(0);
+  if (auto read = device_from_json(device); read.ok()) {
+    result.evidence.device = *std::move(read);
+  } else {
+    result.gaps.push_back("the device: " + read.error().message());
+  }
+}
+
+/// Gathers the figures of one iteration after the other, each subject's on a problem and plan once.
+class Gatherer {
+ public:
+  Gatherer(const Facts& facts, Evidence& evidence) : m_facts(facts), m_evidence(evidence) {}
+
+  void add(const IterationView& iteration) {
+    const page::ComparisonIndex index(iteration);
+    for (const Compared& one : index.all()) {
+      const std::string against = one.against_rival ? one.against : std::string();
+      // Where something was compared twice, only the later phase stands.
+      if (one.problem.empty() || index.find(against, one.problem, one.plan) != &one) continue;
+      if (one.plan != m_facts.plan) {
+        m_other_plans.insert(one.plan);
+        continue;
+      }
+      if (m_facts.hide_held_out && m_facts.is_held_out(one.problem)) {
+        m_hidden.insert(one.problem);
+        continue;
+      }
+      observe(one, one.candidate, one.candidate_us, false);
+      const page::RivalFacts* rival = one.against_rival ? m_facts.find_rival(one.against) : nullptr;
+      if (rival != nullptr && rival->stands(one.problem)) {
+        observe(one, one.against, one.against_us, true);
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t hidden() const { return m_hidden.size(); }
+  [[nodiscard]] const std::set<std::string>& other_plans() const { return m_other_plans; }
+  [[nodiscard]] const std::set<std::string>& subjects() const { return m_subjects; }
+
+ private:
+  void observe(const Compared& one, const std::string& subject, std::optional<double> time_us,
+               bool is_reference) {
+    const auto plan = parse_plan_kind(one.plan);
+    auto problem = parse_problem(one.problem);
+    if (!plan || !problem.ok() || !time_us || !(*time_us > 0)) return;
+    problem->name = m_facts.title(one.problem);
+    const std::string key = fmt::format("{}|{}|{}", subject, one.problem, one.plan);
+    const auto [slot, is_new] = m_place.try_emplace(key, m_evidence.observations.size());
+    if (!is_new) {
+      m_evidence.observations[slot->second].events.push_back(one.seq);
+      return;
+    }
+    Observation observation;
+    observation.problem = *std::move(problem);
+    observation.subject = subject;
+    observation.plan = *plan;
+    observation.measurement.median_us = *time_us;
+    observation.events = {one.seq};
+    m_subjects.insert(subject);
+    if (is_reference) m_evidence.beside.push_back(observation);
+    m_evidence.observations.push_back(std::move(observation));
+  }
+
+  const Facts& m_facts;
+  Evidence& m_evidence;
+  std::map<std::string, std::size_t> m_place;
+  std::set<std::string> m_hidden, m_other_plans, m_subjects;
+};
+
+void add_builds(const IterationView& iteration, const std::set<std::string>& subjects,
+                std::set<std::string>& told, Evidence& evidence) {
+  for (const Fact& built : iteration.built) {
+    const std::string subject = page::text(built.payload, "subject");
+    const Json& ptxas = page::field(built.payload, "ptxas");
+    if (!subjects.contains(subject) || !ptxas.is_object() || told.contains(subject)) continue;
+    const auto record = ptxas_record_from_json(ptxas);
+    if (!record.ok()) continue;
+    told.insert(subject);  // the same code is built, or found, more than once
+    add_ptxas(evidence, *record, subject, {built.seq});
+  }
+}
+
+}  // namespace
+
+void add_profiles(const SessionView& view, const std::set<std::string>& subjects,
+                  Evidence& evidence) {
+  const auto add = [&](const IterationView& where) {
+    for (const Fact& profile : where.profiles) {
+      if (!subjects.contains(page::text(profile.payload, "subject"))) continue;
+      add_profile(evidence, profile.payload, profile.seq);
+    }
+  };
+  for (const IterationView& iteration : view.iterations) add(iteration);
+  add(view.outside);
+}
+
+LogEvidence log_evidence(const SessionView& view) {
+  LogEvidence result;
+  Evidence& evidence = result.evidence;
+  read_device(view, result);
+  Facts facts(view);
+  facts.hide_held_out = view.status != SessionStatus::closed;
+  Gatherer gatherer(facts, evidence);
+  if (facts.holder != nullptr) gatherer.add(*facts.holder);
+  if (facts.baseline != nullptr && facts.baseline != facts.holder) gatherer.add(*facts.baseline);
+  std::set<std::string> told;
+  add_profiles(view, gatherer.subjects(), evidence);
+  for (const IterationView& iteration : view.iterations) {
+    add_builds(iteration, gatherer.subjects(), told, evidence);
+  }
+  add_builds(view.outside, gatherer.subjects(), told, evidence);
+  if (gatherer.hidden() > 0) {
+    result.gaps.push_back(
+        fmt::format("{} held-out problem{} left out while the session is not closed",
+                    gatherer.hidden(), gatherer.hidden() == 1 ? " is" : "s are"));
+  }
+  if (!gatherer.other_plans().empty()) {
+    result.gaps.push_back(fmt::format("times under other plans than the objective's: {}",
+                                      fmt::join(gatherer.other_plans(), ", ")));
+  }
+  result.gaps.emplace_back(
+      "clocks of the turns: what was found of them then is in the report and in "
+      "finding_recorded events");
+  return result;
+}
+
+}  // namespace wb

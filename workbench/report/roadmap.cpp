@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// The roadmap of a session, from the event that keeps it: what to try, in stages, and what that
+// rests on. Ranges are the catalogue's, with their source; the rest is from the log.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "report/report.hpp"
+#include "report/sections.hpp"
+
+namespace wb::page {
+namespace {
+
+constexpr std::size_t k_rows = 8;
+
+std::vector<std::int64_t> events_of(const Json& row) {
+  std::vector<std::int64_t> events;
+  for (const Json& event : field(row, "events")) {
+    if (event.is_number_integer()) events.push_back(event.get<std::int64_t>());
+  }
+  return events;
+}
+
+const Json& list(const Json& json, std::string_view key) {
+  static const Json k_none = Json::array();
+  const Json& found = field(json, key);
+  return found.is_array() ? found : k_none;
+}
+
+std::string factor(const Json& row, std::string_view key) {
+  const auto value = number(row, key);
+  return value ? fmt::format("{}x", fixed(*value, *value < 10 ? 2 : 1)) : "-";
+}
+
+/// "1.40x (1.10x to 1.80x)"
+std::string range(const Json& row) {
+  return fmt::format("{} ({} to {})", factor(row, "expected"), factor(row, "low"),
+                     factor(row, "high"));
+}
+
+std::string hours(const Json& row) {
+  const auto low = number(row, "hours_low"), high = number(row, "hours_high");
+  return low && high ? fmt::format("{:g} to {:g} h", *low, *high) : "not known";
+}
+
+std::string words_of(const Json& row, std::string_view key) {
+  std::string out;
+  for (const std::string& word : strings(row, key)) {
+    out += (out.empty() ? "" : ", ") + code(word, 40);
+  }
+  return out;
+}
+
+std::string calibration_line(const Json& roadmap) {
+  const Json& calibration = field(roadmap, "calibration");
+  const auto count_of = integer(calibration, "count").value_or(0);
+  const auto share = number(calibration, "share").value_or(1);
+  if (count_of < 3) {
+    return fmt::format("Expected: the geometric middle of each range, as {} decided here.\n\n",
+                       count_of == 0 ? std::string("no prediction was")
+                                     : fmt::format("only {} {}", count(count_of, "prediction"),
+                                                   count_of == 1 ? "was" : "were"));
+  }
+  return fmt::format(
+      "Expected: the geometric middle of each range, to the power of {} but within it: the median "
+      "share of their logarithm that {} came to here{}.\n\n",
+      fixed(share, 2), count(count_of, "decided prediction"), cite(events_of(calibration)));
+}
+
+std::string entries_table(const Json& roadmap) {
+  Table table({"technique", "expected, over the suite>", "evidence", "effort", "range from"});
+  std::size_t shown = 0;
+  for (const Json& row : list(roadmap, "entries")) {
+    if (++shown > k_rows) break;
+    const std::string needs = words_of(row, "needs");
+    table.row(
+        {fmt::format("{}: {}", code(text(row, "technique"), 40),
+                     inline_text(text(row, "title"), 80)),
+         range(row),
+         fmt::format("{}: {}{}", inline_text(text(row, "strength"), 10),
+                     inline_text(text(row, "why"), 120), cite(events_of(row))),
+         fmt::format("{}, complexity {}, risk {}{}", hours(row),
+                     inline_text(text(row, "complexity"), 10), inline_text(text(row, "risk"), 10),
+                     needs.empty() ? "" : ", after " + needs),
+         inline_text(text(row, "source"), 200)});
+  }
+  if (table.empty()) return "The catalogue has no technique left that speaks for itself here.\n\n";
+  std::string out = table.str() + "\n";
+  const std::size_t all = list(roadmap, "entries").size();
+  if (all > k_rows) {
+    out += fmt::format("{} more: `sdpa-wb advise --json`.\n\n", all - k_rows);
+  }
+  return out;
+}
+
+std::string stages_table(const Json& roadmap) {
+  Table table({"stage>", "techniques", "over the incumbent then", "over the fastest rival then"});
+  std::int64_t number_of_stage = 0;
+  for (const Json& row : list(roadmap, "stages")) {
+    const bool has_rival = number(row, "rival_expected").has_value();
+    table.row({fmt::format("{}", ++number_of_stage), words_of(row, "techniques"), range(row),
+               has_rival ? fmt::format("{} (low: {})", factor(row, "rival_expected"),
+                                       factor(row, "rival_low"))
+                         : "no rival stands"});
+  }
+  return table.empty() ? "" : table.str() + "\n";
+}
+
+/// Whether the target is reached, and where.
+std::string target_line(const Json& roadmap) {
+  if (!number(roadmap, "rival_ratio")) return "Without a rival there is no target.";
+  const std::string now = factor(roadmap, "rival_ratio");
+  const std::string target = factor(roadmap, "target_ratio") + " the fastest rival";
+  const auto at = integer(roadmap, "reached_at_stage");
+  if (!at) return fmt::format("The target, {}, is reached by none of these; {} now.", target, now);
+  if (*at == 0) return fmt::format("The target, {}, is reached: {} now.", target, now);
+  return fmt::format("The target, {} ({} now), should be reached at stage {}.", target, now, *at);
+}
+
+std::string forecast(const Json& roadmap) {
+  if (list(roadmap, "stages").empty()) return "";
+  std::string out = target_line(roadmap);
+  out += fmt::format(" Work: {} by the catalogue's guesses", hours(roadmap));
+  if (const auto seconds = number(roadmap, "measuring_s")) {
+    const auto usd = number(roadmap, "measuring_usd");
+    out += fmt::format("; measuring: {}, as an iteration took here, {}", duration(*seconds),
+                       usd ? fmt::format("${:.2f}", *usd) : "rate not given");
+  }
+  return out + ".\n\n";
+}
+
+/// Techniques by the reason that they are not advised for.
+std::string left_out(const Json& roadmap) {
+  std::map<std::string, std::string> by_reason;
+  for (const Json& row : list(roadmap, "not_advised")) {
+    const std::string reason = text(row, "reason");
+    if (reason == "the incumbent has it") continue;
+    std::string& names = by_reason[reason];
+    names += (names.empty() ? "" : ", ") + code(text(row, "technique"), 40);
+    if (const auto event = integer(row, "event")) names += cite(*event);
+  }
+  std::string out;
+  for (const auto& [reason, names] : by_reason) {
+    out += fmt::format("- {}: {}\n", names, inline_text(reason, 160));
+  }
+  return out.empty() ? "" : "Not advised:\n\n" + out + "\n";
+}
+
+}  // namespace
+
+std::string roadmap_section(const Page& page) {
+  if (!page.facts.view.roadmap) return "";
+  const Fact& made = *page.facts.view.roadmap;
+  return fmt::format("## Roadmap\n\nWhat {} lacks of the technique catalogue{}. ",
+                     code(text(made.payload, "incumbent"), 60), cite(made.seq)) +
+         render_roadmap(made.payload);
+}
+
+}  // namespace wb::page
+
+namespace wb {
+
+std::string render_roadmap(const Json& roadmap) {
+  std::string out = page::calibration_line(roadmap) + page::entries_table(roadmap) +
+                    page::stages_table(roadmap) + page::forecast(roadmap) + page::left_out(roadmap);
+  std::string unseen;
+  for (const std::string& what : page::strings(roadmap, "unseen")) {
+    unseen += (unseen.empty() ? "" : "; ") + page::inline_text(what, 120);
+  }
+  if (!unseen.empty()) out += "Not seen: " + unseen + ".\n\n";
+  return out;
+}
+
+}  // namespace wb
