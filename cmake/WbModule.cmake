@@ -2,8 +2,7 @@
 # Most of a file's compilation is its headers': release and sanitizer presets compile ten files at
 # once (CMAKE_UNITY_BUILD) and what all modules include once for all (precompiled by core). The
 # preset dev does neither, and so each file must name what it includes; clang-tidy uses it, too.
-# A file with names that a neighbour uses, too, or whose classes hold types of its own, is under
-# ALONE (and not under SOURCES).
+# A file with names that a neighbour uses, too, is under ALONE (and not under SOURCES).
 # wb::settings holds the language level and the warnings that every target of ours gets.
 
 add_library(wb_settings INTERFACE)
@@ -13,7 +12,9 @@ target_compile_options(wb_settings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wconversion
   -Wno-sign-conversion $<$<BOOL:${WB_WERROR}>:-Werror>
   # g++ 12 sees overlaps and unset members inside libstdc++ that are not there (GCC bug 105651).
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+  # A class of one file with members of its own types looks like one of a header in a unity build.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>)
 target_include_directories(wb_settings INTERFACE "${CMAKE_SOURCE_DIR}/workbench")
 
 function(wb_add_module name)
