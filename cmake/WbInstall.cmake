@@ -25,7 +25,7 @@ function(wb_install)
   if(WB_HOST)
     install(TARGETS sdpa-wb)
   endif()
-  if(WB_TESTS)
+  if(TARGET gpu_worker)
     install(PROGRAMS "$<TARGET_FILE:gpu_worker>" DESTINATION "${CMAKE_INSTALL_BINDIR}"
             RENAME sdpa-wb-gpu-test COMPONENT gpu_tests)
     install(FILES tests/scenario/conftest.py tests/scenario/test_gpu.py
