@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+#include "audited.hpp"
+#include "support/catch.hpp"
