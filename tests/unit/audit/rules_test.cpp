@@ -63,9 +63,14 @@ TEST_CASE("a table with rows left out is not added up", "[audit][rules]") {
   CAPTURE(test::told(ragged));
   CHECK(ragged.findings.empty());
   CHECK(ragged.gaps.size() == 1);
-  std::string long_one = "| Session | Time |\n|---|---|\n";
-  for (int n = 0; n < 2'010; ++n) long_one += "| A | 1 min |\n";
-  CHECK(is_clean(long_one + "| Total | 2010 min |\n"));
+  const std::string passes = "1 of 2 cases pass.\n\n| case | result |\n|---|---|\n";
+  const std::string two = "| a | fail |\n| b | fail |\n";
+  CHECK(only(passes + two, "counts").severity == Severity::contradiction);
+  CHECK(is_clean(passes + two + "| c | pass | late |\n"));
+  std::string long_one = "2000 of 2000 cases pass.\n\n| case | result |\n|---|---|\n";
+  for (int n = 0; n < 2'000; ++n) long_one += n == 0 ? "| a | fail |\n" : "| a | pass |\n";
+  CHECK(only(long_one, "counts").severity == Severity::contradiction);
+  CHECK(is_clean(long_one + "| a | pass |\n"));
 }
 
 TEST_CASE("a second total counts from behind the first", "[audit][rules]") {
