@@ -110,8 +110,8 @@ def git(session, *words, **environment):
     names = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER")
              for what in ("NAME", "EMAIL")}  # fmt: skip
     done = subprocess.run(
-        ["git", f"--git-dir={session / '.git'}", f"--work-tree={session}", *words], env=os.environ | names | environment,
-        capture_output=True, text=True, check=True,
+        ["git", f"--git-dir={session / '.git'}", f"--work-tree={session}", *words],
+        env=os.environ | names | environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return done.stdout.strip()
 
