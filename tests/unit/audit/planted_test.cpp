@@ -38,6 +38,11 @@ const std::string k_costs =
     "| B | 50 min | $0.25 | $2.00 | $2.25 | two |\n"
     "| **Total** | **80 min** | **$0.35** | **$3.00** | **$3.35** | **2 sessions** |\n";
 
+const std::string k_paired =
+    "| problem | start us | rival us | hot | cold |\n|---|---|---|---|---|\n"
+    "| a | 5.132 | 9.049 | 1.76x [1.74, 1.79], faster (5 x 5) | 1.39x [1.34, 1.44], faster |\n"
+    "| b | 18.22 | 15.12 | 0.830x [0.823, 0.836], slower | 0.70x [0.69, 0.71], slower |\n";
+
 const std::string k_rates =
     "| B | H | S | D | Time (ms) | TFLOPS |\n|---|---|---|---|---|---|\n"
     "| 1 | 8 | 1024 | 64 | 0.100 | 21.5 |\n"
@@ -122,6 +127,10 @@ std::vector<Plant> plants() {
       {"ratio_columns", k_wrong, 5, "0.3998x to 0.4002x", with(k_times, "0.40x", "2.50x"), k_times},
       {"ratio_columns", k_wrong, 4, "2.023x to 2.027x", with(k_times, "2.0x slower", "3.0x slower"),
        k_times},
+      {"intervals", k_doubt, 4, "= 1.92", with(k_paired, "15.12", "35.12"), k_paired},
+      {"intervals", k_wrong, 3, "above", with(k_paired, "1.76x [", "1.86x ["), k_paired},
+      {"intervals", k_wrong, 4, "below 1", with(k_paired, "0.836], slower", "0.836], faster"),
+       k_paired},
       {"slowdown_claims", k_wrong, 7, "= 2.5x", k_times + "\n2.3-2.5x slower than Torch.\n",
        k_times + "\n2.0-2.5x slower than Torch.\n"},
       {"throughput", k_wrong, 5, "17.16 TFLOP/s to 17.2 TFLOP/s", with(k_rates, "17.2", "25.0"),

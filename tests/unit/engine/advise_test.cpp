@@ -88,6 +88,30 @@ TEST_CASE("the target is told beside the fastest rival that stands", "[engine][a
   CHECK(bench.call("advise", {{"target", 0.2}})["reached_at_stage"] == 0);
 }
 
+TEST_CASE("a bound that another plan showed is measured evidence", "[engine][advise]") {
+  Bench bench;
+  testing::FakeSubject start;
+  start.time_us = [](const Problem&, PlanKind plan) {
+    return plan == PlanKind::cold ? 400. : 200.;
+  };
+  bench.worker.subjects["cpu_unfused"] = start;
+  bench.open({{"plan", "cold"}});
+  bool is_hot = false;
+  for (const auto& event : bench.events("finding_recorded")) {
+    if (event.payload["analysis"] != "regime") continue;
+    CHECK(event.payload["figures"]["regime"] != "unknown");
+    is_hot = is_hot || event.payload["figures"]["plan"] == "hot";
+  }
+  REQUIRE(is_hot);  // the fastest is said to be bound, and that was not the plan of the objective
+  const Json roadmap = bench.call("advise", Json::object());
+  REQUIRE_FALSE(roadmap["entries"].empty());
+  for (const Json& row : roadmap["entries"]) {
+    INFO(row.dump());
+    CHECK(row["strength"] == "strong");
+    CHECK_FALSE(row["events"].empty());
+  }
+}
+
 TEST_CASE("a session ends well without a catalogue", "[engine][advise]") {
   Advised bench;
   bench.roots = {bench.folder.path() / "empty"};
