@@ -95,9 +95,17 @@ std::vector<Fit> fits_of(const TableFacts& table, std::size_t column,
   return fits;
 }
 
-/// Which of the columns the two times belong to is seldom said: it is the one that most rows fit,
-/// and nothing is judged where two do so equally well.
-void check_rows(const TableFacts& table, Notes& notes) {
+/// "hot burst (decides)" anywhere: the times of rows are those of the column "hot burst".
+bool decides(const Document& document, const std::string& name) {
+  if (name.empty()) return false;
+  return std::any_of(document.lines.begin(), document.lines.end(), [&](const Line& line) {
+    return line.lower.find(name + " (decides)") != std::string::npos;
+  });
+}
+
+/// Which of the columns the two times belong to is seldom said: where it is not, it is the one that
+/// most rows fit, and nothing is judged where two do so equally well.
+void check_rows(const Facts& facts, const TableFacts& table, Notes& notes) {
   const std::vector<std::size_t> times = table.of(Role::time);
   if (times.size() != 2) return;
   std::vector<Fit> best;
@@ -109,11 +117,13 @@ void check_rows(const TableFacts& table, Notes& notes) {
     const auto downs = std::count_if(fits.begin(), fits.end(), [](auto& one) { return one.down; });
     const auto count = std::max(ups, downs);
     if (count == 0 || count < most) continue;
-    alone = count > most;
+    const bool said = decides(facts.document, table.columns[column].name);
+    alone = count > most || said;
     if (!alone) continue;
     most = count;
     is_up = ups > downs;
     best = std::move(fits);
+    if (said) break;
   }
   const auto all = static_cast<std::ptrdiff_t>(best.size());
   if (most * 2 < all) return;
@@ -152,7 +162,7 @@ void check_intervals(const Facts& facts, Notes& notes) {
       }
     }
   }
-  for (const TableFacts& table : facts.tables) check_rows(table, notes);
+  for (const TableFacts& table : facts.tables) check_rows(facts, table, notes);
 }
 
 }  // namespace wb::audit
