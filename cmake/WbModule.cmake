@@ -2,7 +2,8 @@
 # Most of a file's compilation is its headers': release and sanitizer presets compile ten files at
 # once (CMAKE_UNITY_BUILD) and what all modules include once for all (precompiled by core). The
 # preset dev does neither, and so each file must name what it includes; clang-tidy uses it, too.
-# A file with names that a neighbour uses, too, is under ALONE (and not under SOURCES).
+# A file whose own names a neighbour has, too, or calls from elsewhere (its overload would be taken),
+# is under ALONE (and not under SOURCES).
 # wb::settings holds the language level and the warnings that every target of ours gets.
 
 add_library(wb_settings INTERFACE)

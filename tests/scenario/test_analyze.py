@@ -104,3 +104,19 @@ def test_without_files_or_a_session_it_says_what_to_name(wb):
     assert done.returncode == EXIT_USAGE
     assert "--session" in done.stderr
     assert json.loads(wb.run("analyze", "--json").stdout)["error"]["code"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--shape", "D=64 f16"), "--table"),
+        (("--problem", "B=1 Hq=8 Sq=512 D=64 f16"), "--ncu"),
+        (("--device", "L4"), "its own device"),
+        (("--table", "t.csv", "--session", str(SESSION)), "one at a time"),
+    ],
+)
+def test_options_without_their_file_are_refused(wb, words, said):
+    done = wb.run("analyze", *words)
+    assert done.returncode == EXIT_USAGE, done.stderr
+    assert said in done.stderr
+    assert done.stdout == ""

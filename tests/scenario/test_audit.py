@@ -1,9 +1,11 @@
 """`sdpa-wb audit` of sessions and of files: what it finds, its exit codes, and bad input."""
 
 import gzip
+import hashlib
 import json
 import os
 import shutil
+import subprocess
 
 import pytest
 from conftest import ROOT
@@ -35,7 +37,22 @@ def test_nothing_is_found_in_our_own_reports(wb):
     answer = wb.json("audit", *reports)
     assert answer["contradictions"] == answer["doubtful"] == 0, answer["text"]
     assert all(one["figures"] > 100 for one in answer["documents"])
-    assert sum(len(one["held"]) for one in answer["documents"]) >= 5
+    held = [one for document in answer["documents"] for one in document["held"]]
+    assert sum(one["check"] == "intervals" for one in held) > 500
+    assert len(held) > 500
+
+
+def test_a_speedup_that_is_not_of_its_times_is_found_without_the_log(wb, tmp_path):
+    text = (ROOT / "sessions" / "h200-mma-v3" / "reports" / "session.md").read_text()
+    row = "|        5.228 |    9.169 | 1.75x"
+    assert text.count(row) == 1
+    report = tmp_path / "report.md"
+    report.write_text(text.replace(row, "|        5.228 |    7.169 | 1.75x"))
+    answer = wb.json("audit", report)
+    (finding,) = answer["documents"][0]["findings"]
+    assert (finding["check"], finding["severity"]) == ("intervals", "doubtful")
+    assert finding["line"] == 1 + text[: text.index(row)].count("\n")
+    assert "7.169 us / 5.228 us = 1.371x" in finding["computed"]
 
 
 def test_a_changed_figure_is_named_with_what_the_log_says(wb, kept):
@@ -97,6 +114,81 @@ def test_commits_are_held_against_the_log(wb, tmp_path):
     assert audited["findings"][0]["printed"] == "no such commit"
 
 
+@pytest.fixture
+def closed(wb, tmp_path):
+    session = tmp_path / wb.open_small()["session"]
+    wb.run("close", "--session", session, check=0)
+    return session
+
+
+def git(session, *words, **environment):
+    names = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER")
+             for what in ("NAME", "EMAIL")}  # fmt: skip
+    done = subprocess.run(
+        ["git", f"--git-dir={session / '.git'}", f"--work-tree={session}", *words],
+        env=os.environ | names | environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def committed(session):
+    """The commit that the log names."""
+    events = [json.loads(line) for line in (session / "events.jsonl").read_text().splitlines()]
+    (oid,) = {one["payload"]["oid"] for one in events if one["type"] == "iteration_committed"}
+    return oid
+
+
+def name_commit(session, before, after):
+    """The log names another commit, and its chain holds."""
+    log, lines, prev = session / "events.jsonl", [], "0" * 64
+    for line in log.read_text().replace(before, after).splitlines():
+        head, rest = line.split('"prev":"', 1)
+        lines.append(head + '"prev":"' + prev + rest[64:])
+        prev = hashlib.sha256(lines[-1].encode()).hexdigest()
+    log.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("head", [None, "f" * 64])
+def test_a_commit_of_another_log_is_found(wb, closed, head):
+    oid = committed(closed)
+    message = "Iteration 0\n" + (f"\nLog-Head: {head}\n" if head else "")
+    other = git(closed, "commit-tree", f"{oid}^{{tree}}", "-m", message)
+    name_commit(closed, oid, other)
+    found = wb.json("audit", closed, check=1)["sessions"][0]["findings"]
+    (finding,) = [one for one in found if one["file"].startswith("commit")]
+    assert finding["file"] == f"commit {other[:12]}"
+    assert finding["printed"] == ("Log-Head ffffffff" if head else "no Log-Head")
+    assert finding["meaning"] == "the commit belongs to another log"
+
+
+def test_a_commit_without_the_pages_is_found(wb, closed):
+    oid, index = committed(closed), str(closed / "index")
+    git(closed, "read-tree", oid, GIT_INDEX_FILE=index)
+    files = git(closed, "ls-files", "iterations", GIT_INDEX_FILE=index).split()
+    gone, changed = files[0], files[1]
+    git(closed, "update-index", "--force-remove", gone, GIT_INDEX_FILE=index)
+    (closed / "page").write_text("another\n")
+    blob = git(closed, "hash-object", "-w", closed / "page")
+    entry = f"100644,{blob},{changed}"
+    git(closed, "update-index", "--cacheinfo", entry, GIT_INDEX_FILE=index)
+    message = git(closed, "log", "-1", "--format=%B", oid)
+    tree = git(closed, "write-tree", GIT_INDEX_FILE=index)
+    other = git(closed, "commit-tree", tree, "-m", message)
+    name_commit(closed, oid, other)
+    found = wb.json("audit", closed, check=1)["sessions"][0]["findings"]
+    printed = {one["printed"] for one in found if one["file"].startswith("commit")}
+    assert printed == {f"{gone} is not in it", f"{changed} has another content"}
+
+
+def test_session_json_says_no_more_than_the_log(wb, kept):
+    path = kept / "session.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"speedup": 9.5}))
+    (finding,) = wb.json("audit", kept, check=1)["sessions"][0]["findings"]
+    assert finding["file"] == "session.json"
+    assert finding["printed"] == "speedup: 9.5"
+    assert finding["computed"] == "event e1 does not say it"
+
+
 def test_exit_codes_and_json(wb, tmp_path):
     good, bad = tmp_path / "good.md", tmp_path / "bad.md"
     good.write_text("Busy: 4/80 = 5.0%\n")
@@ -151,6 +243,9 @@ def test_what_is_no_file(wb, tmp_path):
     assert "no session" in wb.run("audit", tmp_path / "folder", check=65).stderr
     assert "absent.md" in wb.run("audit", tmp_path / "absent.md", check=2).stderr
     assert "no report was named" in wb.run("audit", check=2).stderr
+    (tmp_path / "kernel.cu").write_text("int a;\n")  # held against reports, and itself none
+    alone = wb.run("audit", tmp_path / "kernel.cu", tmp_path / "kernel.cu", check=2)
+    assert "no report was named" in alone.stderr
     os.mkfifo(tmp_path / "pipe.md")
     done = wb.run("audit", tmp_path / "pipe.md", timeout=20)
     assert done.returncode in {65, 74}

@@ -152,6 +152,7 @@ struct Marks {
 };
 
 std::optional<Marks> marks_of(const TableFacts& table) {
+  if (!table.table->complete) return std::nullopt;
   static constexpr std::array<std::string_view, 5> k_status{"status", "result", "verdict", "pass",
                                                             "passed"};
   for (std::size_t column = 0; column < table.columns.size(); ++column) {

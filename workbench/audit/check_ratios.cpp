@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "audit/checks.hpp"
@@ -41,17 +42,38 @@ std::vector<RatioRow> ratio_rows(const TableFacts& table, std::size_t column,
   return rows;
 }
 
+/// "p50" and "p99", "ours min" and "ours max": of one subject, and so no pair.
+bool same_subject(const TableFacts& table, const std::vector<std::size_t>& times) {
+  static constexpr std::array<std::string_view, 14> k_quantiles{
+      "p10", "p50",     "p90", "p95", "p99",  "median", "mean",
+      "avg", "average", "min", "max", "best", "worst",  "std"};
+  std::array<std::string, 2> subjects;
+  for (std::size_t n = 0; n < 2; ++n) {
+    subjects[n] = table.columns[times[n]].name;
+    bool any = false;
+    for (const std::string_view word : k_quantiles) {
+      const auto at = find_word(subjects[n], word);
+      if (!at) continue;
+      subjects[n] = trimmed(subjects[n].erase(*at, word.size()));
+      any = true;
+    }
+    if (!any) return false;
+  }
+  return subjects[0] == subjects[1];
+}
+
 void judge(const TableFacts& table, const std::vector<RatioRow>& rows,
            const std::vector<std::size_t>& times, Notes& notes) {
   const auto ups = std::count_if(rows.begin(), rows.end(), [](auto& row) { return row.up; });
   const auto downs = std::count_if(rows.begin(), rows.end(), [](auto& row) { return row.down; });
   const bool up = ups >= downs;
-  if (!rows.empty() && std::max(ups, downs) * 2 < static_cast<std::ptrdiff_t>(rows.size())) {
+  // Where the two are no pair, a ratio that is theirs in some rows only is theirs in none.
+  const auto most = std::max(ups, downs), all = static_cast<std::ptrdiff_t>(rows.size());
+  if (same_subject(table, times) ? most < all : most * 2 < all) {
     notes.add({.severity = Severity::unknown,
                .line = rows.front().row->line,
                .printed = fmt::format("{} ratios", rows.size()),
-               .computed =
-                   fmt::format("{} are one time of their row over the other", std::max(ups, downs)),
+               .computed = fmt::format("{} are one time of their row over the other", most),
                .meaning = "what the column divides by what is not said"});
     return;
   }

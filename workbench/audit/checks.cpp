@@ -12,7 +12,7 @@ std::string_view to_string(Severity value) {
 }
 
 std::span<const Check> all_checks() {
-  static constexpr std::array<Check, 25> k_checks{{
+  static constexpr std::array<Check, 26> k_checks{{
       {"table_totals", "totals of rows and columns against their parts", check_table_totals},
       {"list_totals", "lists and brackets that end in a sum or a product", check_list_totals},
       {"repeated_figures", "the duration and the cost told several times; phases",
@@ -21,6 +21,8 @@ std::span<const Check> all_checks() {
       {"changes", "\"from a -> b = c times\"", check_changes},
       {"projections", "steps of a cumulative speedup", check_projections},
       {"ratio_columns", "ratios against the two times of their row", check_ratio_columns},
+      {"intervals", "factors with an interval against it and the times of their row",
+       check_intervals},
       {"slowdown_claims", "ranges of slowdowns against the measured rows", check_slowdown_claims},
       {"throughput", "FLOP/s from shape and time", check_throughput},
       {"confounding", "rows named after one size whose work changes otherwise", check_confounding},

@@ -26,8 +26,9 @@ void check_repeated_figures(const Facts& facts, Notes& notes);
 void check_arithmetic(const Facts& facts, Notes& notes);
 void check_changes(const Facts& facts, Notes& notes);
 void check_projections(const Facts& facts, Notes& notes);
-// Ratios (check_ratios.cpp)
+// Ratios (check_ratios.cpp, check_intervals.cpp)
 void check_ratio_columns(const Facts& facts, Notes& notes);
+void check_intervals(const Facts& facts, Notes& notes);
 void check_slowdown_claims(const Facts& facts, Notes& notes);
 // Rates (check_throughput.cpp)
 void check_throughput(const Facts& facts, Notes& notes);

@@ -201,6 +201,63 @@ TEST_CASE("stages take what is ready, tell the target and the cost", "[advise]")
   CHECK(std::count(alone.unseen.begin(), alone.unseen.end(), "how a rival stands") == 1);
 }
 
+TEST_CASE("what replaces each other is in no stage together", "[advise]") {
+  const auto all = catalogue();
+  const Situation s = tiled();
+  const Roadmap roadmap = make_roadmap(all, s);
+  // Both lead the list: side by side their gains would be multiplied.
+  REQUIRE(find(roadmap, "tensor_core_mma") != nullptr);
+  REQUIRE(find(roadmap, "register_tiling") != nullptr);
+  REQUIRE_FALSE(roadmap.stages.empty());
+  double expected = 1;
+  std::vector<std::string> before = s.techniques;
+  for (const RoadmapStage& stage : roadmap.stages) {
+    for (const std::string& name : stage.techniques) {
+      const RoadmapEntry* entry = find(roadmap, name);
+      REQUIRE(entry != nullptr);
+      expected *= entry->expected;
+      for (const std::string& other : entry->technique->replaced_by) {
+        INFO(name << " is pointless beside " << other);
+        CHECK(std::count(stage.techniques.begin(), stage.techniques.end(), other) == 0);
+        CHECK(std::count(before.begin(), before.end(), other) == 0);
+      }
+    }
+    before.insert(before.end(), stage.techniques.begin(), stage.techniques.end());
+    CHECK(stage.expected == Approx(std::min(expected, 100.0)));
+  }
+  CHECK(roadmap.stages[0].techniques.front() == "tensor_core_mma");
+  CHECK(std::count(before.begin(), before.end(), "register_tiling") == 0);
+}
+
+TEST_CASE("what only one architecture has is advised on no later one", "[advise]") {
+  const auto all = catalogue();
+  Situation s = tiled();
+  s.techniques.push_back("tensor_core_mma");
+  for (const char* hopper : {"sm_90", "sm_90a"}) {
+    s.architecture = hopper;
+    CHECK(find(make_roadmap(all, s), "tensor_core_wgmma") != nullptr);
+  }
+  for (const char* later : {"sm_100", "sm_120"}) {
+    s.architecture = later;
+    const Roadmap roadmap = make_roadmap(all, s);
+    CHECK(find(roadmap, "tensor_core_wgmma") == nullptr);
+    CHECK(reason_of(roadmap, "tensor_core_wgmma") ==
+          std::string("sm_90 is the last that has it, this is ") + later);
+  }
+}
+
+TEST_CASE("the share that is told counts bounds that are known", "[advise]") {
+  const auto all = catalogue();
+  Situation s = tiled();
+  s.problems.push_back(problem_of("B=4 Hq=16 Sq=512 D=64 f16", "", 100));
+  const Roadmap roadmap = make_roadmap(all, s);
+  const RoadmapEntry* entry = find(roadmap, "tensor_core_mma");
+  REQUIRE(entry != nullptr);
+  CHECK(entry->why == "50 % of the suite is bound by compute, which it works against");
+  CHECK(entry->share_frac == Approx(1.0));
+  CHECK(entry->strength == EvidenceStrength::strong);
+}
+
 TEST_CASE("a roadmap of nothing is empty and says why", "[advise]") {
   const auto all = catalogue();
   Situation s;

@@ -47,6 +47,23 @@ TEST_CASE("A table of a document becomes evidence", "[analyze][table]") {
   CHECK(table->evidence.beside[0].subject == "PyTorch (ms)");
 }
 
+TEST_CASE("A size's letter in brackets is no unit of time", "[analyze][table]") {
+  const auto table = reading(
+      "| Batch (B) | Heads (H) | Seq (S) | ours (ms) |\n|--|--|--|--|\n| 1 | 8 | 512 | 3 |\n");
+  REQUIRE(table.ok());
+  CHECK(table->gaps.empty());
+  REQUIRE(table->evidence.observations.size() == 1);
+  const Observation& seen = table->evidence.observations[0];
+  CHECK(to_text(seen.problem) == "B=1 Hq=8 Hkv=8 Sq=512 Skv=512 D=64 f16 causal=none");
+  CHECK(seen.measurement.median_us == 3000);
+  CHECK(refusal("| B | H | Seq (S) |\n|--|--|--|\n| 1 | 8 | 512 |\n").find("is a time") !=
+        std::string::npos);
+  // Without a size's name before it, it is seconds.
+  const auto seconds = reading("| B | H | S | ours (s) |\n|--|--|--|--|\n| 1 | 8 | 512 | 3 |\n");
+  REQUIRE(seconds.ok());
+  CHECK(seconds->evidence.observations[0].measurement.median_us == 3e6);
+}
+
 TEST_CASE("CSV with quotes, np.float64 and sizes in columns", "[analyze][table]") {
   const auto table = reading(
       "batch,heads,seq,\"head dim\",dtype,time_us,sdpa_us\r\n"

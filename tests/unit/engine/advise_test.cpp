@@ -22,6 +22,13 @@ bool is_advised(const Json& roadmap, const std::string& technique) {
                      [&](const Json& row) { return row["technique"] == technique; });
 }
 
+bool says(const Json& roadmap, const std::string& words) {
+  INFO(roadmap["text"].get<std::string>());
+  const bool found = roadmap["text"].get<std::string>().find(words) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("advice follows the incumbent and what was tried", "[engine][advise]") {
@@ -31,6 +38,7 @@ TEST_CASE("advice follows the incumbent and what was tried", "[engine][advise]")
   CHECK(first["incumbent"].get<std::string>().rfind("cpu_unfused@", 0) == 0);
   CHECK(first["calibration"]["count"] == 0);
   CHECK(first["measuring_s"].is_null());
+  CHECK(says(first, "as no prediction was decided here"));
   for (const Json& row : first["entries"]) {
     INFO(row.dump());
     CHECK(row["low"].get<double>() <= row["expected"].get<double>());
@@ -42,6 +50,7 @@ TEST_CASE("advice follows the incumbent and what was tried", "[engine][advise]")
   CHECK(later["incumbent"].get<std::string>().rfind("cpu_tiled@", 0) == 0);
   CHECK_FALSE(is_advised(later, "fused_softmax"));
   CHECK(later["calibration"]["count"] == 1);
+  CHECK(says(later, "as only 1 prediction was decided here"));
   CHECK(later["measuring_s"].is_number());
   CHECK(later["text"].get<std::string>().find("Not advised") != std::string::npos);
   CHECK(bench.advise({{"target", 2.0}})["target_ratio"] == 2.0);
@@ -77,6 +86,30 @@ TEST_CASE("the target is told beside the fastest rival that stands", "[engine][a
   CHECK(roadmap["rival_ratio"].get<double>() == Approx(0.25).epsilon(0.02));
   CHECK(roadmap["reached_at_stage"] != 0);
   CHECK(bench.call("advise", {{"target", 0.2}})["reached_at_stage"] == 0);
+}
+
+TEST_CASE("a bound that another plan showed is measured evidence", "[engine][advise]") {
+  Bench bench;
+  testing::FakeSubject start;
+  start.time_us = [](const Problem&, PlanKind plan) {
+    return plan == PlanKind::cold ? 400. : 200.;
+  };
+  bench.worker.subjects["cpu_unfused"] = start;
+  bench.open({{"plan", "cold"}});
+  bool is_hot = false;
+  for (const auto& event : bench.events("finding_recorded")) {
+    if (event.payload["analysis"] != "regime") continue;
+    CHECK(event.payload["figures"]["regime"] != "unknown");
+    is_hot = is_hot || event.payload["figures"]["plan"] == "hot";
+  }
+  REQUIRE(is_hot);  // the fastest is said to be bound, and that was not the plan of the objective
+  const Json roadmap = bench.call("advise", Json::object());
+  REQUIRE_FALSE(roadmap["entries"].empty());
+  for (const Json& row : roadmap["entries"]) {
+    INFO(row.dump());
+    CHECK(row["strength"] == "strong");
+    CHECK_FALSE(row["events"].empty());
+  }
 }
 
 TEST_CASE("a session ends well without a catalogue", "[engine][advise]") {

@@ -100,3 +100,27 @@ TEST_CASE("A profile's launches are those of ours where a table has that problem
   CHECK(text.find("launch: ours (us) on B=1 Hq=32 Sq=512 D=64 f16") != std::string::npos);
   CHECK(text.find("launch: SDPA (us): no tool saw") != std::string::npos);
 }
+
+TEST_CASE("Options go with their file, and files with no session", "[engine][analyze]") {
+  const auto said = [](const Json& args, bool has_session = false) {
+    const auto checked = check_analyze_arguments(args, has_session);
+    if (checked.ok()) return std::string("fine");
+    CHECK(checked.error().code == ErrorCode::usage);
+    return checked.error().message();
+  };
+  for (const char* option : {"shape", "ours", "reference", "plan"}) {
+    CAPTURE(option);
+    CHECK(said({{option, "x"}, {"sass", "f"}}).find("of --table") != std::string::npos);
+    CHECK(said({{option, "x"}, {"table", "f"}}) == "fine");
+  }
+  CHECK(said({{"problem", "x"}, {"table", "f"}}).find("of --ncu") != std::string::npos);
+  CHECK(said({{"problem", "x"}, {"ncu", "f"}}) == "fine");
+  CHECK(said({{"device", "L4"}}, true).find("names its own device") != std::string::npos);
+  CHECK(said({{"device", "L4"}, {"sass", "f"}}) == "fine");
+  for (const char* file : {"table", "ncu", "sass"}) {
+    CAPTURE(file);
+    CHECK(said({{file, "f"}}, true).find("one at a time") != std::string::npos);
+    CHECK(said({{file, "f"}}) == "fine");
+  }
+  CHECK(said(Json::object(), true) == "fine");
+}
