@@ -236,6 +236,23 @@ def test_a_site_has_a_page_each_and_relative_links(wb, tmp_path):
     assert f'<td class="r">{sum(used):.1f}</td>' in index  # the last of the sums
 
 
+@pytest.mark.parametrize("folder", ["runs", "runs/", ".", "runs/../runs/."])
+def test_a_site_is_called_as_its_folder(wb, tmp_path, folder):
+    shutil.copytree(SESSIONS[0], tmp_path / "runs/one")
+    shutil.copytree(SESSIONS[0], tmp_path / "runs/index")
+    within = wb.__class__(wb.program, tmp_path / "runs" if folder == "." else tmp_path, wb.cache)
+    answer = within.json("site", folder, "--output-dir", tmp_path / "out")
+    index = tmp_path / "out/index-of-sessions.html"  # for one session is called "index"
+    assert answer["index"] == str(index)
+    assert "<h1>Sessions in runs</h1>" in index.read_text()
+    for page in answer["pages"]:
+        with open(page) as file:
+            assert f'<a href="./{index.name}">all sessions</a>' in file.read()
+    done = wb.run("pack", f"{tmp_path}/runs/one/", "--output", tmp_path / "a.tar.gz", check=0)
+    assert done.returncode == 0
+    assert unpack(tmp_path / "a.tar.gz", tmp_path / "unpacked").name == "one"
+
+
 @needs_browser
 def test_a_browser_shows_a_site(wb, tmp_path, browser):
     sessions = tmp_path / "sessions"
@@ -315,11 +332,15 @@ def with_secrets(wb, tmp_path):
     wb.run("close", "--session", "s", "--reason", "ask ada@engine.example", check=0)
     session = wb.folder / "s"
     blob = b"g++: /home/Ada/kernel.cpp: No such file; ask ada@engine.example\n"
-    name = hashlib.sha256(blob).hexdigest()
+    args = json.dumps({"text": "see:\n/opt/secret/k.cu\nAda saw it"}).encode()
+    name, args_name = (hashlib.sha256(content).hexdigest() for content in (blob, args))
     (session / "blobs" / name).write_bytes(blob)
+    (session / "blobs" / args_name).write_bytes(args)
 
     def change(event):
         payload = event["payload"]
+        if event["type"] == "verb_called" and payload["verb"] == "note":
+            payload.update(args=None, args_blob=args_name, args_sha256=args_name)
         for who in ("author", "committer"):
             if who in payload:
                 payload[who] = {"name": "Ada Lovelace", "email": "ada@engine.example"}
@@ -364,11 +385,19 @@ def test_a_redacted_archive_names_nobody_and_says_so(wb, tmp_path):
             assert hashlib.sha256((copy / "iterations" / name).read_bytes()).hexdigest() == digest
         blob = event["payload"].get("log_blob")
         assert blob is None or (copy / "blobs" / blob).is_file()
+    (called,) = [event["payload"] for event in events if event["payload"].get("args_blob")]
+    args = json.loads((copy / "blobs" / called["args_blob"]).read_text())
+    assert re.fullmatch(r"see:\nredacted-path-\d+\nredacted-user-\d+ saw it", args["text"])
+    assert called["args_sha256"] == called["args_blob"]
     # Sources are as they were, for their hash is the variant's id; those to look at are named.
     source = next((session / "kernels").glob("*/cpu_unfused/kernel.cpp"))
     source.write_text(source.read_text() + "// by ada@engine.example\n")
     answer = wb.json("pack", session, "--redact", "--output", tmp_path / "r.tar.gz")
     assert answer["kept"] == [str(source.relative_to(session))]
+    named = source.with_name("ada.h")
+    named.write_text("// whose name is in its file's alone\n")
+    answer = wb.json("pack", session, "--redact", "--output", tmp_path / "r.tar.gz")
+    assert answer["kept"] == [str(path.relative_to(session)) for path in (named, source)]
     refused = wb.run("note", "mine", "--session", copy)
     assert refused.returncode != 0
     assert "redacted copy" in refused.stderr

@@ -102,13 +102,13 @@ void take_files(Contents& original, Redactor& redactor, NewHashes& hashes, Conte
   }
   for (auto& [path, content] : original.files) {
     if (path.starts_with("blobs/")) {
-      std::string changed = redactor.text(content);
+      std::string changed = redacted_blob(content, redactor);
       const std::string name = sha256_hex(changed);
       hashes.blobs[path.substr(6)] = name;
       redacted.files["blobs/" + name] = std::move(changed);
     } else if (path.starts_with("kernels/")) {
       Redactor probe = redactor;
-      if (probe.text(content) != content) redacted.kept.push_back(path);
+      if (probe.text(content) != content || probe.text(path) != path) redacted.kept.push_back(path);
       redacted.files[path] = std::move(content);
     } else if (path.starts_with("events.torn-") ||
                (path.starts_with("reports/") && path != "reports/session.md")) {
@@ -176,8 +176,7 @@ Result<Json> verb_pack(Context& context, const Json& args) {
                 open_recorded(context.services, args["recorded"].get<std::string>()));
   WB_TRY_ASSIGN(Contents contents, contents_of(files, session));
   const bool redact = args.value("redact", false);
-  std::string name =
-      fs::absolute(session.folder() / ".").lexically_normal().parent_path().filename();
+  std::string name = folder_name(session.folder());
   Json redacted = nullptr;
   if (redact) {
     Redactor redactor;

@@ -9,7 +9,7 @@
 #include "engine/verb_table.hpp"
 #include "html/html.hpp"
 #include "report/report.hpp"
-#include "session/folder.hpp"
+#include "session/log.hpp"
 
 namespace wb {
 namespace {
@@ -36,8 +36,13 @@ Result<std::vector<fs::path>> session_folders(const fs::path& root) {
   return found;
 }
 
+/// Where the page of a session goes: beside the index.
+fs::path page_file(const fs::path& index, const std::string& name) {
+  return index.parent_path() / (name + ".html");
+}
+
 /// Writes the page of one session; what keeps it from having one stands in the entry.
-Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs::path& out) {
+Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs::path& index) {
   SiteEntry entry;
   entry.name = folder.filename().string();
   const auto fault = [&](const Error& error) {
@@ -47,15 +52,19 @@ Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs
   };
   const auto session = Session::open_reader(files, folder);
   if (!session) return fault(session.error());
-  const auto page = session_html(*session);
+  const auto page = session_html(*session, index.filename().string());
   if (!page) return fault(page.error());
   auto described = site_entry(*session, entry.name);
   if (!described) return fault(described.error());
-  WB_TRY(files.write_atomic(out / (entry.name + ".html"), *page, Durability::none));
+  WB_TRY(files.write_atomic(page_file(index, entry.name), *page, Durability::none));
   return *std::move(described);
 }
 
 }  // namespace
+
+std::string folder_name(const fs::path& folder) {
+  return fs::absolute(folder / ".").lexically_normal().parent_path().filename().string();
+}
 
 Result<Json> verb_report(FileSystem& files, const Session& session, const Json& args) {
   const bool is_html = args.value("html", false);
@@ -79,23 +88,23 @@ Result<Json> verb_site(Context& context, const Json& args) {
   const fs::path out = args.value("output_dir", "site");
   WB_TRY_ASSIGN(const auto folders, session_folders(root));
   WB_TRY(files.make_directories(out));
+  // A session called "index" keeps its page; the index goes beside it.
+  const bool is_taken = std::any_of(folders.begin(), folders.end(), [](const auto& folder) {
+    return folder.filename() == "index";
+  });
+  const fs::path index = out / (is_taken ? "index-of-sessions.html" : "index.html");
   std::vector<SiteEntry> entries;
   Json pages = Json::array(), faults = Json::array();
   for (const fs::path& folder : folders) {
-    WB_TRY_ASSIGN(SiteEntry entry, write_page(files, folder, out));
+    WB_TRY_ASSIGN(SiteEntry entry, write_page(files, folder, index));
     if (entry.fault.empty()) {
-      pages.push_back((out / (entry.name + ".html")).string());
+      pages.push_back(page_file(index, entry.name).string());
     } else {
       faults.push_back({{"session", entry.name}, {"message", entry.fault}});
     }
     entries.push_back(std::move(entry));
   }
-  // A session called "index" keeps its page; the index goes beside it.
-  const bool is_taken = std::any_of(entries.begin(), entries.end(),
-                                    [](const auto& entry) { return entry.name == "index"; });
-  const fs::path index = out / (is_taken ? "index-of-sessions.html" : "index.html");
-  const std::string heading = args.value(
-      "title", "Sessions in " + fs::absolute(root).lexically_normal().filename().string());
+  const std::string heading = args.value("title", "Sessions in " + folder_name(root));
   WB_TRY(files.write_atomic(index, site_index(entries, heading), Durability::none));
   std::string text =
       fmt::format("{}\n{} page{}\n", index.string(), pages.size(), pages.size() == 1 ? "" : "s");

@@ -3,6 +3,7 @@
 // page of one, a site over many, an archive. They read sessions and write elsewhere.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "engine/context.hpp"
@@ -12,6 +13,10 @@ namespace wb {
 
 /// Their entries in the verb table.
 std::vector<VerbSpec> page_verb_specs();
+
+/// What a folder is called, however it was written: "runs" for "runs/", "a/../runs", and for "."
+/// there.
+std::string folder_name(const fs::path& folder);
 
 /// `report`: Markdown, or with `html` the page; into the file `output` where it is named.
 Result<Json> verb_report(FileSystem& files, const Session& session, const Json& args);

@@ -10,6 +10,7 @@
 #include "html/document.hpp"
 #include "html/scale.hpp"
 #include "html/text.hpp"
+#include "measure/statistics.hpp"
 
 namespace wb::html {
 namespace {
@@ -42,13 +43,12 @@ std::optional<Row> row_of(const Material& material, const page::Compared& compar
         turn.regime == "sustained" || turn.samples_us.empty()) {
       continue;
     }
-    std::vector<double> sorted;
+    std::vector<double> off;
     for (const double sample_us : turn.samples_us) {
-      sorted.push_back(100 * (sample_us / *time_us - 1));
+      off.push_back(100 * (sample_us / *time_us - 1));
     }
-    std::sort(sorted.begin(), sorted.end());
-    row.turns.push_back(quantile(sorted, 0.5));
-    all.insert(all.end(), sorted.begin(), sorted.end());
+    all.insert(all.end(), off.begin(), off.end());
+    row.turns.push_back(median(std::move(off)));
   }
   if (all.empty()) return std::nullopt;
   std::sort(all.begin(), all.end());
@@ -169,7 +169,6 @@ std::string distributions_figure(Material& material) {
   for (const Group& group : groups) {
     for (const Row& row : group.rows) spread.push_back(std::max(-row.p05, row.p95));
   }
-  std::sort(spread.begin(), spread.end());
   // Wide enough for nine rows of ten; what lies outside ends at the edge and says so on touch.
   const double reach = std::clamp(1.25 * quantile(spread, 0.9), 0.2, 100.0);
   std::string caption = legend({{Shape::dot, "main", "incumbent"},

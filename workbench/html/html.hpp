@@ -14,10 +14,11 @@ namespace wb {
 
 inline constexpr std::size_t k_max_html_bytes = 2'000'000;
 
-/// The page of one session. Where it would be larger than k_max_html_bytes, source diffs, listed
-/// events and the end of the report are left out, in this order, and the page says so.
-/// Errors: damaged (a payload that is not JSON); limit (larger even so).
-Result<std::string> session_html(const Session& session);
+/// The page of one session. Where it would be larger than k_max_html_bytes, first less of the
+/// source diffs is shown, then less of them, of the listed events and of the report's end together,
+/// and the page says so. With `index`, a file beside it, the page leads back there; else to no
+/// file. Errors: damaged (a payload that is not JSON); limit (larger even so).
+Result<std::string> session_html(const Session& session, const std::string& index = {});
 
 /// One session of a site. `text` and figures as its report prints them.
 struct SiteEntry {
@@ -30,9 +31,10 @@ struct SiteEntry {
   std::int64_t problems = 0, lost = 0;    ///< measured beside a rival; slower there
   std::int64_t iterations = 0, wins = 0;  ///< the baseline is none
   std::string opened;                     ///< time of the first event
-  double device_s = 0, compile_cpu_s = 0, tokens = 0;
-  double usd = 0;         ///< of what had a rate
-  bool is_priced = true;  ///< all of it had
+  std::string used_device_s, used_compile_cpu_s, used_tokens, cost;  ///< totals; HTML
+  double device_s = 0, usd = 0;                                      ///< usd: as in `cost`
+  int usd_decimals = 2;                                              ///< as in `cost`
+  bool is_used = false, is_priced = true;  ///< something was debited; all of it had a rate
   bool is_redacted = false;
 };
 

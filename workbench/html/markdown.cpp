@@ -197,4 +197,19 @@ SplitReport split_report(std::string_view markdown) {
   return parts;
 }
 
+std::string report_part(std::string_view markdown, Citations& cited, std::size_t max_bytes) {
+  std::string note;
+  if (markdown.size() > max_bytes) {
+    const std::size_t end = markdown.rfind('\n', max_bytes);
+    const std::size_t cut = end == std::string_view::npos ? 0 : end;
+    note = fmt::format(
+        "<p class=\"soft\">The report goes on for {} more bytes: <code>sdpa-wb report</code> "
+        "prints it.</p>\n",
+        markdown.size() - cut);
+    markdown = markdown.substr(0, cut);
+  }
+  return "<section id=\"report\" class=\"report\"><h2>Report</h2>\n" +
+         render_markdown(markdown, cited) + note + "</section>\n";
+}
+
 }  // namespace wb::html

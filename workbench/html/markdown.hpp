@@ -19,4 +19,8 @@ struct SplitReport {
 };
 SplitReport split_report(std::string_view markdown);
 
+/// #report: whole lines of at most `max_bytes` of Markdown, so that the page stays small, and how
+/// much follows; tables may end early.
+std::string report_part(std::string_view markdown, Citations& cited, std::size_t max_bytes);
+
 }  // namespace wb::html

@@ -57,9 +57,12 @@ std::string tiles(const page::Page& page) {
   return out + "</div>\n";
 }
 
-std::string kind_line(const page::Facts& facts) {
+std::string kind_line(const page::Facts& facts, const std::string& index) {
   const Json& opened = facts.view.opened.payload;
   std::string out = "SDPA Workbench";
+  if (!index.empty()) {
+    out = "<a href=\"./" + escape(index) + "\">all sessions</a> \u00b7 " + out;
+  }
   const std::string suite = page::text(page::field(opened, "suite"), "name");
   if (!suite.empty()) out += " \u00b7 suite " + words(suite, 60);
   if (facts.view.environment) {
@@ -72,26 +75,11 @@ std::string kind_line(const page::Facts& facts) {
 }
 
 std::string redaction_note(const page::Facts& facts) {
-  const Json& redacted = page::field(facts.view.opened.payload, "redacted");
+  const Json& redacted = page::field(facts.view.opened.payload, k_redacted_key);
   if (!redacted.is_object()) return {};
   return "<p class=\"copy\">A redacted copy: names, addresses and paths were replaced, and the log "
          "was chained anew. The original's head was <code>" +
          words(page::text(redacted, "log_head").substr(0, 12), 64) + "</code>.</p>\n";
-}
-
-/// Markdown cut at the end of a line so that the page stays small; tables may end early.
-std::string report_part(std::string_view markdown, Citations& cited, std::size_t max_bytes) {
-  std::string note;
-  if (markdown.size() > max_bytes) {
-    const std::size_t cut = markdown.rfind('\n', max_bytes);
-    note = fmt::format(
-        "<p class=\"soft\">The report goes on for {} more bytes: `sdpa-wb report` "
-        "prints it.</p>\n",
-        markdown.size() - cut);
-    markdown = markdown.substr(0, cut == std::string_view::npos ? 0 : cut);
-  }
-  return "<section id=\"report\" class=\"report\"><h2>Report</h2>\n" +
-         render_markdown(markdown, cited) + note + "</section>\n";
 }
 
 std::string navigation(bool has_diffs, bool has_events) {
@@ -112,13 +100,13 @@ std::string navigation(bool has_diffs, bool has_events) {
 }
 
 std::string page_of(const Session& session, const SessionView& view, const TurnTable& turns,
-                    const std::string& markdown, const Room& room) {
+                    const std::string& markdown, const std::string& index, const Room& room) {
   Material material(session, view, room.events);
   material.turns = turns;
   const SplitReport report = split_report(markdown);
   const std::string title = unmarked(report.title);
-  std::string first = "<header class=\"first\">\n" + kind_line(material.page.facts) + "<h1>" +
-                      title + "</h1>\n" + redaction_note(material.page.facts) +
+  std::string first = "<header class=\"first\">\n" + kind_line(material.page.facts, index) +
+                      "<h1>" + title + "</h1>\n" + redaction_note(material.page.facts) +
                       tiles(material.page) + render_markdown(report.first_screen, material.cited) +
                       "</header>\n";
   std::string figures = standing_figure(material) + speedups_figure(material) +
@@ -142,7 +130,7 @@ std::string page_of(const Session& session, const SessionView& view, const TurnT
 
 namespace wb {
 
-Result<std::string> session_html(const Session& session) {
+Result<std::string> session_html(const Session& session, const std::string& index) {
   WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
   WB_TRY_ASSIGN(const html::TurnTable turns, html::read_turns(session, *view));
   const std::string markdown = render_session(*view);
@@ -150,7 +138,7 @@ Result<std::string> session_html(const Session& session) {
       {}, {100'000, 3'000, 600'000}, {50'000, 1'000, 250'000}, {20'000, 200, 80'000}};
   std::size_t bytes = 0;
   for (const html::Room& room : rooms) {
-    std::string page = html::page_of(session, *view, turns, markdown, room);
+    std::string page = html::page_of(session, *view, turns, markdown, index, room);
     bytes = page.size();
     if (bytes <= k_max_html_bytes) return page;
   }

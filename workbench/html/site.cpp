@@ -65,7 +65,7 @@ std::string sessions_table(const std::vector<SiteEntry>& entries) {
                words(entry.status, 20), fmt::format("{}", entry.iterations),
                fmt::format("{}", entry.wins), name_cell(entry.incumbent),
                entry.iterations == 0 ? or_dash("") : or_dash(entry.gain),
-               short_figure(entry.over_sdpa), page::fixed(entry.device_s, 1)});
+               short_figure(entry.over_sdpa), or_dash(entry.used_device_s)});
   }
   return "<section id=\"sessions\"><h2>Sessions</h2>" + table.str() + "</section>\n";
 }
@@ -105,30 +105,38 @@ std::string day(const std::string& t) {
   return "<span class=\"nowrap\">" + words(t.substr(0, 10), 20) + "</span>";
 }
 
-/// "12.30", "12.30 + unpriced", "rate not given".
-std::string money(double usd, bool is_priced, bool is_used) {
-  if (!is_used) return "none";
-  if (is_priced) return "$" + page::fixed(usd, 2);
-  return usd > 0 ? "$" + page::fixed(usd, 2) + " and what has no rate" : "rate not given";
-}
+/// What sessions came to together: "$12.30", "$12.30 and what has no rate", "rate not given".
+struct Money {
+  double usd = 0;
+  int decimals = 2;
+  bool is_used = false, is_priced = true;
 
-std::string cost_table(std::vector<const SiteEntry*> entries) {
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const SiteEntry* a, const SiteEntry* b) { return a->opened < b->opened; });
+  void add(const SiteEntry& entry) {
+    usd += entry.usd;
+    is_used = is_used || entry.is_used;
+    is_priced = is_priced && entry.is_priced;
+  }
+  [[nodiscard]] std::string str() const {
+    if (!is_used) return "none";
+    if (!is_priced && !(usd > 0)) return "rate not given";
+    return "$" + page::fixed(usd, decimals) + (is_priced ? "" : " and what has no rate");
+  }
+};
+
+std::string cost_table(const std::vector<const SiteEntry*>& ordered) {
   HtmlTable table({"opened", "session", "device s>", "compiler CPU s>", "tokens>", "cost>",
                    "device s so far>", "cost so far>"});
-  double device_s = 0, usd = 0;
-  bool is_priced = true, is_used = false;
-  for (const SiteEntry* entry : entries) {
+  double device_s = 0;
+  Money money;
+  for (const SiteEntry* entry : ordered) {
+    money.decimals = std::max(money.decimals, entry->usd_decimals);
+  }
+  for (const SiteEntry* entry : ordered) {
     device_s += entry->device_s;
-    usd += entry->usd;
-    is_priced = is_priced && entry->is_priced;
-    const bool used = entry->device_s + entry->compile_cpu_s + entry->tokens > 0;
-    is_used = is_used || used;
-    table.row({day(entry->opened), anchor(*entry), page::fixed(entry->device_s, 1),
-               page::fixed(entry->compile_cpu_s, 1), page::fixed(entry->tokens, 0),
-               money(entry->usd, entry->is_priced, used), page::fixed(device_s, 1),
-               money(usd, is_priced, is_used)});
+    money.add(*entry);
+    table.row({day(entry->opened), anchor(*entry), or_dash(entry->used_device_s),
+               or_dash(entry->used_compile_cpu_s), or_dash(entry->used_tokens),
+               or_dash(entry->cost), page::fixed(device_s, 1), money.str()});
   }
   return table.str();
 }
@@ -219,14 +227,23 @@ Result<SiteEntry> site_entry(const Session& session, std::string name) {
   entry.iterations = static_cast<std::int64_t>(facts.tries.size());
   entry.wins = static_cast<std::int64_t>(facts.wins.size());
   entry.opened = view->first_t;
-  for (const auto& [item, line] : view->ledger.items) {
-    if (item == CostItem::device) entry.device_s = line.quantity;
-    if (item == CostItem::compile_cpu) entry.compile_cpu_s = line.quantity;
-    if (item == CostItem::tokens) entry.tokens = line.quantity;
-    entry.usd += line.usd.value_or(0);
-    entry.is_priced = entry.is_priced && (line.usd.has_value() || !(line.quantity > 0));
+  const page::CostRow& total = page.costs.total();
+  const auto used = [&](CostItem item) {
+    return page.costs.quantity(item, total.cells[static_cast<std::size_t>(item)]);
+  };
+  entry.used_device_s = used(CostItem::device);
+  entry.used_compile_cpu_s = used(CostItem::compile_cpu);
+  entry.used_tokens = used(CostItem::tokens);
+  entry.cost = html::unmarked(page.costs.usd(total));
+  entry.usd = page.costs.known_usd(total);
+  entry.usd_decimals = page.costs.usd_decimals();
+  for (const page::CostCell& cell : total.cells) {
+    entry.is_used = entry.is_used || cell.used;
+    entry.is_priced = entry.is_priced && (cell.priced || !cell.used);
   }
-  entry.is_redacted = page::field(opened, "redacted").is_object();
+  const auto device = view->ledger.items.find(CostItem::device);
+  if (device != view->ledger.items.end()) entry.device_s = device->second.quantity;
+  entry.is_redacted = page::field(opened, k_redacted_key).is_object();
   return entry;
 }
 

@@ -44,13 +44,4 @@ Result<TurnTable> read_turns(const Session& session, const SessionView& view) {
   return table;
 }
 
-double quantile(const std::vector<double>& sorted, double share) {
-  if (sorted.empty()) return std::nan("");
-  const double at = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  const double part = at - static_cast<double>(below);
-  return sorted[below] + part * (sorted[above] - sorted[below]);
-}
-
 }  // namespace wb::html

@@ -22,7 +22,4 @@ using TurnTable = std::vector<TurnRow>;
 /// Errors: damaged.
 Result<TurnTable> read_turns(const Session& session, const SessionView& view);
 
-/// Of sorted values, between neighbours; `share` in [0, 1].
-double quantile(const std::vector<double>& sorted, double share);
-
 }  // namespace wb::html

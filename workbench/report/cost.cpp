@@ -132,8 +132,15 @@ std::string CostGrid::usd(const CostCell& cell) const {
   return cell.priced ? "$" + print(cell.usd, m_usd_decimals) : "rate not given";
 }
 
-std::string CostGrid::usd(const CostRow& row) const {
+double CostGrid::known_usd(const CostRow& row) const {
   Steps sum;
+  for (const CostCell& cell : row.cells) {
+    if (cell.used && cell.priced) sum.steps += cell.usd.steps;
+  }
+  return static_cast<double>(sum.steps) / std::pow(10.0, m_usd_decimals);
+}
+
+std::string CostGrid::usd(const CostRow& row) const {
   std::string missing;
   bool any_priced = false, any_used = false;
   for (const CostItem item : k_items) {
@@ -142,14 +149,13 @@ std::string CostGrid::usd(const CostRow& row) const {
     any_used = true;
     if (cell.priced) {
       any_priced = true;
-      sum.steps += cell.usd.steps;
     } else {
       missing += (missing.empty() ? "" : ", ") + std::string(item_name(item));
     }
   }
   if (!any_used) return "none";
   if (!any_priced) return "rate not given";
-  const std::string known = "$" + print(sum, m_usd_decimals);
+  const std::string known = "$" + fixed(known_usd(row), m_usd_decimals);
   return missing.empty() ? known : known + " + " + missing + " (rate not given)";
 }
 

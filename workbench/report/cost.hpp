@@ -42,6 +42,9 @@ class CostGrid {
   /// "$0.0123", "rate not given", or "$0.0123 + device (rate not given)".
   [[nodiscard]] std::string usd(const CostRow& row) const;
   [[nodiscard]] std::string usd(const CostCell& cell) const;
+  /// What usd(row) adds up, as it is printed, and with how many decimals.
+  [[nodiscard]] double known_usd(const CostRow& row) const;
+  [[nodiscard]] int usd_decimals() const { return m_usd_decimals; }
   /// "device 41.2 s, compiler 3.1 CPU s: rate not given".
   [[nodiscard]] std::string spend() const;
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "report/sections.hpp"
+#include "session/session.hpp"
 
 namespace wb::page {
 namespace {
@@ -232,7 +233,7 @@ std::string first_screen(const Page& page) {
   if (session.empty()) session = "without a name";
   std::string out = "# Session " + inline_text(session, 80) +
                     (title.empty() ? "" : ": " + inline_text(title, 120)) +
-                    (field(opened, "redacted").is_object() ? " (redacted copy)" : "") + "\n\n";
+                    (field(opened, k_redacted_key).is_object() ? " (redacted copy)" : "") + "\n\n";
   const auto line = [&](const char* name, const std::string& words) {
     out += fmt::format("- **{}:** {}\n", name, words);
   };

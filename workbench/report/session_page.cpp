@@ -6,6 +6,7 @@
 
 #include "report/report.hpp"
 #include "report/sections.hpp"
+#include "session/session.hpp"
 
 namespace wb::page {
 namespace {
@@ -130,7 +131,7 @@ std::string render_session(const SessionView& view) {
       "behind "
       "[eN], with all samples where it is a turn.\n",
       page::count(view.events, "event"), page::plain(view.log_head.substr(0, 12)));
-  const Json& redacted = page::field(view.opened.payload, "redacted");
+  const Json& redacted = page::field(view.opened.payload, k_redacted_key);
   if (redacted.is_object()) {
     out += fmt::format(
         "\nThis is a redacted copy: names, addresses and paths were replaced and the chain was "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "measure/statistics.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"
 
@@ -68,13 +69,6 @@ void add_value(std::string& out, const std::string& name, const Json& value, int
   } else {
     out += indent + name + ": " + (value.is_null() ? "none" : value.dump()) + "\n";
   }
-}
-
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 std::string sample_lines(const Json& samples) {

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <vector>
+
 #include "core/hash.hpp"
 #include "session/folder.hpp"
 #include "session/log_reader.hpp"
@@ -23,6 +26,42 @@ Json with_new_blobs(const Json& value, const NewHashes& hashes) {
   return out;
 }
 
+/// Fields that hold a name and nothing else are replaced whole: no pattern finds "Al" or "../me".
+Json with_fields_replaced(const Json& payload, Redactor& redactor) {
+  struct Field {
+    const char *object, *key, *kind;
+  };
+  static constexpr std::array k_fields{
+      Field{"author", "name", "user"},     Field{"author", "email", "email"},
+      Field{"committer", "name", "user"},  Field{"committer", "email", "email"},
+      Field{"repository", "path", "path"},
+  };
+  Json rest = payload;
+  std::vector<const Field*> held;
+  for (const Field& field : k_fields) {
+    if (!payload.contains(field.object) || !payload[field.object].is_object()) continue;
+    const Json value = payload[field.object].value(field.key, Json());
+    if (!value.is_string()) continue;
+    rest[field.object][field.key] = "";
+    held.push_back(&field);
+  }
+  Json out = redactor.json(rest);
+  for (const Field* field : held) {
+    out[field->object][field->key] =
+        redactor.whole(field->kind, payload[field->object][field->key].get<std::string>());
+  }
+  return out;
+}
+
+/// The hash of arguments could be guessed back to what was taken out of them.
+void name_arguments(Json& payload) {
+  if (payload.contains("args") && !payload["args"].is_null()) {
+    payload["args_sha256"] = sha256_hex(payload["args"].dump());
+  } else if (payload.contains("args_blob") && payload["args_blob"].is_string()) {
+    payload["args_sha256"] = payload["args_blob"];
+  }
+}
+
 void name_pages(Json& payload, const NewHashes& hashes) {
   if (!payload.contains("pages") || !payload["pages"].is_object()) return;
   for (auto& [name, sha256] : payload["pages"].items()) {
@@ -38,12 +77,9 @@ Result<std::string> redacted_log(const EventLog& log, Redactor& redactor, const 
   for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
     const EventEnvelope event = log.envelope(seq);
     WB_TRY_ASSIGN(const Json original, log.payload(seq));
-    Json payload = redactor.json(with_new_blobs(original, hashes));
+    Json payload = with_fields_replaced(with_new_blobs(original, hashes), redactor);
     if (event.type == "iteration_closed") name_pages(payload, hashes);
-    // The hash of arguments could be guessed back to what was taken out of them.
-    if (event.type == "verb_called" && payload.contains("args") && !payload["args"].is_null()) {
-      payload["args_sha256"] = sha256_hex(payload["args"].dump());
-    }
+    if (event.type == "verb_called") name_arguments(payload);
     if (seq == 1) {
       payload[std::string(k_redacted_key)] = {{"log_head", log.head()}, {"events", log.size()}};
     }
@@ -61,6 +97,14 @@ Result<std::string> redacted_log(const EventLog& log, Redactor& redactor, const 
     prev = sha256_hex(line);
   }
   return text;
+}
+
+std::string redacted_blob(std::string_view content, Redactor& redactor) {
+  JsonLimits limits;
+  limits.max_bytes = content.size();
+  const Result<Json> value = parse_json(content, "a blob", limits);
+  if (!value || !(value->is_structured() || value->is_string())) return redactor.text(content);
+  return redactor.json(*value).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string identity_text(const Json& opened) {

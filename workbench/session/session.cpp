@@ -9,7 +9,6 @@
 
 #include "core/hash.hpp"
 #include "session/commits.hpp"
-#include "session/redacted_copy.hpp"
 #include "session/session_state.hpp"
 
 namespace wb {

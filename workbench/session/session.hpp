@@ -21,6 +21,9 @@ namespace wb {
 
 inline constexpr int k_session_format = 1;
 
+/// The key in session_opened and session.json that says that a session is a redacted copy.
+inline constexpr std::string_view k_redacted_key = "redacted";
+
 /// Where a session without a name goes: s-0001, s-0002 … beside each other below `root`, which need
 /// not exist.
 fs::path next_session_folder(const fs::path& root);

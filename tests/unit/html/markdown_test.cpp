@@ -67,3 +67,15 @@ TEST_CASE("a report is split into title, first screen and the rest", "[html][mar
   CHECK(html::split_report("").rest.empty());
   CHECK(html::split_report("# only").title == "only");
 }
+
+TEST_CASE("a report that is too long ends after a line and says what follows", "[html][markdown]") {
+  html::Citations cited(9, 9);
+  const std::string cut = html::report_part("first\nsecond\nthird", cited, 14);
+  CHECK(holds(cut, "second"));
+  CHECK_FALSE(holds(cut, "third"));
+  CHECK(holds(cut, "6 more bytes: <code>sdpa-wb report</code> prints it."));
+  const std::string none = html::report_part(std::string(20, 'x'), cited, 10);  // no line fits
+  CHECK_FALSE(holds(none, "xx"));
+  CHECK(holds(none, "20 more bytes"));
+  CHECK_FALSE(holds(html::report_part("all of it", cited, 10), "more bytes"));
+}

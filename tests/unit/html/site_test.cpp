@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "html/html.hpp"
+
+#include <regex>
+
+#include "report/report.hpp"
 #include "stored_session.hpp"
 
 using namespace wb;
@@ -27,17 +31,67 @@ SiteEntry entry_named(std::string name, double over_sdpa, double device_s) {
 
 }  // namespace
 
+namespace {
+
+/// The row of the report's table of costs that adds all up: cells without the spaces around them.
+std::vector<std::string> last_of_costs(const std::string& report) {
+  const std::string costs = report.substr(report.find("## Cost"));
+  const std::size_t parts = costs.find("| part");
+  const std::string row = line_with(costs.substr(parts), "| **total**");
+  std::vector<std::string> cells;
+  const std::regex cell("\\| *([^|]*[^| ]|) *(?=\\|)");
+  for (std::sregex_iterator it(row.begin(), row.end(), cell), end; it != end; ++it) {
+    cells.push_back((*it)[1]);
+  }
+  return cells;
+}
+
+}  // namespace
+
 TEST_CASE("an index entry repeats the report's figures", "[html][site]") {
   const Scratch scratch;
-  const SiteEntry entry = must(site_entry(stored(scratch, whole_session()), "s-1"));
+  LogBuilder log = whole_session();
+  const std::string report = render_session(log.view());
+  const SiteEntry entry = must(site_entry(stored(scratch, log), "s-1"));
   CHECK(entry.name == "s-1");
   CHECK(entry.status == "closed");
   CHECK(entry.iterations == 3);
   CHECK(entry.wins == 1);
   CHECK(entry.fault.empty());
   CHECK(entry.over_sdpa_value > 0);
-  CHECK(holds(entry.gain, "x ["));
   CHECK_FALSE(holds(entry.gain, "[e"));
+  const std::regex interval("[0-9.]+x \\[[0-9.]+, [0-9.]+\\]"), ratio("[0-9.]+x");
+  std::smatch found;
+  REQUIRE(std::regex_search(entry.gain, found, interval));
+  CHECK(holds(line_with(report, "- **Gain:**"), found.str()));
+  REQUIRE(std::regex_search(entry.over_sdpa, found, ratio));
+  CHECK(holds(report.substr(0, report.find("\n## ")), found.str()));
+  // "total", wall, compiler, device, tokens, cost
+  const std::vector<std::string> total = last_of_costs(report);
+  REQUIRE(total.size() >= 6);
+  CHECK(entry.used_compile_cpu_s == total[2]);
+  CHECK(entry.used_device_s == total[3]);
+  CHECK(entry.used_tokens == total[4]);
+  CHECK(entry.cost == total[5]);
+  CHECK(holds(site_index({entry}, "x"), "<td class=\"r\">" + entry.cost + "</td>"));
+}
+
+TEST_CASE("a site's cost has the report's decimals, and its sums have them too", "[html][site]") {
+  LogBuilder log;
+  open_session(log);
+  log.add("cost_debited", {{"iteration", nullptr},
+                           {"item", "device"},
+                           {"quantity", 0.0421},
+                           {"unit", "s"},
+                           {"usd", 0.0123}});
+  const Scratch scratch;
+  const SiteEntry entry = must(site_entry(stored(scratch, log), "s"));
+  const std::vector<std::string> total = last_of_costs(render_session(log.view()));
+  REQUIRE(total.size() >= 6);
+  CHECK(entry.used_device_s == total[3]);
+  CHECK(entry.cost == total[5]);
+  CHECK(entry.cost.starts_with("$0.0123"));
+  CHECK(times(site_index({entry}, "x"), ">" + entry.cost + "<") == 2);  // and so far
 }
 
 TEST_CASE("the best of a suite is the highest beside SDPA; cost adds up", "[html][site]") {
@@ -68,4 +122,12 @@ TEST_CASE("no name of a folder is an address or markup", "[html][site]") {
   CHECK(holds(page, "href=\"./..%2Fup.html\""));
   CHECK_FALSE(holds(page, "<img"));
   CHECK_FALSE(holds(page, "<script"));
+}
+
+TEST_CASE("a page of a site leads back to its index, and one alone to no file", "[html][site]") {
+  const Scratch scratch;
+  const Session session = stored(scratch, whole_session());
+  const std::string link = "<a href=\"./index.html\">all sessions</a>";
+  CHECK(times(must(session_html(session, "index.html")), link) == 1);
+  CHECK_FALSE(holds(must(session_html(session)), "all sessions"));
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "html/svg.hpp"
 
-#include <cmath>
-
 #include "html/scale.hpp"
-#include "html/turns.hpp"
 #include "support/catch.hpp"
 
 using namespace wb::html;
@@ -71,11 +68,4 @@ TEST_CASE("a label that is too long is cut between characters and entities", "[h
   CHECK(cut == "&lt;&lt;&lt;&lt;\u2026");
   CHECK(fitted("\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9", 45) ==
         "\u00e9\u00e9\u00e9\u00e9\u2026");
-}
-
-TEST_CASE("quantiles lie between neighbours", "[html]") {
-  CHECK(quantile({1, 2, 3, 4, 5}, 0.5) == Approx(3));
-  CHECK(quantile({1, 2}, 0.25) == Approx(1.25));
-  CHECK(quantile({7}, 0.95) == Approx(7));
-  CHECK(std::isnan(quantile({}, 0.5)));
 }
