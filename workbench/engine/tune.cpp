@@ -190,6 +190,8 @@ Result<Json> search_and_confirm(Context& context, const TunePlan& plan, const Js
   const Candidate start = plan.candidate(plan.options.start.value());
   WB_TRY(open_iteration(context, run, start.variant, start.configuration, args,
                         {{"tune", to_json(plan)}}));
+  // The iteration's commit names it, even when the time is up before anything is built.
+  WB_TRY(context.session->store_variant(plan.variant.id, plan.variant.files));
   Tuner tuner(context, plan, std::move(strategy), past);
   WB_TRY(tuner.replay_past(known));
   WB_TRY_ASSIGN(const std::string ended, tuner.search());
