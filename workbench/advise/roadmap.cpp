@@ -61,7 +61,7 @@ std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& 
   }
   const bool concerns_any =
       std::any_of(situation.problems.begin(), situation.problems.end(),
-                  [&](const RoadmapProblem& one) { return is_about(technique, one.problem); });
+                  [&](const RoadmapProblem& one) { return is_of(technique.kind, one.problem); });
   if (!concerns_any) return because("no problem of the suite is of its kind");
   const PastTry* tried = best_try(situation, technique.name);
   if (tried != nullptr && !tried->won) {
@@ -76,6 +76,8 @@ std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& 
 RoadmapEntry rate(const Technique& technique, const Situation& situation, double calibration) {
   RoadmapEntry entry;
   entry.technique = &technique;
+  const auto causes = situation.causes.find(technique.name);
+  if (causes != situation.causes.end()) entry.causes = causes->second;
   const double low = std::log(technique.impact_low), high = std::log(technique.impact_high);
   // The range is measured or bounded; what people expected and got may not lead out of it.
   const double middle = std::clamp(calibration * (low + high) / 2, low, high);
@@ -85,7 +87,7 @@ RoadmapEntry rate(const Technique& technique, const Situation& situation, double
     weights += one.weight;
     const bool is_known = !one.bound.empty();
     known += is_known ? one.weight : 0;
-    if (!is_about(technique, one.problem)) continue;
+    if (!is_of(technique.kind, one.problem)) continue;
     if (is_known && !holds(technique.helps, one.bound)) continue;
     const double room = one.room_ratio ? std::max(0.0, std::log(*one.room_ratio)) : high;
     low_sum += one.weight * std::min(low, room);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ struct Situation {
   std::vector<RoadmapProblem> problems;
   std::vector<PastPrediction> predictions;
   std::vector<PastTry> tries;
+  /// Supported causes by the techniques that remedy them (remedied_by() of diagnosis.hpp).
+  std::map<std::string, std::vector<std::string>> causes;
   double target_ratio = 1;  ///< wanted speed over the fastest rival, geometric mean over the suite
   std::optional<double> iteration_s;          ///< mean wall time of an iteration so far
   std::optional<double> device_usd_per_hour;  ///< a rate that was given
@@ -70,6 +73,7 @@ struct RoadmapEntry {
   double share_frac = 0;  ///< of the suite's weight on which it should help
   EvidenceStrength strength = EvidenceStrength::weak;
   std::string why;
+  std::vector<std::string> causes;  ///< supported ones that it remedies, by id
   std::vector<std::int64_t> events;
 };
 

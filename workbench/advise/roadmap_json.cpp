@@ -19,6 +19,7 @@ Json entry_json(const RoadmapEntry& entry) {
           {"share_frac", entry.share_frac},
           {"strength", to_string(entry.strength)},
           {"why", entry.why},
+          {"causes", entry.causes},
           {"events", entry.events},
           {"source", technique.impact_source},
           {"hours_low", technique.hours_low},

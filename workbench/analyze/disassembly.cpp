@@ -185,6 +185,10 @@ Finding finding_of(const SassKernel& kernel) {
                      {"warpgroup_matrix", kernel.warpgroup_matrix},
                      {"fma", kernel.fma},
                      {"atomics", kernel.atomics}};
+  finding.figures["global_loads"] = loads;
+  if (!kernel.shared_ways.empty()) {
+    finding.figures["worst_shared_ways"] = kernel.shared_ways.rbegin()->first;
+  }
   if (loads > 0) {
     const std::int64_t wide = widest == kernel.global_loads.end() ? 0 : widest->second;
     finding.figures["widest_load_frac"] = static_cast<double>(wide) / static_cast<double>(loads);

@@ -30,14 +30,19 @@ double exponent(const ScalingPoint& from, const ScalingPoint& to) {
          std::log(static_cast<double>(to.size) / static_cast<double>(from.size));
 }
 
+std::vector<std::string> labels_of(std::initializer_list<const ScalingPoint*> points) {
+  std::vector<std::string> labels;
+  for (const ScalingPoint* point : points) labels.push_back(label(point->observation->problem));
+  return labels;
+}
+
 Finding finding_of(const ScalingFamily& family, const ScalingPoint& from, const ScalingPoint& to) {
   Finding finding;
   finding.analysis = "grid_scaling";
-  finding.figures = {{"subject", family.subject},
-                     {"plan", to_string(family.plan)},
-                     {"heads", {from.size, to.size}},
-                     {"time_us", {from.time_us, to.time_us}},
-                     {"exponent_over_heads", exponent(from, to)}};
+  finding.figures = {
+      {"subject", family.subject},           {"plan", to_string(family.plan)},
+      {"heads", {from.size, to.size}},       {"time_us", {from.time_us, to.time_us}},
+      {"problems", labels_of({&from, &to})}, {"exponent_over_heads", exponent(from, to)}};
   for (const ScalingPoint* point : {&from, &to}) {
     finding.events.insert(finding.events.end(), point->observation->events.begin(),
                           point->observation->events.end());
@@ -108,6 +113,22 @@ std::optional<std::pair<std::string, double>> others_exponent(const Evidence& ev
   return best;
 }
 
+/// More heads cost hardly any time while SMs are free: they run beside each other, and the smaller
+/// size left SMs idle.
+Finding runs_beside(const Evidence& evidence, const ScalingFamily& family, const ScalingPoint& from,
+                    const ScalingPoint& to) {
+  Finding finding = finding_of(family, from, to);
+  finding.statement = fmt::format(
+      "{} ({}): {} heads in the batch take {:.2f} times the time of {} (heads^{:.2f}): they run "
+      "beside each other, and the fewer left some of the {} {} idle",
+      family.subject, to_string(family.plan), to.size, to.time_us / from.time_us, from.size,
+      exponent(from, to), evidence.device.units, unit_word(evidence.device));
+  finding.figures["verdict"] = "not serial";
+  finding.figures["by"] = "times";
+  finding.unseen = "the launch: how many of them had a block";
+  return finding;
+}
+
 std::optional<Finding> by_times(const Evidence& evidence, const ScalingFamily& family) {
   const auto step = step_below_full(family, static_cast<double>(evidence.device.units));
   if (!step) return std::nullopt;
@@ -115,6 +136,7 @@ std::optional<Finding> by_times(const Evidence& evidence, const ScalingFamily& f
   const ScalingPoint& to = family.points[step->second];
   const double grows = exponent(from, to);
   const auto blocks = static_cast<double>(row_block_count(to.observation->problem));
+  if (grows <= k_parallel_exponent) return runs_beside(evidence, family, from, to);
   const auto other = others_exponent(evidence, from, to);
   if (grows < k_serial_exponent || (other && other->second > k_parallel_exponent)) {
     return std::nullopt;

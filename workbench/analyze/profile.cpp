@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -58,6 +59,16 @@ std::string reading(std::optional<double> sm, std::optional<double> memory) {
                      std::max(*sm, *memory) >= k_busy_percent ? "well used" : "the busier");
 }
 
+/// Whether one of ncu's rules speaks of it; that none does proves nothing, as a rule speaks only
+/// where its section was taken.
+bool is_advised(const KernelFacts& kernel, std::string_view words) {
+  return std::any_of(kernel.advice.begin(), kernel.advice.end(), [&](std::string advice) {
+    std::transform(advice.begin(), advice.end(), advice.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return advice.find(words) != std::string::npos;
+  });
+}
+
 Finding finding_of(const KernelFacts& kernel) {
   const auto sm = metric(kernel, "Compute (SM) Throughput [%]");
   const auto memory = metric(kernel, "Memory Throughput [%]");
@@ -84,6 +95,8 @@ Finding finding_of(const KernelFacts& kernel) {
   for (const Metric& one : k_metrics) {
     if (const auto value = metric(kernel, one.key)) finding.figures[one.figure] = *value * one.unit;
   }
+  finding.figures["says_uncoalesced"] = is_advised(kernel, "coalesced");
+  finding.figures["says_bank_conflicts"] = is_advised(kernel, "bank conflict");
   if (!kernel.advice.empty()) {
     const std::size_t quoted = std::min(kernel.advice.size(), k_most_advice);
     finding.figures["advice"] = std::vector<std::string>(

@@ -106,6 +106,15 @@ std::string statement_of(const Observation& observation, const Shares& shares, d
   return words;
 }
 
+/// Of 16-bit problems on a GPU: the rate over the peak of the FMA units (that of f32). Above 1 the
+/// products must have run on the matrix units.
+void add_fma_share(Finding& finding, const Device& device, Dtype dtype, double flops_per_s) {
+  if (device.backend != "cuda" || dtype == Dtype::f32) return;
+  if (const auto peak = known(peak_flops_per_s(device, Dtype::f32))) {
+    finding.figures["fma_share_frac"] = flops_per_s / *peak;
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
@@ -137,6 +146,11 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
       finding.figures["peak_flops_per_s"] = peak_flops_per_s(evidence.device, shares.units)->value;
       finding.figures["peak_dtype"] = to_string(shares.units);
     }
+    if (evidence.call_overhead_us > 0) {
+      finding.figures["empty_call_frac"] =
+          evidence.call_overhead_us / observation.measurement.median_us;
+    }
+    add_fma_share(finding, evidence.device, observation.problem.dtype, demanded.flops / time_s);
     if (shares.bytes) {
       finding.figures["byte_share_frac"] = *shares.bytes;
       finding.figures["peak_bytes_per_s"] = evidence.device.memory_bytes_per_s->value;

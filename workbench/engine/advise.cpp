@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/advise.hpp"
 
+#include "engine/diagnose.hpp"
 #include "engine/recorded.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"
@@ -66,6 +67,10 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
   WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
   WB_TRY_ASSIGN(Situation situation, situation_of(session, *view));
   situation.target_ratio = target_ratio;
+  // A roadmap without named causes is one all the same.
+  if (const auto decided = decide_causes(services, session, *view)) {
+    situation.causes = remedied_by(decided->diagnoses);
+  }
   Json made = to_json(make_roadmap(catalogue, situation));
   made["incumbent"] = situation.incumbent;
   return made;

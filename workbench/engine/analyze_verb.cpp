@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 
 #include "analyze/analysis.hpp"
 #include "analyze/disassembly.hpp"
@@ -81,7 +82,7 @@ Json result_of(const Device& device, const std::vector<Finding>& findings,
           {"text", std::move(text)}};
 }
 
-Result<void> add_table(FileSystem& files, const Json& args, Evidence& evidence,
+Result<void> add_table(const FileSystem& files, const Json& args, Evidence& evidence,
                        std::vector<std::string>& gaps) {
   const std::string path = args.value("table", "");
   WB_TRY_ASSIGN(const std::string text, files.read(path, k_table_bytes));
@@ -104,7 +105,7 @@ Result<void> add_table(FileSystem& files, const Json& args, Evidence& evidence,
 }
 
 /// One call's launches. They are of ours where a table has ours on that problem.
-Result<void> add_ncu(FileSystem& files, const Json& args, Evidence& evidence) {
+Result<void> add_ncu(const FileSystem& files, const Json& args, Evidence& evidence) {
   const std::string path = args.value("ncu", "");
   if (!args.contains("problem")) {
     return Error{ErrorCode::usage, "read the profile", path, "which problem it ran is not said",
@@ -124,6 +125,26 @@ Result<void> add_ncu(FileSystem& files, const Json& args, Evidence& evidence) {
   }
   add_launches(evidence, launches, subject, problem, "ncu", {});
   return {};
+}
+
+/// Who is explained, and on which problems: what was timed and is not what it is held against, or
+/// what was profiled.
+void name_ours(const Evidence& evidence, FileFindings& result) {
+  std::set<std::string> seen;
+  const auto add = [&](const std::string& subject, const Problem& problem) {
+    const bool is_reference =
+        std::any_of(evidence.beside.begin(), evidence.beside.end(),
+                    [&](const Observation& other) { return other.subject == subject; });
+    if (is_reference) return;
+    if (result.subject.empty()) result.subject = subject;
+    if (subject == result.subject && seen.insert(to_text(problem)).second) {
+      result.problems.push_back(problem);
+    }
+  };
+  for (const Observation& one : evidence.observations) add(one.subject, one.problem);
+  for (const KernelFacts& kernel : evidence.kernels) {
+    if (kernel.problem) add(kernel.subject, *kernel.problem);
+  }
 }
 
 }  // namespace
@@ -197,25 +218,32 @@ Result<void> check_analyze_arguments(const Json& args, bool has_session) {
   return {};
 }
 
-Result<Json> verb_analyze_files(FileSystem& files, const Json& args) {
+Result<FileFindings> findings_of_files(const FileSystem& files, const Json& args) {
   Evidence evidence;
-  std::vector<std::string> gaps;
+  FileFindings result;
   if (args.contains("device")) {
     WB_TRY_ASSIGN(evidence.device, device_of(args["device"].get<std::string>()));
   } else if (!args.contains("sass") || args.contains("table") || args.contains("ncu")) {
-    gaps.emplace_back("peaks, caches and SMs: no --device is named");
+    result.gaps.emplace_back("peaks, caches and SMs: no --device is named");
   }
-  if (args.contains("table")) WB_TRY(add_table(files, args, evidence, gaps));
+  if (args.contains("table")) WB_TRY(add_table(files, args, evidence, result.gaps));
   if (args.contains("ncu")) WB_TRY(add_ncu(files, args, evidence));
-  std::vector<Finding> findings = analyze(evidence);
+  result.findings = analyze(evidence);
+  name_ours(evidence, result);
   if (args.contains("sass")) {
     WB_TRY_ASSIGN(const std::string text,
                   files.read(args["sass"].get<std::string>(), k_listing_bytes));
     WB_TRY_ASSIGN(const std::vector<SassKernel> kernels, read_sass(text));
     std::vector<Finding> found = sass_findings(kernels);
-    std::move(found.begin(), found.end(), std::back_inserter(findings));
+    std::move(found.begin(), found.end(), std::back_inserter(result.findings));
   }
-  return result_of(evidence.device, findings, gaps);
+  result.device = std::move(evidence.device);
+  return result;
+}
+
+Result<Json> verb_analyze_files(const FileSystem& files, const Json& args) {
+  WB_TRY_ASSIGN(const FileFindings found, findings_of_files(files, args));
+  return result_of(found.device, found.findings, found.gaps);
 }
 
 Json verb_analyze_session(const SessionView& view) {

@@ -5,6 +5,7 @@
 
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
+#include "measure/finding.hpp"
 
 namespace wb {
 
@@ -17,9 +18,19 @@ bool asks_for_files(const Json& args);
 /// silence).
 Result<void> check_analyze_arguments(const Json& args, bool has_session);
 
+struct FileFindings {
+  Device device;
+  std::string subject;            ///< whose times or launches the files hold; empty: none
+  std::vector<Problem> problems;  ///< of its times and launches, each once
+  std::vector<Finding> findings;
+  std::vector<std::string> gaps;  ///< what could not be read, and why
+};
+/// What the analyses say of the files. Errors: those of verb_analyze_files().
+Result<FileFindings> findings_of_files(const FileSystem& files, const Json& args);
+
 /// Errors: usage (a device that is not in the table, a profile without its problem), not_found and
 /// io (a file), parse and invalid (what a file holds).
-Result<Json> verb_analyze_files(FileSystem& files, const Json& args);
+Result<Json> verb_analyze_files(const FileSystem& files, const Json& args);
 Json verb_analyze_session(const SessionView& view);
 
 }  // namespace wb

@@ -8,6 +8,7 @@
 #include "engine/analyze_verb.hpp"
 #include "engine/audit_verb.hpp"
 #include "engine/context.hpp"
+#include "engine/diagnose.hpp"
 #include "engine/jobs.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/milestones.hpp"
@@ -126,9 +127,16 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
                                         const fs::path& folder) {
   std::optional<Session> reader;
   const bool is_code = verb.name == "show" && asks_for_code(args);
-  if (verb.name == "analyze") {
+  if (verb.name == "analyze" || verb.name == "diagnose") {
     WB_TRY(check_analyze_arguments(args, context.session.has_value() || !folder.empty()));
-    if (asks_for_files(args)) return verb_analyze_files(context.services.file_system, args);
+    if (asks_for_files(args) && in_playbook) {
+      return Error{ErrorCode::usage, "read", "files", "a playbook reads none",
+                   "diagnose the session that it runs in"};
+    }
+    if (asks_for_files(args)) {
+      return verb.name == "analyze" ? verb_analyze_files(context.services.file_system, args)
+                                    : verb_diagnose_files(context.services, args);
+    }
   }
   if (!context.session) {
     if (folder.empty() && is_code) return verb_show_code(context, nullptr, args);
@@ -156,6 +164,7 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
   }
   if (verb.name == "brief") return verb_brief(session);
   if (verb.name == "history") return verb_history(session, args);
+  if (verb.name == "diagnose") return verb_diagnose(context.services, session);
   if (verb.name == "advise") return verb_advise(context.services, session, args);
   return verb_show(session, args);
 }
@@ -163,6 +172,7 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
 Result<Json> Engine::State::close_session(const Json& args) {
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
   const bool won = confirmed_gain(*view).has_value();
+  WB_TRY(record_causes(context));
   WB_TRY(record_roadmap(context));
   WB_TRY(write_session_report(context));
   WB_TRY_ASSIGN(const std::string oid,
@@ -202,6 +212,10 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "profile") return verb_profile(context, args);
   if (verb.name == "sanitize") return verb_sanitize(context, args);
   if (verb.name == "compare") return verb_compare(context, args);
+  if (asks_to_measure(verb, args)) {
+    WB_TRY(check_analyze_arguments(args, true));
+    return verb_diagnose_measuring(context, args);
+  }
   if (verb.session == SessionNeed::reads) return run_reading(verb, args, folder);
   if (verb.name == "iterate" || verb.name == "tune" || verb.name == "race") {
     if (!context.incumbent) {
@@ -277,7 +291,7 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
   if (verb == nullptr) return unknown_verb(name);
   WB_TRY_ASSIGN(const Json checked, check_arguments(*verb, args));
   WB_TRY(m_state->context.check_stop());
-  const bool inside = verb->session == SessionNeed::writes ||
+  const bool inside = verb->session == SessionNeed::writes || asks_to_measure(*verb, checked) ||
                       (verb->session == SessionNeed::optional && !session.empty());
   const bool has_own_body = m_state->bodies.contains(verb->name);
   if (inside && !has_own_body) WB_TRY(m_state->hold_session(session, true));

@@ -68,12 +68,19 @@ std::string folder_name(const fs::path& folder) {
 
 Result<Json> verb_report(FileSystem& files, const Session& session, const Json& args) {
   const bool is_html = args.value("html", false);
+  const std::string kind = args.value("kind", "session");
+  if (is_html && kind != "session") {
+    return Error{ErrorCode::usage, "render", kind,
+                 "only the session's report is a page for a browser", "leave out --html or --kind"};
+  }
   std::string text;
   if (is_html) {
     WB_TRY_ASSIGN(text, session_html(session));
   } else {
     WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
-    text = render_session(*current);
+    text = kind == "root-cause"   ? render_root_cause(*current)
+           : kind == "bottleneck" ? render_bottleneck(*current)
+                                  : render_session(*current);
   }
   if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
   const fs::path output = args["output"].get<std::string>();

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t k_summary_seed = 13;
 
-/// Only what passed its verdict may be timed.
+}  // namespace
+
 Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& subject,
                                              const std::vector<Problem>& problems) {
   WB_TRY_ASSIGN(auto judgements, judge_subject(context, subject, problems));
@@ -30,6 +31,8 @@ Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& su
   }
   return judgements;
 }
+
+namespace {
 
 Result<TimingRequest> request_for(const Json& args, std::vector<Problem> problems) {
   TimingRequest request;

@@ -24,6 +24,9 @@ Result<Json> verb_show_code(Context& context, const Session* session, const Json
 Result<Suite> problems_of(Context& context, const Json& args);
 /// Without held-out ones.
 std::vector<Problem> plain_problems(const Suite& suite);
+/// Only what passed its verdict may be timed. Errors: wrong_result, environment; those of the log.
+Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& subject,
+                                             const std::vector<Problem>& problems);
 Result<Json> verb_check(Context& context, const Json& args);
 Result<Json> verb_measure(Context& context, const Json& args);
 Result<Json> verb_compare(Context& context, const Json& args);

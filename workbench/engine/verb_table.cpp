@@ -5,6 +5,7 @@
 
 #include "engine/analyze_verb.hpp"
 #include "engine/audit_verb.hpp"
+#include "engine/diagnose.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/page_verbs.hpp"
 #include "engine/trace_verbs.hpp"
@@ -20,6 +21,7 @@ std::vector<VerbSpec> make_table() {
     table.insert(table.end(), part.begin(), part.end());
   }
   table.push_back(analyze_verb_spec());
+  table.push_back(diagnose_verb_spec());
   return table;
 }
 

@@ -240,6 +240,12 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
         {"stop_reason", m_iteration >= m_options.evaluations ? Json(k_stop_reason) : Json(nullptr)},
         {"text", "dry run"}};
   }
+  if (name == "diagnose") {
+    return Json{{"subject", m_incumbent},    {"plan", "hot"},
+                {"causes", Json::array()},   {"start", nullptr},
+                {"measured", Json::array()}, {"gaps", Json::array()},
+                {"text", "dry run"}};
+  }
   if (name == "brief") return plain_brief(m_closed, m_incumbent, m_iteration);
   if (name == "history") {
     return Json{{"matches", Json::array()}, {"total", 0}, {"text", "dry run"}};

@@ -29,6 +29,18 @@ std::vector<std::string> next_steps(const SessionView& view);
 /// The roadmap that an event roadmap_made keeps, or `advise` made, as Markdown.
 std::string render_roadmap(const Json& roadmap);
 
+/// The causes that an event causes_decided keeps, or `diagnose` decided, as Markdown.
+std::string render_causes(const Json& decided);
+
+/// `report --kind root-cause`: which cause sets the time, what says so, what was mended, what a fix
+/// should bring and how to see that it did.
+std::string render_root_cause(const SessionView& view);
+
+/// `report --kind bottleneck`: how fast, what the problems demand of the device, how the launches
+/// meet it, what bounds them, and what to do. Both from the log alone; what it does not hold is
+/// said.
+std::string render_bottleneck(const SessionView& view);
+
 /// One screen for `sdpa-wb status`.
 std::string render_status(const SessionView& view);
 

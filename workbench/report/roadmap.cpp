@@ -72,13 +72,14 @@ std::string entries_table(const Json& roadmap) {
   std::size_t shown = 0;
   for (const Json& row : list(roadmap, "entries")) {
     if (++shown > k_rows) break;
-    const std::string needs = words_of(row, "needs");
+    const std::string needs = words_of(row, "needs"), causes = words_of(row, "causes");
     table.row(
         {fmt::format("{}: {}", code(text(row, "technique"), 40),
                      inline_text(text(row, "title"), 80)),
          range(row),
-         fmt::format("{}: {}{}", inline_text(text(row, "strength"), 10),
-                     inline_text(text(row, "why"), 120), cite(events_of(row))),
+         fmt::format("{}: {}{}{}", inline_text(text(row, "strength"), 10),
+                     inline_text(text(row, "why"), 120), cite(events_of(row)),
+                     causes.empty() ? "" : "; remedies " + causes),
          fmt::format("{}, complexity {}, risk {}{}", hours(row),
                      inline_text(text(row, "complexity"), 10), inline_text(text(row, "risk"), 10),
                      needs.empty() ? "" : ", after " + needs),

@@ -116,6 +116,8 @@ std::string correctness_section(const Page& page);
 std::string series_section(const Page& page);  ///< empty for a session that stands alone
 /// Empty where the log holds no roadmap.
 std::string roadmap_section(const Page& page);
+/// Empty where the log holds no decided causes.
+std::string causes_section(const Page& page);
 std::string next_steps_section(const Page& page);
 std::string decision_section(const Page& page);
 std::string checklist_section(const Page& page);

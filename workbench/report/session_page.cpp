@@ -121,6 +121,7 @@ std::string render_session(const SessionView& view) {
   out += page::cost_section(page.facts, page.costs);
   out += page::series_section(page);
   out += page::next_steps_section(page);
+  out += page::causes_section(page);
   out += page::roadmap_section(page);
   out += page::decision_section(page);
   out += page::checklist_section(page);

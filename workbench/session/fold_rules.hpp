@@ -68,6 +68,7 @@ inline constexpr std::array k_rules{
     to_session("noise_floor_measured", &SessionView::noise_floors),
     to_session("decision_recorded", &SessionView::decisions),
     to_session("roadmap_made", &SessionView::roadmap),
+    to_session("causes_decided", &SessionView::causes),
     to_session("recovered", &SessionView::recoveries),
     of_kind("session_opened", EventKind::status),
     of_kind("session_paused", EventKind::status),

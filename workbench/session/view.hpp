@@ -58,7 +58,7 @@ std::string_view to_string(SessionStatus value);
 
 struct SessionView {
   Fact opened;
-  std::optional<Fact> environment, playbook, roadmap, closed;  ///< the latest of each
+  std::optional<Fact> environment, playbook, roadmap, causes, closed;  ///< the latest of each
   std::vector<Fact> noise_floors, decisions, recoveries, resumes;
   std::vector<Fact> notes;                ///< those that name no iteration
   std::vector<IterationView> iterations;  ///< in order of opening

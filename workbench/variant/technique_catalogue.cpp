@@ -54,29 +54,12 @@ std::pair<double, double> range_of(ObjectReader& reader, std::string_view key, d
   return {low, high};
 }
 
-void read_conditions(ObjectReader& reader, Technique& technique) {
+void read_architectures(ObjectReader& reader, Technique& technique) {
   technique.architecture_from = reader.string_or("architecture_from", "");
   technique.architecture_to = reader.string_or("architecture_to", "");
   for (const auto& [key, word] : {std::pair("architecture_from", technique.architecture_from),
                                   std::pair("architecture_to", technique.architecture_to)}) {
     if (!word.empty() && !is_at_least(word, word)) reader.fail(key, "must be such as sm_90");
-  }
-  for (const std::string& word : reader.strings_or("dtypes", {})) {
-    if (const auto dtype = parse_dtype(word)) {
-      technique.dtypes.push_back(*dtype);
-    } else {
-      reader.fail("dtypes", "unknown word \"" + word + "\"");
-    }
-  }
-  technique.when = reader.string_or("when", "");
-  if (technique.when.empty()) return;
-  const auto predicate = Restriction::parse(technique.when);
-  if (!predicate.ok()) {
-    reader.fail("when", "\"" + technique.when + "\": " + predicate.error().cause);
-    return;
-  }
-  for (const std::string& name : predicate->names()) {
-    if (!is_problem_name(name)) reader.fail("when", name + " is not a problem letter");
   }
 }
 
@@ -103,7 +86,8 @@ Result<Technique> read_technique(const Json& json, const std::string& what) {
   technique.cons = reader.string("cons");
   technique.needs = words_of(reader, "needs", known_techniques());
   technique.replaced_by = words_of(reader, "replaced_by", known_techniques());
-  read_conditions(reader, technique);
+  read_architectures(reader, technique);
+  technique.kind = read_problem_kind(reader);
   WB_TRY(reader.finish());
   return technique;
 }
@@ -174,13 +158,35 @@ Result<std::vector<Technique>> load_techniques(const FileSystem& file_system,
                "no folder of the search path has it", "run in a checkout, or give --path DIR"};
 }
 
-bool is_about(const Technique& technique, const Problem& problem) {
-  const auto& dtypes = technique.dtypes;
+ProblemKind read_problem_kind(ObjectReader& reader) {
+  ProblemKind kind;
+  for (const std::string& word : reader.strings_or("dtypes", {})) {
+    if (const auto dtype = parse_dtype(word)) {
+      kind.dtypes.push_back(*dtype);
+    } else {
+      reader.fail("dtypes", "unknown word \"" + word + "\"");
+    }
+  }
+  kind.when = reader.string_or("when", "");
+  if (kind.when.empty()) return kind;
+  const auto predicate = Restriction::parse(kind.when);
+  if (!predicate.ok()) {
+    reader.fail("when", "\"" + kind.when + "\": " + predicate.error().cause);
+    return kind;
+  }
+  for (const std::string& name : predicate->names()) {
+    if (!is_problem_name(name)) reader.fail("when", name + " is not a problem letter");
+  }
+  return kind;
+}
+
+bool is_of(const ProblemKind& kind, const Problem& problem) {
+  const auto& dtypes = kind.dtypes;
   if (!dtypes.empty() && std::find(dtypes.begin(), dtypes.end(), problem.dtype) == dtypes.end()) {
     return false;
   }
-  if (technique.when.empty()) return true;
-  const auto predicate = Restriction::parse(technique.when);
+  if (kind.when.empty()) return true;
+  const auto predicate = Restriction::parse(kind.when);
   if (!predicate.ok()) return false;
   const auto holds = predicate->holds(problem_values(problem));
   return holds.ok() && *holds;

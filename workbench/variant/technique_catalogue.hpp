@@ -13,6 +13,16 @@
 
 namespace wb {
 
+/// Which problems an entry of a catalogue is about.
+struct ProblemKind {
+  std::string when;           ///< restriction-style predicate over the problem; empty: any
+  std::vector<Dtype> dtypes;  ///< empty: any
+};
+/// The keys `when` and `dtypes` of an entry; faults are the reader's.
+ProblemKind read_problem_kind(ObjectReader& reader);
+/// A predicate was checked when it was read.
+bool is_of(const ProblemKind& kind, const Problem& problem);
+
 struct Technique {
   std::string name, title;                 ///< name: one of known_techniques()
   std::vector<std::string> backends;       ///< "cpu", "cuda"
@@ -26,8 +36,7 @@ struct Technique {
   std::vector<std::string> replaced_by;  ///< techniques beside which it is pointless
   std::string architecture_from;         ///< "sm_90"; empty: any
   std::string architecture_to;           ///< the last that has it; empty: any later one
-  std::string when;           ///< restriction-style predicate over the problem; empty: any
-  std::vector<Dtype> dtypes;  ///< empty: any
+  ProblemKind kind;                      ///< that it is for
 };
 
 /// By name. Errors: parse; invalid (an unknown word, a range that is none, a name twice, a name of
@@ -37,9 +46,6 @@ Result<std::vector<Technique>> parse_techniques(std::string_view text, std::stri
 /// Of the first folder that has one. Errors: not_found, and as above.
 Result<std::vector<Technique>> load_techniques(const FileSystem& file_system,
                                                const SearchPath& search_path);
-
-/// Whether it is about this problem: `when` and `dtypes`. A predicate was checked when it was read.
-bool is_about(const Technique& technique, const Problem& problem);
 
 /// "sm_90a" is at least "sm_80"; false where one is no such word.
 bool is_at_least(std::string_view architecture, std::string_view floor);

@@ -99,10 +99,54 @@ TEST_CASE("Growth with heads while SMs are free is the sign of a serial grid",
   std::vector<Row> both = serial;
   both[2].reference_us = 320;
   CHECK(made::run("grid_scaling", table("NVIDIA L4", both)).empty());
-  // An honest grid takes no longer for more heads.
-  CHECK(made::run("grid_scaling", table("NVIDIA L4", {{"B=1 Hq=1 Sq=64 D=64 f16", 10, 10},
-                                                      {"B=4 Hq=8 Sq=64 D=64 f16", 12, 10}}))
-            .empty());
+  // An honest grid takes no longer for more heads, and the fewer left SMs idle.
+  const auto honest =
+      made::run("grid_scaling", table("NVIDIA L4", {{"B=1 Hq=1 Sq=64 D=64 f16", 10, 10},
+                                                    {"B=4 Hq=8 Sq=64 D=64 f16", 12, 10}}));
+  REQUIRE(honest.size() == 1);
+  CHECK(honest[0].figures.at("verdict") == "not serial");
+  CHECK(honest[0].figures.at("by") == "times");
+  CHECK(honest[0].figures.at("problems").size() == 2);
+}
+
+TEST_CASE("Time that goes with the keys while SMs are free is a walk in series",
+          "[analyze][beside]") {
+  const auto verdict = [](double small_us, double large_us) {
+    const auto findings = made::run(
+        "key_walk", table("NVIDIA L4", {{"B=1 Hq=1 Sq=64 Skv=256 D=64 f16", small_us, 5},
+                                        {"B=1 Hq=1 Sq=64 Skv=512 D=64 f16", 15, 5},
+                                        {"B=1 Hq=1 Sq=64 Skv=2048 D=64 f16", large_us, 5}}));
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].figures.at("keys") == Json::array({256, 2048}));
+    return findings[0].figures.at("verdict").get<std::string>();
+  };
+  CHECK(verdict(10, 78) == "serial");
+  CHECK(verdict(10, 12) == "not serial");
+  CHECK(verdict(10, 35) == "open");
+  // Twice the keys are too few to tell, a full device grows with any walk, and keys that a causal
+  // rule masks are none.
+  const auto silent = [](std::vector<Row> rows) {
+    return made::run("key_walk", table("NVIDIA L4", rows)).empty();
+  };
+  CHECK(silent(
+      {{"B=1 Hq=1 Sq=64 Skv=256 D=64 f16", 10, 5}, {"B=1 Hq=1 Sq=64 Skv=512 D=64 f16", 20, 5}}));
+  CHECK(silent(
+      {{"B=8 Hq=16 Sq=64 Skv=256 D=64 f16", 10, 5}, {"B=8 Hq=16 Sq=64 Skv=2048 D=64 f16", 80, 5}}));
+  CHECK(silent({{"B=1 Hq=1 Sq=64 Skv=256 D=64 f16 causal=top_left", 10, 5},
+                {"B=1 Hq=1 Sq=64 Skv=2048 D=64 f16 causal=top_left", 80, 5}}));
+}
+
+TEST_CASE("A call from the host is held against the captured one", "[analyze][beside]") {
+  Evidence evidence;
+  evidence.device = made::device();
+  const char* problem = "B=1 Hq=1 Sq=64 D=64 f32";
+  evidence.observations = {made::observation(problem, 10, PlanKind::hot, "ours", {1}),
+                           made::observation(problem, 25, PlanKind::eager, "ours", {1, 2}),
+                           made::observation(problem, 9, PlanKind::eager, "theirs", {3})};
+  const auto findings = made::run("call_cost", evidence);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].figures.at("eager_over_hot").get<double>() == Approx(2.5));
+  CHECK(findings[0].events == std::vector<std::int64_t>{1, 2});
 }
 
 TEST_CASE("Where launches were seen, blocks decide and not times", "[analyze][beside]") {

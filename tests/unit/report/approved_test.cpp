@@ -36,6 +36,31 @@ TEST_CASE("the report of a whole session is as approved", "[report][approved]") 
   check_approved("session.md", wb::render_session(wb::test::whole_session().view()));
 }
 
+TEST_CASE("the pages about causes are as approved", "[report][approved]") {
+  const auto log = wb::test::explained_session();
+  check_approved("explained_session.md", wb::render_session(log.view()));
+  check_approved("root_cause.md", wb::render_root_cause(log.view()));
+  check_approved("bottleneck.md", wb::render_bottleneck(log.view()));
+  // A log from before causes were kept says so, and how to have them.
+  const std::string older = wb::render_root_cause(wb::test::whole_session().view());
+  CHECK(older.find("no causes were decided in this log") != std::string::npos);
+  CHECK(wb::render_session(wb::test::whole_session().view()).find("## Causes") ==
+        std::string::npos);
+}
+
+TEST_CASE("pages about causes come out of any causes_decided", "[report][hostile]") {
+  for (const wb::Json& payload :
+       {wb::Json(), wb::Json::object(), wb::Json{{"causes", 3}}, wb::Json{{"causes", {1, nullptr}}},
+        wb::Json{{"causes", {{{"evidence", "x"}, {"needs", {1}}, {"gain", 2}, {"where", {3}}}}},
+                 {"start", {{"causes", {{{"state", "supported"}}}}}}}}) {
+    auto log = wb::test::whole_session();
+    log.view().causes = wb::Fact{9, "", payload};
+    CHECK_FALSE(wb::render_session(log.view()).empty());
+    CHECK_FALSE(wb::render_root_cause(log.view()).empty());
+    CHECK_FALSE(wb::render_bottleneck(log.view()).empty());
+  }
+}
+
 TEST_CASE("iteration pages are as approved", "[report][approved]") {
   const auto log = wb::test::whole_session();
   const wb::SessionView& view = log.view();

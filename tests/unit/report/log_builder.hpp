@@ -95,6 +95,10 @@ void close_session(LogBuilder& log, const std::string& reason);
 /// The whole of it: baseline, win, no gain, compile failure, closed.
 LogBuilder whole_session();
 
+/// The same, with causes decided before its end: one supported, one refuted, one undecided, and one
+/// supported of the start.
+LogBuilder explained_session();
+
 /// The line of the page that starts so, which it must have.
 std::string line_with(const std::string& page, const std::string& start);
 

@@ -160,7 +160,10 @@ void close_session(LogBuilder& log, const std::string& reason) {
                              {"recommendation", "ship the tiled kernel for prefill"}});
 }
 
-LogBuilder whole_session() {
+namespace {
+
+/// Everything up to the end of a session.
+LogBuilder story() {
   LogBuilder log;
   open_session(log);
   record_environment(log);
@@ -169,9 +172,74 @@ LogBuilder whole_session() {
   run_no_gain(log, 2);
   run_compile_failure(log, 3);
   log.add("note", {{"text", "torch was pinned to two threads"}, {"iteration", nullptr}});
+  return log;
+}
+
+LogBuilder ended(LogBuilder log) {
   close_session(log, "budget: 3 of 3 evaluations");
   log.view().log_head = std::string(64, 'a');
   return log;
+}
+
+Json cause(const char* id, const char* title, const char* state) {
+  const bool is_open = std::string(state) == "undecided";
+  return {{"cause", id},
+          {"title", title},
+          {"theory", "The theory of it."},
+          {"test", "What decides it."},
+          {"prediction", "What changes if it is right."},
+          {"state", state},
+          {"strength", is_open ? Json(nullptr) : Json("strong")},
+          {"contradictory", false},
+          {"where", Json::array()},
+          {"share_frac", is_open ? 0.0 : 1.0},
+          {"evidence", Json::array()},
+          {"evidence_left_out", 0},
+          {"needs", Json::array()},
+          {"remedies", Json::array()},
+          {"gain", nullptr}};
+}
+
+Json evidence(const char* says, const char* statement, std::int64_t event) {
+  return {{"says", says},
+          {"strength", "strong"},
+          {"analysis", "roofline_share"},
+          {"statement", statement},
+          {"by", "byte_share_frac 0.8 >= 0.6"},
+          {"problem", "prefill"},
+          {"events", {event}}};
+}
+
+}  // namespace
+
+LogBuilder whole_session() {
+  return ended(story());
+}
+
+LogBuilder explained_session() {
+  LogBuilder log = story();
+  Json supported = cause("memory_bandwidth", "memory bandwidth", "supported");
+  supported["evidence"] = {evidence("supported", "cpu_tiled on prefill: 80 % of the bandwidth", 9)};
+  supported["where"] = {"prefill"};
+  supported["share_frac"] = 0.5;
+  supported["remedies"] = {"cache_tiling"};
+  supported["gain"] = {{"low", 1.0}, {"expected", 1.4}, {"high", 2.0}};
+  Json refuted = cause("launch_bound", "the cost of a call", "refuted");
+  refuted["evidence"] = {evidence("refuted", "an empty call takes 0.1 % of the time", 9)};
+  Json open = cause("sequential_kv", "keys walked one after another", "undecided");
+  open["needs"] = {
+      {{"verb", "measure"},
+       {"arguments", {{"variant", "{variant}"}, {"problem", "{problems}"}, {"plan", "hot"}}},
+       {"brings", "how time grows with keys"},
+       {"probe", "keys"}}};
+  Json mended = cause("under_utilisation", "too few blocks for the device", "supported");
+  mended["evidence"] = {evidence("supported", "1 block for 2 cores", 12)};
+  log.add("causes_decided", {{"subject", log.view().incumbent},
+                             {"plan", "hot"},
+                             {"causes", {supported, open, refuted}},
+                             {"start", {{"subject", k_start}, {"causes", {mended}}}},
+                             {"gaps", Json::array()}});
+  return ended(std::move(log));
 }
 
 }  // namespace wb::test

@@ -1,0 +1,146 @@
+"""diagnose: causes of recorded sessions, of files, and of a CPU session from end to end."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, events
+
+EXIT_USAGE, EXIT_MALFORMED = 2, 65
+SESSIONS = ROOT / "sessions"
+STATES = {"supported", "refuted", "undecided"}
+
+
+def causes(answer):
+    return {cause["cause"]: cause for cause in answer["causes"]}
+
+
+def diagnosed(wb, name):
+    return wb.json("diagnose", "--session", str(SESSIONS / name))
+
+
+def rests_on(cause):
+    return [event for one in cause["evidence"] for event in one["events"]]
+
+
+def test_n6_walked_the_keys_in_series_and_its_winner_does_not(wb):
+    answer = diagnosed(wb, "n6-baseline")
+    start = causes(answer["start"])
+    assert answer["start"]["subject"].startswith("sm80_sequential_kv@")
+    assert start["sequential_kv"]["state"] == "supported"
+    now = causes(answer)
+    assert answer["subject"].startswith("sm80_tiled_flash@")
+    assert now["sequential_kv"]["state"] == "refuted"
+    # An empty call takes a fortieth of the time: not the launch; and more heads come for free.
+    assert now["launch_bound"]["state"] == "refuted"
+    assert start["launch_bound"]["state"] == "refuted"
+    assert start["grid_misses_heads"]["state"] == "refuted"
+    assert start["under_utilisation"]["state"] == "supported"
+    assert start["under_utilisation"]["strength"] == "weak"  # nobody saw its launch
+    # PyTorch took longer for four queries than for 128, by other kernels: it was warm.
+    assert now["unwarmed_reference"]["state"] == "refuted"
+    # The machine code was not recorded.
+    assert now["bank_conflicts"]["state"] == "undecided"
+    assert now["bank_conflicts"]["needs"]
+    event = rests_on(start["sequential_kv"])[0]
+    assert wb.run("show", f"e{event}", "--session", str(SESSIONS / "n6-baseline"), check=0).stdout
+
+
+def test_batch_scaling_is_full_so_its_grid_is_left_open(wb):
+    now = causes(diagnosed(wb, "batch-scaling"))
+    # Two of three problems fill the device, where every grid grows: times decide nothing, and what
+    # would is named.
+    assert now["grid_misses_heads"]["state"] == "undecided"
+    assert {need["probe"] for need in now["grid_misses_heads"]["needs"]} == {"profile", "heads"}
+    assert now["launch_bound"]["state"] == "refuted"
+    assert now["compute_peak"]["state"] == "refuted"
+
+
+def test_the_winner_of_from_benchmarks_uses_the_matrix_units(wb):
+    answer = diagnosed(wb, "from-benchmarks")
+    now = causes(answer)
+    # Above the peak of the other units on the large problem.
+    assert now["tensor_cores_unused"]["state"] == "refuted"
+    # One small problem is bound by its launch, the large ones are not.
+    bound = now["launch_bound"]
+    assert bound["state"] == "supported"
+    assert bound["where"] == ["n6_S128"]
+    assert bound["share_frac"] < 0.5
+    start = causes(answer["start"])
+    assert start["launch_bound"]["state"] == "refuted"
+    assert start["tensor_cores_unused"]["state"] == "undecided"  # slow is no proof
+
+
+@pytest.mark.parametrize("name", ["n6-baseline", "batch-scaling", "from-benchmarks"])
+def test_pages_of_sessions_from_before_causes_say_so(wb, name):
+    session = str(SESSIONS / name)
+    page = wb.run("report", "--kind", "root-cause", "--session", session, check=0).stdout
+    assert page.startswith("# Root cause: ")
+    assert "no causes were decided in this log" in page
+    assert "## How time scales" in page
+    assert "## Fixes made" in page
+    page = wb.run("report", "--kind", "bottleneck", "--session", session, check=0).stdout
+    for heading in ("Performance", "Small and large", "Demand of the problems", "Launches",
+                    "Causes", "What to do", "Not seen"):  # fmt: skip
+        assert f"## {heading}\n" in page, heading
+
+
+def test_machine_code_alone_decides_what_it_can(wb, tmp_path):
+    path = tmp_path / "kernel.sass"
+    lines = "\n".join(f"        /*{16 * i:04x}*/  FFMA R0, R1, R2, R3 ;" for i in range(8))
+    path.write_text(f"code for sm_90\n  Function : kernel\n{lines}\n")
+    answer = wb.json("diagnose", "--sass", str(path))
+    assert causes(answer)["tensor_cores_unused"]["state"] == "supported"
+    assert causes(answer)["launch_bound"]["state"] == "undecided"
+    text = wb.run("diagnose", "--sass", str(path), check=0).stdout
+    assert "matrix units unused" in text
+
+
+def test_a_registry_that_breaks_a_rule_is_named(wb, tmp_path):
+    folder = tmp_path / "mine" / "kernels"
+    folder.mkdir(parents=True)
+    whole = json.loads((ROOT / "kernels" / "causes.json").read_text())
+    whole["causes"][2]["techniques"] = ["magic"]
+    (folder / "causes.json").write_text(json.dumps(whole))
+    done = wb.run("diagnose", "--session", str(SESSIONS / "n6-baseline"), "--path", folder.parent)
+    assert done.returncode == EXIT_MALFORMED
+    assert "cause 3" in done.stderr
+    assert "magic" in done.stderr
+
+
+def test_without_files_or_a_session_it_says_what_to_name(wb):
+    done = wb.run("diagnose")
+    assert done.returncode == EXIT_USAGE
+    assert "--session" in done.stderr
+    assert wb.run(
+        "report", "--kind", "novel", "--session", str(SESSIONS / "n6-baseline")
+    ).returncode
+
+
+def test_a_cpu_session_from_end_to_end(wb, tmp_path):
+    session = str(tmp_path / wb.open_small()["session"])
+    before = wb.json("diagnose", "--session", session)
+    assert {cause["state"] for cause in before["causes"]} <= STATES
+    assert not {"bank_conflicts", "tensor_cores_unused"} & set(causes(before))
+    measured = wb.json("diagnose", "--measure", "--session", session)
+    assert {row["probe"] for row in measured["measured"]} <= {"keys", "heads", "eager"}
+    assert measured["measured"]
+    wb.run("close", "--session", session, check=0)
+    report = wb.run("report", "--session", session, check=0).stdout
+    assert "## Causes" in report
+    assert "## Roadmap" in report
+    log = events(Path(session))
+    types = [event["type"] for event in log]
+    assert types.count("causes_decided") == 2
+    found = [
+        e for e in log if e["type"] == "finding_recorded" and e["payload"]["iteration"] is None
+    ]
+    assert {e["payload"]["analysis"] for e in found} <= {"key_walk", "grid_scaling", "call_cost"}
+    cause_page = wb.run("report", "--kind", "root-cause", "--session", session, check=0).stdout
+    assert "## Hypotheses" in cause_page
+    assert "## Validation" in cause_page
+    # What is cited is there.
+    for cause in measured["causes"]:
+        for event in rests_on(cause):
+            assert 1 <= event <= len(log)
+    assert wb.run("diagnose", "--measure", "--session", session).returncode != 0  # closed

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+// Causes held against planted findings: for each cause of the registry one that supports it, one
+// that refutes it and one that decides nothing. A new cause takes one row.
+#include "advise/diagnosis.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "support/catch.hpp"
+
+using namespace wb;
+
+namespace {
+
+const fs::path k_root{WB_SOURCE_DIR};
+constexpr const char* k_small = "B=1 Hq=1 Sq=512 D=64 f16";
+constexpr const char* k_large = "B=8 Hq=16 Sq=4096 D=64 f16";
+
+const std::vector<Cause>& causes() {
+  static const std::vector<Cause> all = *load_causes(RealFileSystem(), {{k_root}});
+  return all;
+}
+const std::vector<Technique>& techniques() {
+  static const std::vector<Technique> all = *load_techniques(RealFileSystem(), {{k_root}});
+  return all;
+}
+
+Problem problem(const char* text) {
+  return *parse_problem(text);
+}
+
+Patient patient() {
+  Patient result;
+  result.subject = "ours@1";
+  result.backend = "cuda";
+  result.architecture = "sm_90";
+  result.plan = "hot";
+  result.techniques = {"fused_softmax", "online_softmax", "query_tiling"};
+  result.problems = {{problem(k_small), 1}};
+  return result;
+}
+
+Finding finding(std::string analysis, Json figures, std::string where = k_small,
+                std::int64_t event = 7) {
+  Finding result;
+  result.statement = analysis + " says so";
+  result.analysis = std::move(analysis);
+  result.problem = where.empty() ? where : label(problem(where.c_str()));
+  if (!figures.contains("subject")) figures["subject"] = "ours@1";
+  result.figures = std::move(figures);
+  result.events = {event};
+  return result;
+}
+
+Diagnosis of(const std::string& id, const std::vector<Finding>& findings,
+             const Patient& who = patient()) {
+  const auto all = diagnose(causes(), techniques(), who, findings);
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Diagnosis& one) { return one.cause->id == id; });
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+struct Planted {
+  const char* cause;
+  const char* analysis;
+  Json supports, refutes, opens;
+};
+
+const std::vector<Planted>& planted() {
+  static const std::vector<Planted> rows{
+      {"under_utilisation",
+       "launch",
+       {{"units_frac", 0.06}},
+       {{"units_frac", 1.0}},
+       {{"units_frac", 0.9}}},
+      {"sequential_kv",
+       "key_walk",
+       {{"verdict", "serial"}},
+       {{"verdict", "not serial"}},
+       {{"verdict", "open"}}},
+      {"grid_misses_heads",
+       "grid_scaling",
+       {{"verdict", "serial"}},
+       {{"verdict", "not serial"}},
+       {{"heads", {1, 8}}}},
+      {"memory_bandwidth",
+       "roofline_share",
+       {{"byte_share_frac", 0.8}},
+       {{"flop_share_frac", 0.7}},
+       {{"byte_share_frac", 0.1}}},
+      {"redundant_kv_loads",
+       "launch",
+       {{"rows_per_block", 1}, {"kv_redundancy", 512.0}},
+       {{"rows_per_block", 64}, {"kv_redundancy", 8.0}},
+       {{"rows_per_block", 32}, {"kv_redundancy", 16.0}}},
+      {"uncoalesced_access",
+       "profile",
+       {{"says_uncoalesced", true}},
+       Json(),
+       {{"says_uncoalesced", false}}},
+      {"uncoalesced_access",
+       "sass",
+       Json(),
+       {{"global_loads", 0}, {"bulk_copies", 4}},
+       {{"global_loads", 12}, {"bulk_copies", 0}}},
+      {"narrow_loads",
+       "sass",
+       {{"widest_load_frac", 0.0}, {"global_loads", 9}, {"bulk_copies", 0}, {"async_copies", 0}},
+       {{"widest_load_frac", 1.0}},
+       {{"widest_load_frac", 0.5}}},
+      {"bank_conflicts",
+       "sass",
+       {{"worst_shared_ways", 8}, {"shared_accesses_unknown", 3}},
+       {{"worst_shared_ways", 1}, {"shared_accesses_unknown", 0}},
+       {{"worst_shared_ways", 1}, {"shared_accesses_unknown", 5}}},
+      {"register_pressure",
+       "ptxas",
+       {{"spill_store_bytes", 64}},
+       Json(),
+       {{"spill_store_bytes", 0}}},
+      {"register_pressure",
+       "launch",
+       {{"limited_by", "registers"}, {"occupancy_frac", 0.125}},
+       {{"limited_by", "warps"}, {"occupancy_frac", 1.0}},
+       {{"limited_by", "registers"}, {"occupancy_frac", 0.4}}},
+      {"thread_idleness",
+       "profile",
+       {{"active_threads_per_warp", 8.0}},
+       {{"active_threads_per_warp", 31.9}},
+       {{"active_threads_per_warp", 26.0}}},
+      {"tile_too_large",
+       "launch",
+       {{"limited_by", "shared memory"}, {"occupancy_frac", 0.06}},
+       {{"units_frac", 1.0}, {"occupancy_frac", 0.75}},
+       {{"units_frac", 1.0}}},
+      {"partial_wave",
+       "launch",
+       {{"waves", 1.1}, {"wave_fill_frac", 0.55}},
+       {{"waves", 3.9}, {"wave_fill_frac", 0.97}},
+       {{"waves", 0.4}, {"wave_fill_frac", 0.4}}},
+      {"launch_bound",
+       "roofline_share",
+       {{"empty_call_frac", 0.4}},
+       {{"empty_call_frac", 0.01}},
+       {{"empty_call_frac", 0.15}}},
+      {"tensor_cores_unused",
+       "sass",
+       {{"matrix", 0}, {"warpgroup_matrix", 0}, {"fma", 900}},
+       {{"matrix", 64}, {"warpgroup_matrix", 0}, {"fma", 900}},
+       {{"matrix", 0}, {"fma", 900}}},
+      {"compute_peak",
+       "roofline_share",
+       {{"flop_share_frac", 0.8}},
+       {{"flop_share_frac", 0.1}},
+       {{"flop_share_frac", 0.5}}},
+      {"unwarmed_reference",
+       "reference_check",
+       {{"subject", "torch"}, {"state", "longer for less"}},
+       {{"subject", "torch"}, {"state", "other kernels"}},
+       {{"subject", "torch"}, {"state", "room left"}}},
+  };
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("each cause is supported, refuted and left open by what is planted", "[advise][causes]") {
+  std::set<std::string> supported, refuted;
+  for (const Planted& row : planted()) {
+    INFO(row.cause << " by " << row.analysis);
+    if (!row.supports.is_null()) {
+      const Diagnosis yes = of(row.cause, {finding(row.analysis, row.supports)});
+      CHECK(yes.state == HypothesisState::supported);
+      REQUIRE_FALSE(yes.evidence.empty());
+      CHECK(yes.evidence[0].supports);
+      CHECK_FALSE(yes.evidence[0].by.empty());
+      CHECK(yes.evidence[0].events == std::vector<std::int64_t>{7});
+      CHECK(yes.evidence[0].statement == std::string(row.analysis) + " says so");
+      supported.insert(row.cause);
+    }
+    if (!row.refutes.is_null()) {
+      const Diagnosis no = of(row.cause, {finding(row.analysis, row.refutes)});
+      CHECK(no.state == HypothesisState::refuted);
+      REQUIRE_FALSE(no.evidence.empty());
+      CHECK_FALSE(no.evidence[0].supports);
+      CHECK_FALSE(no.gain.has_value());
+      refuted.insert(row.cause);
+    }
+    const Diagnosis open = of(row.cause, {finding(row.analysis, row.opens)});
+    CHECK(open.state == HypothesisState::undecided);
+    CHECK_FALSE(open.strength.has_value());
+    CHECK_FALSE(to_json(open)["needs"].empty());
+  }
+  for (const Cause& cause : causes()) {
+    INFO(cause.id << " has no planted row");
+    CHECK(supported.contains(cause.id));
+    CHECK(refuted.contains(cause.id));
+  }
+}
+
+TEST_CASE("nothing found decides nothing", "[advise][causes]") {
+  for (const Diagnosis& one : diagnose(causes(), techniques(), patient(), {})) {
+    INFO(one.cause->id);
+    CHECK(one.state == HypothesisState::undecided);
+    CHECK(one.evidence.empty());
+    CHECK_FALSE(one.is_contradictory);
+  }
+}
+
+TEST_CASE("the findings of others are no evidence", "[advise][causes]") {
+  const auto theirs = finding("launch", {{"units_frac", 0.06}, {"subject", "torch"}});
+  CHECK(of("under_utilisation", {theirs}).state == HypothesisState::undecided);
+  const auto ours = finding("reference_check", {{"state", "longer for less"}});
+  CHECK(of("unwarmed_reference", {ours}).state == HypothesisState::undecided);
+  // A finding that names no subject is about the problem, and so about every subject.
+  Finding plain = finding("working_set", {{"tensors_fit_last_cache", true}});
+  plain.figures.erase("subject");
+  CHECK(of("memory_bandwidth", {plain}).state == HypothesisState::refuted);
+}
+
+TEST_CASE("evidence against evidence: the stronger counts, else none", "[advise][causes]") {
+  const auto seen = finding("launch", {{"units_frac", 1.0}}, k_small, 1);
+  const auto inferred =
+      finding("grid_scaling", {{"verdict", "not serial"}, {"by", "times"}}, k_small, 2);
+  const Diagnosis strong = of("under_utilisation", {inferred, seen});
+  CHECK(strong.state == HypothesisState::refuted);
+  CHECK(strong.strength == RuleStrength::strong);
+  REQUIRE(strong.evidence.size() == 2);
+  CHECK(strong.evidence[0].events == std::vector<std::int64_t>{1});  // what decided comes first
+  CHECK(strong.evidence[1].supports);
+  const auto other = finding("launch", {{"units_frac", 0.1}}, k_small, 3);
+  const Diagnosis both = of("under_utilisation", {seen, other});
+  CHECK(both.state == HypothesisState::undecided);
+  CHECK(both.is_contradictory);
+  CHECK(both.evidence.size() == 2);
+}
+
+TEST_CASE("a cause may be at work on one problem and not on another", "[advise][causes]") {
+  Patient who = patient();
+  who.problems.push_back({problem(k_large), 3});
+  const auto small = finding("roofline_share",
+                             {{"empty_call_frac", 0.4}, {"plan", "hot"}, {"headroom_ratio", 2.5}});
+  const auto large = finding("roofline_share", {{"empty_call_frac", 0.001}}, k_large);
+  const Diagnosis both = of("launch_bound", {small, large}, who);
+  CHECK(both.state == HypothesisState::supported);
+  CHECK(both.where == std::vector<std::string>{label(problem(k_small))});
+  CHECK(both.share_frac == Approx(0.25));
+  CHECK(of("launch_bound", {large}, who).state == HypothesisState::refuted);
+  // Refuted on a quarter of the suite, unknown on the rest: unknown.
+  const auto few = finding("roofline_share", {{"empty_call_frac", 0.001}}, k_small);
+  CHECK(of("launch_bound", {few}, who).state == HypothesisState::undecided);
+  // Of a kernel's cause evidence anywhere counts, even outside the suite.
+  const auto probe =
+      finding("key_walk", {{"verdict", "serial"}}, "B=1 Hq=1 Sq=64 Skv=128 D=64 f16");
+  CHECK(of("sequential_kv", {probe}, who).share_frac == Approx(1));
+  const auto elsewhere = finding("launch", {{"units_frac", 0.1}}, "B=1 Hq=1 Sq=64 D=64 f16");
+  CHECK(of("under_utilisation", {elsewhere}, who).state == HypothesisState::undecided);
+}
+
+TEST_CASE("plans, backends and kinds of problems keep rules and causes out", "[advise][causes]") {
+  Finding fits = finding("working_set", {{"tensors_fit_last_cache", true}});
+  Patient cold = patient();
+  cold.plan = "cold";
+  CHECK(of("memory_bandwidth", {fits}, cold).state == HypothesisState::undecided);
+  Patient cpu = patient();
+  cpu.backend = "cpu";
+  cpu.problems = {{problem("B=1 Hq=8 Sq=512 D=64 f32"), 1}};
+  for (const Diagnosis& one : diagnose(causes(), techniques(), cpu, {})) {
+    CHECK(one.cause->id != "bank_conflicts");
+    CHECK(one.cause->id != "tensor_cores_unused");
+  }
+  Patient exact = patient();
+  exact.problems = cpu.problems;
+  for (const Diagnosis& one : diagnose(causes(), techniques(), exact, {})) {
+    CHECK(one.cause->id != "tensor_cores_unused");
+  }
+  Patient unknown;  // of files without a device every cause is asked
+  CHECK(diagnose(causes(), techniques(), unknown, {}).size() == causes().size());
+}
+
+TEST_CASE("gains come from the remedies that are left, within the room", "[advise][causes]") {
+  const auto conflict = finding("sass", {{"worst_shared_ways", 8}}, "");
+  const Diagnosis open = of("bank_conflicts", {conflict});
+  REQUIRE(open.gain.has_value());
+  CHECK(open.gain->low == Approx(1.0));
+  CHECK(open.gain->high == Approx(1.4));
+  CHECK(open.remedies.size() == 2);
+  const auto room = finding("roofline_share", {{"headroom_ratio", 1.1}, {"plan", "hot"}});
+  CHECK(of("bank_conflicts", {conflict, room}).gain->high == Approx(1.1));
+  Patient swizzled = patient();
+  swizzled.techniques.emplace_back("bank_conflict_swizzle");
+  const Diagnosis done = of("bank_conflicts", {conflict}, swizzled);
+  CHECK(done.state == HypothesisState::supported);
+  CHECK(done.remedies.empty());
+  CHECK_FALSE(done.gain.has_value());
+}
+
+TEST_CASE("what would gain most comes first, weak evidence after strong", "[advise][causes]") {
+  const std::vector<Finding> findings{
+      finding("sass",
+              {{"worst_shared_ways", 8}, {"matrix", 0}, {"warpgroup_matrix", 0}, {"fma", 10}}, ""),
+      finding("launch", {{"units_frac", 1.0}})};
+  const auto all = diagnose(causes(), techniques(), patient(), findings);
+  CHECK(all[0].cause->id == "tensor_cores_unused");
+  CHECK(all[1].cause->id == "bank_conflicts");
+  CHECK(all.back().state == HypothesisState::refuted);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const bool was_refuted = all[i - 1].state == HypothesisState::refuted;
+    CHECK((!was_refuted || all[i].state == HypothesisState::refuted));
+  }
+  const auto by = remedied_by(all);
+  CHECK(by.at("tensor_core_mma") == std::vector<std::string>{"tensor_cores_unused"});
+  CHECK_FALSE(by.contains("split_kv"));
+}
+
+TEST_CASE("much evidence is counted, not lost", "[advise][causes]") {
+  std::vector<Finding> findings;
+  for (int i = 0; i < 9; ++i)
+    findings.push_back(finding("sass", {{"worst_shared_ways", 2}}, "", i));
+  const Diagnosis one = of("bank_conflicts", findings);
+  CHECK(one.evidence.size() == k_most_evidence);
+  CHECK(one.evidence_left_out == 6);
+}
+
+TEST_CASE("no findings whatever make it crash or invent a gain", "[advise][causes][hostile]") {
+  std::mt19937 random(20);
+  const auto pick = [&](std::size_t n) { return std::size_t(random() % n); };
+  std::vector<std::string> figures, analyses;
+  for (const Cause& cause : causes()) {
+    for (const auto* rules : {&cause.supported, &cause.refuted}) {
+      for (const CauseRule& rule : *rules) {
+        analyses.push_back(rule.analysis);
+        for (const FigurePredicate& one : rule.when) figures.push_back(one.figure);
+      }
+    }
+  }
+  for (const char* key : {"subject", "plan", "problems", "headroom_ratio"}) figures.push_back(key);
+  const std::vector<Json> values{0,
+                                 1,
+                                 -1,
+                                 0.5,
+                                 1e300,
+                                 -1e300,
+                                 std::numeric_limits<double>::quiet_NaN(),
+                                 std::numeric_limits<double>::infinity(),
+                                 "",
+                                 "serial",
+                                 "not serial",
+                                 "ours@1",
+                                 "registers",
+                                 "hot",
+                                 true,
+                                 false,
+                                 nullptr,
+                                 Json::array(),
+                                 Json::array({label(problem(k_small)), 3, nullptr}),
+                                 Json::object()};
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<Finding> findings;
+    for (std::size_t i = pick(12); i > 0; --i) {
+      Finding one;
+      one.analysis = pick(9) == 0 ? "no such" : analyses[pick(analyses.size())];
+      if (pick(2) == 0) one.problem = pick(2) == 0 ? label(problem(k_small)) : "elsewhere";
+      if (pick(8) != 0) {
+        one.figures = Json::object();
+        for (std::size_t k = pick(6); k > 0; --k) {
+          one.figures[figures[pick(figures.size())]] = values[pick(values.size())];
+        }
+      }
+      findings.push_back(std::move(one));
+    }
+    Patient who = patient();
+    if (pick(3) == 0) who.problems.clear();
+    if (pick(5) == 0) who = Patient{};
+    for (const Diagnosis& one : diagnose(causes(), techniques(), who, findings)) {
+      const bool is_decided = one.state != HypothesisState::undecided;
+      if (is_decided != one.strength.has_value()) FAIL("a state without its strength");
+      if (is_decided && one.evidence.empty()) FAIL("decided by nothing");
+      if (!(one.share_frac >= 0 && one.share_frac <= 1 + 1e-12)) FAIL("a share beyond the whole");
+      if (one.gain && !(one.gain->low <= one.gain->expected + 1e-12 &&
+                        one.gain->expected <= one.gain->high + 1e-12)) {
+        FAIL("a gain outside its range");
+      }
+      (void)to_json(one).dump();
+    }
+  }
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+#include "advise/diagnosis.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace wb {
+namespace {
+
+constexpr double k_weak_merit = 0.5;        ///< of the logarithm, where evidence is weak
+constexpr double k_refuting_share = 0.5;    ///< of the suite's weight
+constexpr double k_least_expected = 1.005;  ///< below it a technique is no remedy
+
+bool among(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string text_of(const Json& figures, const char* key) {
+  if (!figures.is_object()) return {};
+  const auto found = figures.find(key);
+  return found != figures.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// Labels of the problems that a finding speaks of; empty: of the subject as it is everywhere.
+std::vector<std::string> problems_of(const Finding& finding) {
+  if (!finding.problem.empty()) return {finding.problem};
+  std::vector<std::string> labels;
+  if (!finding.figures.is_object()) return labels;
+  const auto found = finding.figures.find("problems");
+  if (found == finding.figures.end() || !found->is_array()) return labels;
+  for (const Json& one : *found) {
+    if (one.is_string()) labels.push_back(one.get<std::string>());
+  }
+  return labels;
+}
+
+bool fits(const CauseRule& rule, const Patient& patient, const Finding& finding) {
+  if (finding.analysis != rule.analysis) return false;
+  if (!rule.plans.empty() && !among(rule.plans, patient.plan)) return false;
+  const std::string subject = text_of(finding.figures, "subject");
+  const bool is_other = !subject.empty() && subject != patient.subject;
+  if (is_other != (rule.about == RuleAbout::others)) return false;
+  return std::all_of(rule.when.begin(), rule.when.end(), [&](const FigurePredicate& predicate) {
+    return holds(predicate, finding.figures);
+  });
+}
+
+std::string figures_of(const CauseRule& rule, const Finding& finding) {
+  std::string words;
+  for (const FigurePredicate& predicate : rule.when) {
+    words += (words.empty() ? "" : ", ") + words_of(predicate, finding.figures);
+  }
+  return words;
+}
+
+/// What was said of one problem: the strongest on each side.
+struct Said {
+  std::optional<RuleStrength> supported, refuted;
+  [[nodiscard]] HypothesisState state() const {
+    if (supported == refuted) return HypothesisState::undecided;  // nothing, or one against one
+    if (!supported) return HypothesisState::refuted;
+    if (!refuted) return HypothesisState::supported;
+    return *supported == RuleStrength::strong ? HypothesisState::supported
+                                              : HypothesisState::refuted;
+  }
+  [[nodiscard]] bool is_open() const {
+    return supported && refuted && state() == HypothesisState::undecided;
+  }
+  void add(bool supports, RuleStrength strength) {
+    std::optional<RuleStrength>& side = supports ? supported : refuted;
+    if (!side || strength == RuleStrength::strong) side = strength;
+  }
+  void add(const Said& other) {
+    if (other.supported) add(true, *other.supported);
+    if (other.refuted) add(false, *other.refuted);
+  }
+};
+
+struct Place {
+  std::string label;
+  double weight = 1;
+  const Problem* problem = nullptr;  ///< not known where only findings name it
+  double room_ratio = 0;             ///< 0: not known
+  Said said;
+};
+
+/// The patient's problems, or those that the findings name; with the room that its roofline leaves
+/// under the objective's plan.
+std::vector<Place> places_of(const Patient& patient, const std::vector<Finding>& findings) {
+  std::vector<Place> places;
+  for (const PatientProblem& one : patient.problems) {
+    places.push_back({label(one.problem), one.weight, &one.problem, 0, {}});
+  }
+  const auto find = [&](const std::string& name) {
+    return std::find_if(places.begin(), places.end(),
+                        [&](const Place& place) { return place.label == name; });
+  };
+  if (patient.problems.empty()) {
+    for (const Finding& finding : findings) {
+      const bool is_new = !finding.problem.empty() && find(finding.problem) == places.end();
+      if (is_new) places.push_back({finding.problem, 1, nullptr, 0, {}});
+    }
+  }
+  for (const Finding& finding : findings) {
+    if (finding.analysis != "roofline_share" || !finding.figures.is_object()) continue;
+    const bool is_ours = text_of(finding.figures, "subject") == patient.subject &&
+                         (patient.plan.empty() || text_of(finding.figures, "plan") == patient.plan);
+    const auto room = finding.figures.find("headroom_ratio");
+    const auto place = find(finding.problem);
+    if (!is_ours || place == places.end()) continue;
+    if (room != finding.figures.end() && room->is_number() && room->get<double>() >= 1) {
+      place->room_ratio = room->get<double>();
+    }
+  }
+  return places;
+}
+
+class Judge {
+ public:
+  Judge(const Cause& cause, const Patient& patient, std::vector<Place> places)
+      : m_patient(patient), m_places(std::move(places)) {
+    m_result.cause = &cause;
+    std::erase_if(m_places, [&](const Place& place) {
+      return place.problem != nullptr && !is_of(cause.kind, *place.problem);
+    });
+  }
+
+  Diagnosis decide(const std::vector<Finding>& findings, const std::vector<Technique>& techniques) {
+    for (const CauseRule& rule : m_result.cause->supported) take(rule, true, findings);
+    for (const CauseRule& rule : m_result.cause->refuted) take(rule, false, findings);
+    settle();
+    keep_evidence();
+    if (m_result.state != HypothesisState::refuted) add_remedies(techniques);
+    return std::move(m_result);
+  }
+
+ private:
+  void take(const CauseRule& rule, bool supports, const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) {
+      if (!fits(rule, m_patient, finding)) continue;
+      const std::vector<std::string> labels = problems_of(finding);
+      const bool is_everywhere = labels.empty() || m_result.cause->scope == CauseScope::kernel;
+      bool is_here = is_everywhere;
+      for (Place& place : m_places) {
+        if (!among(labels, place.label)) continue;
+        is_here = true;
+        if (!is_everywhere) place.said.add(supports, rule.strength);
+      }
+      // What was seen of another problem than those that count says nothing of these.
+      if (!is_here) continue;
+      if (is_everywhere) m_everywhere.add(supports, rule.strength);
+      m_result.evidence.push_back({supports, rule.strength, finding.analysis, finding.statement,
+                                   finding.problem, figures_of(rule, finding), finding.events});
+    }
+  }
+
+  void settle() {
+    double all = 0, supported = 0, refuted = 0;
+    bool is_open = m_places.empty() && m_everywhere.is_open(), is_strong = true;
+    for (Place& place : m_places) {
+      place.said.add(m_everywhere);
+      const HypothesisState state = place.said.state();
+      all += place.weight;
+      is_open = is_open || place.said.is_open();
+      if (state == HypothesisState::supported) {
+        supported += place.weight;
+        m_result.where.push_back(place.label);
+      }
+      if (state == HypothesisState::refuted) refuted += place.weight;
+    }
+    if (m_places.empty() && !is_open) {
+      all = 1;
+      supported = m_everywhere.state() == HypothesisState::supported ? 1 : 0;
+      refuted = m_everywhere.state() == HypothesisState::refuted ? 1 : 0;
+    }
+    if (supported > 0) {
+      m_result.state = HypothesisState::supported;
+      m_result.share_frac = supported / all;
+    } else if (refuted > 0 && !is_open && refuted >= k_refuting_share * all) {
+      m_result.state = HypothesisState::refuted;
+      m_result.share_frac = refuted / all;
+    } else {
+      m_result.is_contradictory = is_open;
+      return;
+    }
+    is_strong = strongest(m_result.state == HypothesisState::supported) == RuleStrength::strong;
+    m_result.strength = is_strong ? RuleStrength::strong : RuleStrength::weak;
+  }
+
+  [[nodiscard]] RuleStrength strongest(bool supports) const {
+    const bool is_strong = std::any_of(
+        m_result.evidence.begin(), m_result.evidence.end(), [&](const CauseEvidence& one) {
+          return one.supports == supports && one.strength == RuleStrength::strong;
+        });
+    return is_strong ? RuleStrength::strong : RuleStrength::weak;
+  }
+
+  /// The strongest of each side, the side that decided first.
+  void keep_evidence() {
+    const bool first = m_result.state != HypothesisState::refuted;
+    const auto rank = [first](const CauseEvidence& one) {
+      return 2 * (one.supports == first ? 0 : 1) + (one.strength == RuleStrength::strong ? 0 : 1);
+    };
+    auto& all = m_result.evidence;
+    std::stable_sort(all.begin(), all.end(), [&](const CauseEvidence& a, const CauseEvidence& b) {
+      return rank(a) < rank(b);
+    });
+    std::size_t kept[2] = {0, 0};
+    std::erase_if(all, [&](const CauseEvidence& one) {
+      const bool is_too_much = ++kept[one.supports ? 1 : 0] > k_most_evidence;
+      if (is_too_much) ++m_result.evidence_left_out;
+      return is_too_much;
+    });
+  }
+
+  /// Whether the cause may be at work there: supported, or while undecided not refuted.
+  [[nodiscard]] bool is_concerned(const Place& place) const {
+    const HypothesisState state = place.said.state();
+    return m_result.state == HypothesisState::supported ? state == HypothesisState::supported
+                                                        : state != HypothesisState::refuted;
+  }
+
+  [[nodiscard]] std::optional<GainRange> gain_of(const Technique& technique) const {
+    const double low = std::log(technique.impact_low), high = std::log(technique.impact_high);
+    double all = 0, low_sum = 0, middle_sum = 0, high_sum = 0;
+    bool is_any = false;
+    for (const Place& place : m_places) {
+      all += place.weight;
+      if (!is_concerned(place)) continue;
+      if (place.problem != nullptr && !is_of(technique.kind, *place.problem)) continue;
+      is_any = true;
+      const double room = place.room_ratio > 0 ? std::log(place.room_ratio) : high;
+      low_sum += place.weight * std::min(low, room);
+      middle_sum += place.weight * std::min((low + high) / 2, room);
+      high_sum += place.weight * std::min(high, room);
+    }
+    if (m_places.empty())
+      return GainRange{std::exp(low), std::exp((low + high) / 2), std::exp(high)};
+    if (!is_any || !(all > 0)) return std::nullopt;
+    return GainRange{std::exp(low_sum / all), std::exp(middle_sum / all), std::exp(high_sum / all)};
+  }
+
+  [[nodiscard]] bool is_possible(const Technique& technique) const {
+    const auto& has = m_patient.techniques;
+    const bool is_there = among(has, technique.name);
+    const bool is_pointless =
+        std::any_of(technique.replaced_by.begin(), technique.replaced_by.end(),
+                    [&](const std::string& word) { return among(has, word); });
+    const bool is_of_backend =
+        m_patient.backend.empty() || among(technique.backends, m_patient.backend);
+    const std::string& here = m_patient.architecture;
+    const bool is_new_enough = here.empty() || technique.architecture_from.empty() ||
+                               is_at_least(here, technique.architecture_from);
+    const bool is_old_enough = here.empty() || technique.architecture_to.empty() ||
+                               is_at_least(technique.architecture_to, here);
+    return !is_there && !is_pointless && is_of_backend && is_new_enough && is_old_enough;
+  }
+
+  void add_remedies(const std::vector<Technique>& techniques) {
+    std::vector<std::pair<std::string, GainRange>> found;
+    for (const Technique& technique : techniques) {
+      if (!among(m_result.cause->techniques, technique.name) || !is_possible(technique)) continue;
+      const auto gain = gain_of(technique);
+      if (gain && gain->expected >= k_least_expected) found.emplace_back(technique.name, *gain);
+    }
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return a.second.expected > b.second.expected;
+    });
+    for (const auto& [name, gain] : found) m_result.remedies.push_back(name);
+    if (!found.empty()) m_result.gain = found.front().second;
+  }
+
+  const Patient& m_patient;
+  std::vector<Place> m_places;
+  Said m_everywhere;
+  Diagnosis m_result;
+};
+
+int rank(const Diagnosis& diagnosis) {
+  if (diagnosis.state == HypothesisState::supported) return 0;
+  return diagnosis.state == HypothesisState::refuted ? 2 : 1;
+}
+
+double merit(const Diagnosis& diagnosis) {
+  if (diagnosis.state == HypothesisState::refuted || !diagnosis.gain) return 0;
+  const double gain = std::log(diagnosis.gain->expected);
+  return diagnosis.strength == RuleStrength::strong ? gain : k_weak_merit * gain;
+}
+
+}  // namespace
+
+std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
+                                const std::vector<Technique>& techniques, const Patient& patient,
+                                const std::vector<Finding>& findings) {
+  const std::vector<Place> places = places_of(patient, findings);
+  std::vector<Diagnosis> all;
+  for (const Cause& cause : causes) {
+    if (!patient.backend.empty() && !among(cause.backends, patient.backend)) continue;
+    const bool concerns_any =
+        patient.problems.empty() ||
+        std::any_of(patient.problems.begin(), patient.problems.end(),
+                    [&](const PatientProblem& one) { return is_of(cause.kind, one.problem); });
+    if (concerns_any) all.push_back(Judge(cause, patient, places).decide(findings, techniques));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Diagnosis& a, const Diagnosis& b) {
+    return rank(a) != rank(b) ? rank(a) < rank(b) : merit(a) > merit(b);
+  });
+  return all;
+}
+
+std::map<std::string, std::vector<std::string>> remedied_by(
+    const std::vector<Diagnosis>& diagnoses) {
+  std::map<std::string, std::vector<std::string>> causes;
+  for (const Diagnosis& diagnosis : diagnoses) {
+    if (diagnosis.state != HypothesisState::supported) continue;
+    for (const std::string& technique : diagnosis.cause->techniques) {
+      causes[technique].push_back(diagnosis.cause->id);
+    }
+  }
+  return causes;
+}
+
+}  // namespace wb

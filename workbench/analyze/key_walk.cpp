@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// The tell-tale of keys that are walked one after another. As long as the blocks of all query rows
+// fit on the device together, more rows cost no time; so time that grows in proportion to the keys
+// is the length of one block's walk over them, while other SMs are free to take a part of it. Once
+// the device is full time grows with the keys whatever the order: nothing is concluded there.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "analyze/evidence_view.hpp"
+#include "analyze/scaling_families.hpp"
+#include "problem/attention.hpp"
+
+namespace wb {
+
+std::vector<Finding> analyze_key_walk(const Evidence& evidence);
+
+namespace {
+
+constexpr std::int64_t k_min_growth = 4;   // of the keys between the sizes that are compared
+constexpr double k_serial_exponent = 0.8;  // from here on time goes with the keys
+constexpr double k_parallel_exponent = 0.4;
+
+/// The largest size at which every block of 64 rows still has an SM of its own.
+const ScalingPoint* last_below_full(const ScalingFamily& family, double units) {
+  const ScalingPoint* last = nullptr;
+  for (const ScalingPoint& point : family.points) {
+    const auto blocks = static_cast<double>(row_block_count(point.observation->problem));
+    if (blocks <= units && (last == nullptr || point.size > last->size)) last = &point;
+  }
+  return last;
+}
+
+std::optional<Finding> finding_of(const Evidence& evidence, const ScalingFamily& family) {
+  const auto units = static_cast<double>(evidence.device.units);
+  const ScalingPoint* to = last_below_full(family, units);
+  if (to == nullptr) return std::nullopt;
+  const ScalingPoint& from = family.points.front();
+  if (to->size < k_min_growth * from.size || from.size <= 0) return std::nullopt;
+  const double grows = std::log(to->time_us / from.time_us) /
+                       std::log(static_cast<double>(to->size) / static_cast<double>(from.size));
+  const bool is_serial = grows >= k_serial_exponent, is_parallel = grows <= k_parallel_exponent;
+  Finding finding;
+  finding.analysis = "key_walk";
+  finding.statement = fmt::format(
+      "{} ({}): {} = {} to {} takes {:.2f} times the time (keys^{:.2f}), though {} blocks of {} "
+      "rows leave {} free: {}",
+      family.subject, to_string(family.plan), family.axis, from.size, to->size,
+      to->time_us / from.time_us, grows, row_block_count(to->observation->problem),
+      k_rows_per_block, unit_word(evidence.device),
+      is_serial     ? "the keys are walked one after another"
+      : is_parallel ? "time does not follow the walk over the keys"
+                    : "between the two, which decides nothing");
+  finding.figures = {
+      {"subject", family.subject},
+      {"plan", to_string(family.plan)},
+      {"axis", family.axis},
+      {"keys", {from.size, to->size}},
+      {"time_us", {from.time_us, to->time_us}},
+      {"problems", {label(from.observation->problem), label(to->observation->problem)}},
+      {"exponent_over_keys", grows},
+      {"verdict", is_serial     ? "serial"
+                  : is_parallel ? "not serial"
+                                : "open"}};
+  for (const ScalingPoint* point : {&from, to}) {
+    finding.events.insert(finding.events.end(), point->observation->events.begin(),
+                          point->observation->events.end());
+  }
+  finding.unseen =
+      "the walk itself: a fixed cost hides it at the small end, and a block that waits for memory "
+      "looks like one that computes";
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> analyze_key_walk(const Evidence& evidence) {
+  std::vector<Finding> findings;
+  if (evidence.device.units <= 0) return findings;
+  for (const ScalingFamily& family : scaling_families(evidence.observations)) {
+    if (family.axis != "S" && family.axis != "Skv") continue;
+    // Keys beyond the last row are masked there: more of them are no longer walk.
+    const bool is_masked = family.axis == "Skv" &&
+                           family.points.front().observation->problem.causal == Causal::top_left;
+    if (is_masked) continue;
+    if (!is_told_plan(evidence, family.plan) || is_reference(evidence, family.subject)) continue;
+    if (auto finding = finding_of(evidence, family)) findings.push_back(*std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace wb

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include "engine/diagnose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/analysis.hpp"
+#include "analyze/compiled_code.hpp"
+#include "engine/advise.hpp"
+#include "engine/analyze_verb.hpp"
+#include "engine/recorded.hpp"
+#include "engine/verb_table.hpp"
+#include "problem/attention.hpp"
+#include "report/evidence.hpp"
+#include "report/facts.hpp"
+#include "report/report.hpp"
+
+namespace wb {
+namespace {
+
+using verbs::K;
+
+/// What the compiler said against builds, once for each subject.
+void add_build_findings(const SessionView& view, std::vector<Finding>& findings) {
+  std::set<std::string> told;
+  const auto add = [&](const IterationView& iteration) {
+    for (const Fact& built : iteration.built) {
+      const std::string subject = text_of(built.payload, "subject");
+      const Json& ptxas = member_of(built.payload, "ptxas");
+      if (!ptxas.is_object() || !told.insert(subject).second) continue;
+      const auto record = ptxas_record_from_json(ptxas);
+      if (!record.ok()) continue;
+      for (Finding& finding : build_findings(*record, subject)) {
+        finding.figures["subject"] = subject;
+        finding.events = {built.seq};
+        findings.push_back(std::move(finding));
+      }
+    }
+  };
+  for (const IterationView& iteration : view.iterations) add(iteration);
+  add(view.outside);
+}
+
+/// Findings as they were recorded there; those of builds are told by add_build_findings().
+void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
+  for (const Fact& fact : where.findings) {
+    Json payload = fact.payload;
+    if (payload.is_object()) payload.erase("iteration");
+    auto finding = finding_from_json(payload);
+    if (!finding.ok() || finding->analysis == "ptxas") continue;
+    finding->events.push_back(fact.seq);
+    findings.push_back(*std::move(finding));
+  }
+}
+
+struct LogFindings {
+  std::vector<Finding> findings;
+  std::vector<std::string> gaps;
+};
+
+/// What today's analyses say of the log, what the builds' records say, and what probes found, which
+/// were taken outside of iterations. A session without rivals holds no comparison at first: then
+/// what was recorded of its baseline counts.
+LogFindings findings_of(const SessionView& view) {
+  LogEvidence log = log_evidence(view);
+  LogFindings result{analyze(log.evidence), std::move(log.gaps)};
+  if (log.evidence.observations.empty()) {
+    if (const IterationView* holder = holder_of(view)) add_recorded(*holder, result.findings);
+  }
+  add_build_findings(view, result.findings);
+  add_recorded(view.outside, result.findings);
+  return result;
+}
+
+Result<DecidedCauses> catalogues(const Services& services) {
+  DecidedCauses decided;
+  WB_TRY_ASSIGN(decided.causes, load_causes(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(decided.techniques, load_techniques(services.file_system, services.search_path));
+  return decided;
+}
+
+void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
+  decided.diagnoses = diagnose(decided.causes, decided.techniques, decided.patient, findings);
+}
+
+Result<Patient> patient_of(const Session& session, const SessionView& view) {
+  WB_TRY_ASSIGN(Situation situation, situation_of(session, view));
+  WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
+  Patient patient;
+  patient.subject = situation.incumbent;
+  patient.backend = situation.backend;
+  patient.architecture = situation.architecture;
+  patient.plan = to_string(settings.objective.plan);
+  patient.techniques = std::move(situation.techniques);
+  for (RoadmapProblem& one : situation.problems) {
+    patient.problems.push_back({std::move(one.problem), one.weight});
+  }
+  return patient;
+}
+
+Json list_json(const std::vector<Diagnosis>& diagnoses) {
+  Json list = Json::array();
+  for (const Diagnosis& diagnosis : diagnoses) list.push_back(to_json(diagnosis));
+  return list;
+}
+
+/// The start, where another variant holds the place now: its causes tell what the session mended.
+Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
+                const std::vector<Finding>& findings) {
+  const std::string start = page::Facts(view).start;
+  if (start.empty() || start == decided.patient.subject) return nullptr;
+  Patient patient = decided.patient;
+  patient.subject = start;
+  patient.techniques.clear();
+  if (const auto stored = stored_variant(session, view, start)) {
+    patient.techniques = techniques_in(stored->first.manifest, stored->second);
+  }
+  return {{"subject", start},
+          {"causes", list_json(diagnose(decided.causes, decided.techniques, patient, findings))}};
+}
+
+Result<Json> causes_json(const Services& services, const Session& session,
+                         const SessionView& view) {
+  WB_TRY_ASSIGN(DecidedCauses decided, catalogues(services));
+  WB_TRY_ASSIGN(decided.patient, patient_of(session, view));
+  LogFindings log = findings_of(view);
+  decide(decided, log.findings);
+  return Json{{"subject", decided.patient.subject},
+              {"plan", decided.patient.plan},
+              {"causes", list_json(decided.diagnoses)},
+              {"start", start_json(session, view, decided, log.findings)},
+              {"gaps", std::move(log.gaps)}};
+}
+
+void add_text(Json& made) {
+  made["text"] = render_causes(made);
+}
+
+}  // namespace
+
+VerbSpec diagnose_verb_spec() {
+  VerbSpec spec{
+      .name = "diagnose",
+      .doc = "why it is slow: known causes held against what was found, of a session or of files",
+      .session = SessionNeed::reads,
+      .arguments = {{.name = "measure",
+                     .kind = K::boolean,
+                     .doc = "first measure what undecided causes need (in an open session)"},
+                    verbs::k_effort},
+      .result = {{"subject", "string: what was diagnosed; empty where files name none"},
+                 {"plan", "string: of the objective"},
+                 {"causes",
+                  "list: cause, title, theory, test, prediction, state (supported, refuted, "
+                  "undecided), strength, contradictory, where, share_frac, evidence, needs, "
+                  "remedies, gain (speedup over the suite: low, expected, high); the most "
+                  "important first (docs/causes.md)"},
+                 {"start", "map or null: subject and causes of the start, if another holds now"},
+                 {"measured", "list: probe, outcome, message of what --measure took"},
+                 {"gaps", "list: what could not be read, and why"},
+                 {"text", "string: the same for people"}},
+      .is_long = true};
+  const VerbSpec files = analyze_verb_spec();
+  spec.arguments.insert(spec.arguments.end(), files.arguments.begin(), files.arguments.end());
+  return spec;
+}
+
+bool asks_to_measure(const VerbSpec& verb, const Json& args) {
+  return verb.name == "diagnose" && args.value("measure", false);
+}
+
+Result<DecidedCauses> decide_causes(const Services& services, const Session& session,
+                                    const SessionView& view) {
+  WB_TRY_ASSIGN(DecidedCauses decided, catalogues(services));
+  WB_TRY_ASSIGN(decided.patient, patient_of(session, view));
+  LogFindings log = findings_of(view);
+  decide(decided, log.findings);
+  decided.gaps = std::move(log.gaps);
+  return decided;
+}
+
+Result<Json> verb_diagnose(const Services& services, const Session& session) {
+  WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
+  WB_TRY_ASSIGN(Json made, causes_json(services, session, *view));
+  made["measured"] = Json::array();
+  add_text(made);
+  return made;
+}
+
+Result<Json> verb_diagnose_files(const Services& services, const Json& args) {
+  WB_TRY_ASSIGN(DecidedCauses decided, catalogues(services));
+  WB_TRY_ASSIGN(FileFindings files, findings_of_files(services.file_system, args));
+  decided.patient.subject = files.subject;
+  decided.patient.backend = files.device.backend;
+  decided.patient.architecture = files.device.architecture;
+  decided.patient.plan = args.value("plan", "hot");
+  for (Problem& problem : files.problems) {
+    decided.patient.problems.push_back({std::move(problem), 1});
+  }
+  decide(decided, files.findings);
+  Json made{{"subject", files.subject},
+            {"plan", decided.patient.plan},
+            {"causes", list_json(decided.diagnoses)},
+            {"start", nullptr},
+            {"measured", Json::array()},
+            {"gaps", files.gaps}};
+  add_text(made);
+  return made;
+}
+
+Result<void> record_causes(Context& context) {
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
+  if (view->incumbent.empty()) return {};
+  auto made = causes_json(context.services, *context.session, *view);
+  if (!made) {
+    WB_TRY(context.log("note",
+                       {{"text", "no causes: " + made.error().message()}, {"iteration", nullptr}}));
+    return {};
+  }
+  WB_TRY(context.log("causes_decided", *std::move(made)));
+  return {};
+}
+
+}  // namespace wb

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: the verb `diagnose`, which holds the causes of kernels/causes.json against
+// what was found, of a session's log or of files, and with --measure takes the measurements that
+// open ones need. What was decided is kept in the log (causes_decided), as is each measurement.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "advise/diagnosis.hpp"
+#include "engine/context.hpp"
+#include "engine/verb.hpp"
+
+namespace wb {
+
+VerbSpec diagnose_verb_spec();
+
+/// Whether a call of that verb takes measurements, and so writes into its session.
+bool asks_to_measure(const VerbSpec& verb, const Json& args);
+
+/// The decided causes of one subject, with the catalogues that they point into.
+struct DecidedCauses {
+  std::vector<Cause> causes;
+  std::vector<Technique> techniques;
+  Patient patient;
+  std::vector<Diagnosis> diagnoses;
+  std::vector<std::string> gaps;  ///< what the log has and no finding shows
+};
+/// Of the incumbent. Errors: those of the catalogues and of situation_of().
+Result<DecidedCauses> decide_causes(const Services& services, const Session& session,
+                                    const SessionView& view);
+
+/// Reads only. Errors: those of decide_causes() or of the files.
+Result<Json> verb_diagnose(const Services& services, const Session& session);
+Result<Json> verb_diagnose_files(const Services& services, const Json& args);
+/// Inside a held session: measures what undecided causes need and the engine can take, decides
+/// again and appends causes_decided. A measurement that fails is told, not fatal.
+/// Errors: those of the log, of the catalogues, canceled.
+Result<Json> verb_diagnose_measuring(Context& context, const Json& args);
+
+/// Appends causes_decided to the held session, where it has a baseline. Without a catalogue a note
+/// says why there are none.
+Result<void> record_causes(Context& context);
+
+/// What a probe measures: problems that differ in one size only, B ("heads": 1, 2 and 4 times the
+/// base's) or Skv ("keys": 2, 4 and 8 times, no causal rule); for other probes the base itself.
+std::vector<Problem> probe_problems(const Problem& base, std::string_view probe);
+
+}  // namespace wb

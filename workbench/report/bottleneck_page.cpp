@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// `report --kind bottleneck`: how fast the incumbent is at each size and beside its rivals, what
+// the problems demand of the device, how the launches meet it, what bounds small and large ones,
+// and what to do. From the log alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/causes.hpp"
+#include "report/report.hpp"
+
+namespace wb::page {
+namespace {
+
+std::string header(const Page& page) {
+  const SessionView& view = page.facts.view;
+  const std::string title = text(view.opened.payload, "title");
+  const Json none;
+  const Json& environment = view.environment ? view.environment->payload : none;
+  const std::string device = text(field(environment, "device"), "name");
+  return fmt::format(
+      "# Bottlenecks: {}\n\nDate: {}. Device: {}. Subject: {}, plan {}. Every figure is from the "
+      "session's log; what it does not hold is named at the end.\n\n",
+      title.empty() ? code(text(view.opened.payload, "session"), 60) : inline_text(title, 120),
+      plain(view.last_t.substr(0, 10)), device.empty() ? "not recorded" : inline_text(device, 80),
+      view.incumbent.empty() ? "no incumbent yet" : incumbent_name(page, false),
+      inline_text(page.facts.plan_label(page.facts.plan), 40));
+}
+
+/// Rates of one subject under the objective's plan, in the order of the findings.
+std::vector<const Fact*> shares_of(const Page& page, const std::vector<Fact>& findings) {
+  std::vector<const Fact*> shares;
+  for (const Fact& finding : findings) {
+    const Json& figures = field(finding.payload, "figures");
+    const bool is_ours = text(finding.payload, "analysis") == "roofline_share" &&
+                         text(figures, "subject") == page.facts.view.incumbent &&
+                         text(figures, "plan") == page.facts.plan;
+    if (is_ours && number(figures, "achieved_flops_per_s")) shares.push_back(&finding);
+  }
+  return shares;
+}
+
+std::string verdict_words(double share) {
+  return share >= 0.6   ? "near the peak"
+         : share >= 0.3 ? "fair"
+         : share >= 0.1 ? "poor"
+                        : "very poor";
+}
+
+std::string performance(const Page& page, const std::vector<const Fact*>& shares) {
+  std::string out = "## Performance\n\n";
+  double best = 0;
+  for (const Fact* finding : shares) {
+    best = std::max(best,
+                    number(field(finding->payload, "figures"), "achieved_flops_per_s").value_or(0));
+  }
+  Table table({"problem", "time us>", "GFLOP/s>", "GB/s that must move>", "share of the peak>",
+               "verdict", "below the best rate>"});
+  for (const Fact* finding : shares) {
+    const Json& figures = field(finding->payload, "figures");
+    const double rate = number(figures, "achieved_flops_per_s").value_or(0);
+    const auto share = number(figures, "share_frac"),
+               bytes = number(figures, "achieved_bytes_per_s");
+    table.row(
+        {inline_text(page.facts.title(text(finding->payload, "problem")), 60),
+         microseconds(number(figures, "time_us")) + cite(finding->seq),
+         fmt::format("{:.4g}", rate / 1e9), bytes ? fmt::format("{:.4g}", *bytes / 1e9) : "-",
+         share ? percent(*share) + " of " + inline_text(text(figures, "peak"), 20) : "not known",
+         share ? verdict_words(*share) : "not known",
+         rate > 0 ? fmt::format("{:.3g}x", best / rate) : "-"});
+  }
+  out += table.empty() ? "No time of the incumbent beside a known peak.\n\n" : table.str() + "\n";
+  out += "Verdict: from 60 % of a peak on near it, from 30 % fair, from 10 % poor.\n\n";
+  const std::string beside = comparison_tables(page.facts, page.held, "incumbent", false);
+  out +=
+      beside.empty() ? "Nothing was measured beside it.\n\n" : "### Beside the others\n\n" + beside;
+  return out;
+}
+
+/// What bounds the problems, one line a bound, with the reason of the first.
+std::string regimes(const Page& page, const std::vector<Fact>& findings) {
+  std::map<std::string, std::vector<const Fact*>> by_regime;
+  for (const Fact& finding : findings) {
+    const std::string regime = text(field(finding.payload, "figures"), "regime");
+    if (text(finding.payload, "analysis") == "regime" && !regime.empty()) {
+      by_regime[regime].push_back(&finding);
+    }
+  }
+  std::string out = "## Small and large\n\n";
+  if (by_regime.empty()) return out + "What bounds the problems is not known.\n\n";
+  out +=
+      "What helps a problem depends on what bounds it, so a change may help large problems and "
+      "do nothing for small ones.\n\n";
+  for (const auto& [regime, list] : by_regime) {
+    std::string names;
+    for (std::size_t i = 0; i < std::min<std::size_t>(list.size(), 8); ++i) {
+      names += (i == 0 ? "" : ", ") +
+               inline_text(page.facts.title(text(list[i]->payload, "problem")), 60);
+    }
+    if (list.size() > 8) names += fmt::format(" and {} more", list.size() - 8);
+    out += fmt::format("- {}: {}. {}{}\n", inline_text(regime, 20), names,
+                       brief(page.facts.words(text(list.front()->payload, "statement")), 300),
+                       cite(list.front()->seq));
+  }
+  return out + "\n";
+}
+
+/// The walk of one block, as the launch implies it; only where one was seen.
+std::string access_pattern(const Page& page, const std::vector<Fact>& findings) {
+  for (const Fact& finding : findings) {
+    const Json& figures = field(finding.payload, "figures");
+    const auto rows = integer(figures, "rows_per_block");
+    const bool is_ours = text(figures, "subject") == page.facts.view.incumbent;
+    if (text(finding.payload, "analysis") != "launch" || !rows || !is_ours) continue;
+    return fmt::format(
+        "On {} each block takes {} of one head, loads K and V tile by tile, uses each tile for "
+        "these "
+        "rows and discards it: K and V are asked for {} times ({}){}.\n\n",
+        inline_text(page.facts.title(text(finding.payload, "problem")), 60),
+        count(*rows, "query row"),
+        fmt::format("{:.3g}", number(figures, "kv_redundancy").value_or(0)),
+        bytes(number(figures, "kv_requested_bytes").value_or(0)), cite(finding.seq));
+  }
+  return "How its blocks walk over K and V is not known: no tool saw its launch.\n\n";
+}
+
+std::string steps(const Page& page) {
+  const SessionView& view = page.facts.view;
+  std::string out = "## What to do\n\n";
+  if (view.roadmap) {
+    out += fmt::format("The roadmap of this session{}. ", cite(view.roadmap->seq)) +
+           render_roadmap(view.roadmap->payload);
+  } else {
+    out += "This log holds no roadmap; `sdpa-wb advise` makes one.\n\n";
+  }
+  const std::string problem = plain(example_problem(page.facts), 200);
+  const std::string variant = view.incumbent.empty() ? "VARIANT" : plain(view.incumbent, 80);
+  return out +
+         fmt::format(
+             "To look closer:\n\n- `sdpa-wb profile {} --problem '{}'`: throughputs, hit rates, "
+             "occupancy (ncu)\n- `sdpa-wb show {} --sass`, then `sdpa-wb analyze --sass FILE`: "
+             "widths of loads, bank conflicts, matrix instructions\n- `sdpa-wb diagnose "
+             "--measure`: what undecided causes need\n\n",
+             variant, problem, variant);
+}
+
+}  // namespace
+}  // namespace wb::page
+
+namespace wb {
+
+std::string render_bottleneck(const SessionView& view) {
+  const page::Page page(view);
+  const std::vector<Fact> findings = page::findings_now(view);
+  std::string out = page::header(page) + page::performance(page, page::shares_of(page, findings)) +
+                    page::regimes(page, findings);
+  const std::string demand = page::demand_table(page.facts, findings);
+  const std::string launches = page::launch_table(page.facts, findings);
+  out += "## Demand of the problems\n\n" + (demand.empty() ? "Not known.\n\n" : demand);
+  out += "## Launches\n\n" + (launches.empty() ? "No tool saw a launch.\n\n" : launches);
+  out += page::access_pattern(page, findings);
+  const std::string causes = page::causes_section(page);
+  out += causes.empty()
+             ? "## Causes\n\nNone was decided in this log; `sdpa-wb diagnose` decides them.\n\n"
+             : causes;
+  out += page::steps(page) + "## Not seen\n\n" + page::unseen_list(view, findings);
+  return out +
+         fmt::format("---\n\nMade by sdpa-wb {} from {}, log head `{}`.\n",
+                     page::inline_text(page::text(view.opened.payload, "workbench_version"), 40),
+                     page::count(view.events, "event"), page::plain(view.log_head.substr(0, 12)));
+}
+
+}  // namespace wb

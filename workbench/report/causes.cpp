@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "report/causes.hpp"
+
+#include <fmt/format.h>
+
+#include "analyze/analysis.hpp"
+#include "report/evidence.hpp"
+#include "report/report.hpp"
+
+namespace wb::page {
+namespace {
+
+constexpr std::size_t k_statement_bytes = 300;
+
+const Json& list_in(const Json& json, std::string_view key) {
+  static const Json k_none = Json::array();
+  const Json& found = field(json, key);
+  return found.is_array() ? found : k_none;
+}
+
+std::string joined(const std::vector<std::string>& words, std::size_t most) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(words.size(), most); ++i) {
+    out += (out.empty() ? "" : ", ") + code(words[i], 60);
+  }
+  if (words.size() > most) out += fmt::format(" and {} more", words.size() - most);
+  return out;
+}
+
+std::vector<std::int64_t> events_in(const Json& row) {
+  std::vector<std::int64_t> events;
+  for (const Json& event : list_in(row, "events")) {
+    if (event.is_number_integer()) events.push_back(event.get<std::int64_t>());
+  }
+  return events;
+}
+
+/// " (units_frac 0.06 < 0.75)": the figures of the sentence that decide.
+std::string by_words(const Json& evidence) {
+  const std::string by = text(evidence, "by");
+  return by.empty() ? by : " (" + inline_text(by, 160) + ")";
+}
+
+std::string evidence_words(const Facts* facts, const Json& cause) {
+  std::string out;
+  for (const Json& one : list_in(cause, "evidence")) {
+    const std::string said = text(one, "statement");
+    out += fmt::format("{}{} ({}): {}{}", out.empty() ? "" : "; ",
+                       text(one, "says") == "refuted" ? "against" : "for",
+                       inline_text(text(one, "strength"), 10),
+                       brief(facts != nullptr ? facts->words(said) : said, k_statement_bytes),
+                       by_words(one) + cite(events_in(one)));
+  }
+  const auto more = integer(cause, "evidence_left_out").value_or(0);
+  if (more > 0) out += fmt::format("; {} more", more);
+  if (is_true(cause, "contradictory")) out += "; evidence of one strength says both";
+  return out.empty() ? "nothing seen that decides it" : out;
+}
+
+std::string state_words(const Json& cause) {
+  const std::string state = inline_text(text(cause, "state"), 20);
+  const std::string strength = text(cause, "strength");
+  if (strength.empty()) return state;
+  std::string out = fmt::format("{}, {}", state, inline_text(strength, 10));
+  const auto share = number(cause, "share_frac");
+  if (share && *share < 0.995) out += fmt::format(", on {:.0f} % of the suite", 100 * *share);
+  return out;
+}
+
+std::string table_of(const Facts* facts, const std::vector<const Json*>& causes) {
+  Table table({"cause", "state", "evidence", "gain of the best remedy>", "remedies"});
+  for (const Json* cause : causes) {
+    std::string what = fmt::format("{} ({})", inline_text(text(*cause, "title"), 80),
+                                   code(text(*cause, "cause"), 40));
+    const auto where = strings(*cause, "where");
+    const auto share = number(*cause, "share_frac");
+    if (!where.empty() && share && *share < 0.995) what += " on " + joined(where, 4);
+    table.row({what, state_words(*cause), evidence_words(facts, *cause), gain_words(*cause),
+               joined(strings(*cause, "remedies"), 4)});
+  }
+  return table.empty() ? std::string() : table.str() + "\n";
+}
+
+/// "sdpa-wb measure VARIANT --problem '…' --plan eager": positional what names a variant.
+std::string command_of(const Json& need, const std::string& subject, const std::string& problem) {
+  std::string positional, options;
+  const Json& arguments = field(need, "arguments");
+  if (arguments.is_object()) {
+    for (const auto& [name, value] : arguments.items()) {
+      std::string word = value.is_string() ? value.get<std::string>() : value.dump();
+      const auto fill = [&word](std::string_view what, const std::string& with) {
+        const std::size_t at = word.find(what);
+        if (at != std::string::npos) word.replace(at, what.size(), with);
+      };
+      fill("{variant}", subject.empty() ? "VARIANT" : subject);
+      fill("{problems}", "P1;P2");
+      fill("{problem}", problem.empty() ? "P" : problem);
+      if (name == "variant" || name == "id") {
+        positional += " " + word;
+      } else if (value == true) {
+        options += " --" + name;
+      } else {
+        const bool has_spaces = word.find_first_of(" ;") != std::string::npos;
+        options += fmt::format(" --{} {}", name, has_spaces ? "'" + word + "'" : word);
+      }
+    }
+  }
+  return fmt::format("sdpa-wb {}{}{}", text(need, "verb"), positional, options);
+}
+
+}  // namespace
+
+std::vector<const Json*> causes_of(const Json& decided, std::string_view state) {
+  std::vector<const Json*> causes;
+  for (const Json& cause : list_in(decided, "causes")) {
+    if (state.empty() || text(cause, "state") == state) causes.push_back(&cause);
+  }
+  return causes;
+}
+
+std::string gain_words(const Json& cause) {
+  const Json& gain = field(cause, "gain");
+  const auto low = number(gain, "low"), expected = number(gain, "expected"),
+             high = number(gain, "high");
+  if (!low || !expected || !high) return "-";
+  return fmt::format("{} ({} to {})", speedup(*expected), speedup(*low), speedup(*high));
+}
+
+std::string causes_table(const Facts& facts, const std::vector<const Json*>& causes) {
+  return table_of(&facts, causes);
+}
+
+std::string needs_list(const std::vector<const Json*>& causes, const std::string& subject,
+                       const std::string& problem) {
+  std::string out;
+  for (const Json* cause : causes) {
+    std::string ways;
+    for (const Json& need : list_in(*cause, "needs")) {
+      ways += fmt::format("{}{} (`{}`{})", ways.empty() ? "" : "; or ",
+                          inline_text(text(need, "brings"), 200),
+                          plain(command_of(need, subject, problem), 300),
+                          text(need, "probe").empty() ? "" : ", by `diagnose --measure`, too");
+    }
+    if (ways.empty()) continue;
+    out += fmt::format("- {}: {}\n", inline_text(text(*cause, "title"), 80), ways);
+  }
+  return out.empty() ? out : out + "\n";
+}
+
+std::vector<Fact> findings_now(const SessionView& view) {
+  std::vector<Fact> facts;
+  for (const Finding& finding : analyze(log_evidence(view).evidence)) {
+    facts.push_back({finding.events.empty() ? 0 : finding.events.front(), "", to_json(finding)});
+  }
+  return facts;
+}
+
+std::string unseen_list(const SessionView& view, const std::vector<Fact>& findings) {
+  std::string out;
+  for (const std::string& line : unseen_lines(findings)) out += "- " + line + "\n";
+  for (const std::string& gap : log_evidence(view).gaps) {
+    out += "- " + inline_text(gap, 300) + "\n";
+  }
+  return (out.empty() ? "- nothing is known to be missing\n" : out) + "\n";
+}
+
+std::string example_problem(const Facts& facts) {
+  for (const SuiteEntry& entry : facts.suite) {
+    if (!entry.held_out) return entry.problem;
+  }
+  return {};
+}
+
+std::string causes_section(const Page& page) {
+  if (!page.facts.view.causes) return "";
+  const Fact& decided = *page.facts.view.causes;
+  std::string out = fmt::format(
+      "## Causes\n\nWhy {} takes its time: known causes held against what was found{}. Gain: over "
+      "the suite, the catalogue's range of the best remedy within the room that the roofline "
+      "leaves; of an undecided cause, if it were so.\n\n",
+      code(text(decided.payload, "subject"), 60), cite(decided.seq));
+  const auto all = causes_of(decided.payload);
+  if (all.empty()) return out + "The registry has no cause for this kind of session.\n\n";
+  out += causes_table(page.facts, all);
+  const std::string needs =
+      needs_list(causes_of(decided.payload, "undecided"), text(decided.payload, "subject"),
+                 example_problem(page.facts));
+  if (!needs.empty()) out += "What would decide the undecided:\n\n" + needs;
+  const Json& start = field(decided.payload, "start");
+  const auto mended = causes_of(start, "supported");
+  if (!mended.empty()) {
+    out += fmt::format("Supported of the start {}:\n\n", code(text(start, "subject"), 60)) +
+           causes_table(page.facts, mended);
+  }
+  return out;
+}
+
+}  // namespace wb::page
+
+namespace wb {
+
+std::string render_causes(const Json& decided) {
+  std::string out;
+  const std::string subject = page::text(decided, "subject");
+  if (!subject.empty()) out += "Causes of " + page::code(subject, 60) + ":\n\n";
+  out += page::table_of(nullptr, page::causes_of(decided));
+  const std::string needs = page::needs_list(page::causes_of(decided, "undecided"), subject, "");
+  if (!needs.empty()) out += "What would decide the undecided:\n\n" + needs;
+  const Json& start = page::field(decided, "start");
+  const auto mended = page::causes_of(start, "supported");
+  if (!mended.empty()) {
+    out += "Supported of the start " + page::code(page::text(start, "subject"), 60) + ":\n\n" +
+           page::table_of(nullptr, mended);
+  }
+  for (const Json& row : page::list_in(decided, "measured")) {
+    const std::string message = page::text(row, "message");
+    out += fmt::format("measured: {}: {}{}\n", page::inline_text(page::text(row, "probe"), 20),
+                       page::inline_text(page::text(row, "outcome"), 20),
+                       message.empty() ? "" : ": " + page::inline_text(message, 300));
+  }
+  for (const std::string& gap : page::strings(decided, "gaps")) {
+    out += "gap: " + page::inline_text(gap, 300) + "\n";
+  }
+  return out;
+}
+
+}  // namespace wb

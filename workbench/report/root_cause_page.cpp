@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+// `report --kind root-cause`: which cause sets the time and what says so, how time scales beside
+// the reference, what was mended and what it brought, what the next fix should bring, and how to
+// see that it did. From the log alone.
+#include <fmt/format.h>
+
+#include "analyze/scaling_families.hpp"
+#include "report/causes.hpp"
+#include "report/evidence.hpp"
+#include "report/report.hpp"
+
+namespace wb::page {
+namespace {
+
+constexpr std::size_t k_most_families = 12;
+
+std::string header(const Page& page, const Json& decided) {
+  const SessionView& view = page.facts.view;
+  const std::string title = text(view.opened.payload, "title");
+  const auto supported = causes_of(decided, "supported").size(),
+             undecided = causes_of(decided, "undecided").size();
+  std::string out = fmt::format(
+      "# Root cause: {}\n\nDate: {}. Method: the causes of the registry, each with its test, held "
+      "against what was measured in this session; nothing is inferred from names. ",
+      title.empty() ? code(text(view.opened.payload, "session"), 60) : inline_text(title, 120),
+      plain(view.last_t.substr(0, 10)));
+  if (!decided.is_object()) {
+    return out +
+           "Status: no causes were decided in this log (`sdpa-wb diagnose` decides them).\n\n";
+  }
+  return out + fmt::format("Status: {} supported, {} refuted, {} undecided.\n\n",
+                           count(static_cast<std::int64_t>(supported), "cause"),
+                           causes_of(decided, "refuted").size(), undecided);
+}
+
+std::string first_evidence(const Facts& facts, const Json& cause) {
+  const Json& list = field(cause, "evidence");
+  if (!list.is_array() || list.empty()) return "none";
+  std::vector<std::int64_t> events;
+  const Json& cited = field(list.front(), "events");
+  for (const Json& event : cited.is_array() ? cited : Json::array()) {
+    if (event.is_number_integer()) events.push_back(event.get<std::int64_t>());
+  }
+  const std::string by = text(list.front(), "by");
+  return brief(facts.words(text(list.front(), "statement")), 400) +
+         (by.empty() ? by : " (" + inline_text(by, 160) + ")") + cite(events);
+}
+
+std::string remedy_words(const Json& cause) {
+  std::string out;
+  for (const std::string& word : strings(cause, "remedies")) {
+    out += (out.empty() ? "" : ", ") + code(word, 40);
+  }
+  return out.empty() ? "the catalogue has no technique left for it" : out;
+}
+
+std::string impact_words(const Page& page) {
+  const auto mean = sdpa_mean(page, page.facts.plan);
+  std::string out =
+      mean ? fmt::format("{} the speed of {} over the suite", speedup(*mean), rival_words(page))
+           : "how it stands beside a rival is not known";
+  const auto rooms = headroom(page);
+  if (!rooms.empty()) {
+    out += fmt::format("; up to {}x of room below the roofline ({}){}",
+                       fixed(rooms.front().factor, rooms.front().factor < 10 ? 1 : 0),
+                       inline_text(page.facts.title(rooms.front().problem), 60),
+                       cite(rooms.front().finding->seq));
+  }
+  return out;
+}
+
+std::string summary(const Page& page, const Json& decided) {
+  std::string out = "## Summary\n\n";
+  const auto supported = causes_of(decided, "supported");
+  if (supported.empty()) {
+    return out + "- Root cause: none is supported by what this log holds\n- Impact: " +
+           impact_words(page) + "\n\n";
+  }
+  const Json& first = *supported.front();
+  out += fmt::format("- Root cause: {}\n- Evidence: {}\n- Impact: {}\n- Fix: {}\n",
+                     inline_text(text(first, "title"), 100), first_evidence(page.facts, first),
+                     impact_words(page), remedy_words(first));
+  const std::string gain = gain_words(first);
+  if (gain != "-") out += fmt::format("- Expected of the best fix: {} over the suite\n", gain);
+  return out + "\n";
+}
+
+/// One row a size: time, and how it and the work grew from the smallest.
+void add_family(Table& table, const Facts& facts, const ScalingFamily& family) {
+  const ScalingPoint& first = family.points.front();
+  for (const ScalingPoint& point : family.points) {
+    const double work = point.work_flops / first.work_flops, time = point.time_us / first.time_us;
+    const auto& events = point.observation->events;
+    table.row({code(family.subject, 60), fmt::format("{} = {}", family.axis, point.size),
+               inline_text(facts.title(to_text(point.observation->problem)), 60),
+               microseconds(point.time_us) + (events.empty() ? "" : cite(events.front())),
+               fmt::format("{:.3g}x", work), fmt::format("{:.3g}x", time),
+               fmt::format("{:.2g}", time / work)});
+  }
+}
+
+/// Times of both sides over one size at a time: by work, not by batch.
+std::string scaling_tables(const Facts& facts, const SessionView& view) {
+  const LogEvidence log = log_evidence(view);
+  Table table({"subject", "size>", "problem", "time us>", "work>", "time>", "time per work>"});
+  std::size_t shown = 0;
+  for (const ScalingFamily& family : scaling_families(log.evidence.observations)) {
+    if (family.points.size() < 2 || work_range(family) < 2) continue;
+    if (++shown <= k_most_families) add_family(table, facts, family);
+  }
+  std::string out = "## How time scales\n\n";
+  if (table.empty()) return out + "No two problems of the suite differ in one size only.\n\n";
+  out +=
+      "Work and time over those of the smallest; time per work 1 is linear, below it room was "
+      "left at the small end.\n\n" +
+      table.str() + "\n";
+  if (shown > k_most_families) {
+    out += fmt::format("{} more are in `sdpa-wb analyze`.\n\n", shown - k_most_families);
+  }
+  return out;
+}
+
+std::string number_cell(const Json& figures, const char* key) {
+  const auto value = number(figures, key);
+  return value ? fmt::format("{:.3g}", *value) : "not known";
+}
+
+/// What was expected, what was seen, and what that indicates.
+std::string symptoms(const Facts& facts, const std::vector<Fact>& findings) {
+  Table table({"symptom", "expected", "actual", "indicates"});
+  for (const Fact& finding : findings) {
+    const Json& figures = field(finding.payload, "figures");
+    const std::string analysis = text(finding.payload, "analysis");
+    const std::string subject = text(figures, "subject"), who = code(subject, 60);
+    const std::string seen = cite(finding.seq);
+    if (analysis == "grid_scaling") {
+      table.row({who + ": time over heads", "heads^0.4 or less while SMs are free",
+                 "heads^" + number_cell(figures, "exponent_over_heads") + seen,
+                 inline_text(text(figures, "verdict"), 40) + " batch and heads"});
+    } else if (analysis == "key_walk") {
+      table.row({who + ": time over keys", "keys^0.4 or less while SMs are free",
+                 "keys^" + number_cell(figures, "exponent_over_keys") + seen,
+                 inline_text(text(figures, "verdict"), 40) + " walk over the keys"});
+    } else if (analysis == "scaling" && number(figures, "beside_exponent")) {
+      table.row({who + ": time over work, " + inline_text(text(figures, "axis"), 20),
+                 "as " + code(text(figures, "beside"), 60) + ": work^" +
+                     number_cell(figures, "beside_exponent"),
+                 "work^" + number_cell(figures, "exponent") + seen,
+                 inline_text(text(figures, "class"), 40) +
+                     (is_true(figures, "class_is_certain") ? "" : ", not certain")});
+    } else if (analysis == "launch" && number(figures, "units_frac") &&
+               facts.find_rival(subject) == nullptr) {
+      const auto blocks = integer(figures, "blocks"), units = integer(figures, "units");
+      table.row(
+          {who + ": blocks on " + inline_text(facts.title(text(finding.payload, "problem")), 60),
+           fmt::format("{} at least", units.value_or(0)),
+           fmt::format("{}", blocks.value_or(0)) + seen,
+           *number(figures, "units_frac") < 1 ? "idle units" : "work for every unit"});
+    } else if (analysis == "reference_check") {
+      table.row({who + ": time over work", "longer for more work",
+                 fmt::format("{}x the time for {}x the work", number_cell(figures, "time_ratio"),
+                             number_cell(figures, "work_ratio")) +
+                     seen,
+                 inline_text(text(figures, "state"), 40)});
+    }
+  }
+  return "## Symptoms\n\n" + (table.empty()
+                                  ? "No analysis found a pattern that has an expectation.\n\n"
+                                  : table.str() + "\n");
+}
+
+std::string cause_details(const Facts& facts, const Json& cause) {
+  std::string out = fmt::format(
+      "### {}\n\n- Theory: {}\n- Test: {}\n- State: {}\n- Prediction: {}\n- Remedies: {}; gain "
+      "{}\n",
+      inline_text(text(cause, "title"), 100), inline_text(text(cause, "theory"), 400),
+      inline_text(text(cause, "test"), 400), inline_text(text(cause, "state"), 20),
+      inline_text(text(cause, "prediction"), 400), remedy_words(cause), gain_words(cause));
+  return out + "- Evidence: " + first_evidence(facts, cause) + "\n\n";
+}
+
+std::string hypotheses(const Page& page, const Json& decided) {
+  const Facts& facts = page.facts;
+  const auto all = causes_of(decided);
+  std::string out = "## Hypotheses\n\n";
+  if (all.empty()) return out + "None was decided in this log.\n\n";
+  out += causes_table(facts, all);
+  for (const Json* cause : causes_of(decided, "supported")) out += cause_details(facts, *cause);
+  const std::string needs =
+      needs_list(causes_of(decided, "undecided"), text(decided, "subject"), example_problem(facts));
+  if (!needs.empty()) out += "### What would decide the undecided\n\n" + needs;
+  const auto before = causes_of(field(decided, "start"), "supported");
+  if (!before.empty()) {
+    out += fmt::format("### Supported of the start {}\n\n",
+                       code(text(field(decided, "start"), "subject"), 60)) +
+           causes_table(facts, before);
+  }
+  return out;
+}
+
+/// What each win changed, predicted and measured.
+std::string fixes(const Page& page) {
+  std::string out = "## Fixes made\n\n";
+  if (page.facts.wins.empty()) return out + "None: the start still holds its place.\n\n";
+  Table table({"#>", "from", "to", "what changed", "predicted>", "measured>"});
+  for (const IterationView* win : page.facts.wins) {
+    const Json& change = win->incumbent_changed->payload;
+    const Json& hypothesis = field(win->opened.payload, "hypothesis");
+    table.row({fmt::format("{}", win->number), code(text(change, "from"), 60),
+               code(text(change, "to"), 60),
+               brief(text(hypothesis, "theory"), 200) + cite(win->opened.seq),
+               speedup(number(hypothesis, "predicted_speedup")),
+               speedup(ratio(change)) + cite(win->incumbent_changed->seq)});
+  }
+  return out + table.str() +
+         "\nThe sources before and after are in each iteration's commit (`git show`).\n\n";
+}
+
+/// Now, after the best fix of the first supported cause, and the marks of the rival.
+std::string expected(const Page& page, const Json& decided) {
+  const auto supported = causes_of(decided, "supported");
+  std::string out = "## After the fix\n\n";
+  if (supported.empty()) return out + "Without a supported cause nothing is expected.\n\n";
+  const Json& cause = *supported.front();
+  const auto where = strings(cause, "where");
+  Table table({"problem", "cause at work", "now us>", "fastest rival us>", "4x the rival us>",
+               "within 4x now"});
+  for (const SuiteEntry& entry : page.facts.suite) {
+    if (entry.held_out && page.facts.hide_held_out) continue;
+    const Compared* sdpa = fastest_rival(page.facts, page.held, entry.problem, page.facts.plan);
+    if (sdpa == nullptr || !sdpa->candidate_us || !sdpa->against_us) continue;
+    const std::string title = page.facts.title(entry.problem);
+    const bool is_there = std::find(where.begin(), where.end(), title) != where.end();
+    table.row({inline_text(title, 60), is_there ? "yes" : "no",
+               microseconds(sdpa->candidate_us) + cite(sdpa->seq), microseconds(sdpa->against_us),
+               microseconds(4 * *sdpa->against_us),
+               *sdpa->candidate_us <= 4 * *sdpa->against_us ? "yes" : "no"});
+  }
+  out += fmt::format("{} Gain over the suite: {}.\n\n", inline_text(text(cause, "prediction"), 400),
+                     gain_words(cause));
+  if (table.empty()) return out + "No rival stands, so there are no marks to reach.\n\n";
+  return out + table.str() + "\n";
+}
+
+std::string validation(const Page& page, const Json& decided) {
+  const std::string problem = example_problem(page.facts);
+  std::string out = "## Validation\n\n";
+  out += fmt::format(
+      "1. `sdpa-wb check VARIANT --problem '{}'`: the fixed variant passes its verdict.\n",
+      plain(problem, 200));
+  out +=
+      "2. `sdpa-wb measure VARIANT --problem 'P1;P8'`, P8 with eight times the batch of a small "
+      "P1: at most twice the time while the device is not full.\n";
+  out +=
+      "3. `sdpa-wb iterate` with the prediction above: the interval must hold it; "
+      "`sdpa-wb diagnose` then refutes the cause.\n\n";
+  const Json& suite = field(page.facts.view.opened.payload, "suite");
+  out += fmt::format(
+      "Baseline again: `sdpa-wb open --start {}{}`.\n\n",
+      plain(std::string(base_name(text(decided, "subject").empty() ? page.facts.start
+                                                                   : text(decided, "subject"))),
+            80),
+      text(suite, "name").empty() ? "" : " --suite " + plain(text(suite, "name"), 80));
+  return out;
+}
+
+std::string conclusion(const Page& page, const Json& decided) {
+  const auto supported = causes_of(decided, "supported");
+  const SessionView& view = page.facts.view;
+  std::string out = "## Conclusion\n\n";
+  if (supported.empty()) {
+    out +=
+        "No cause is supported: confidence in any fix is low until the measurements named above "
+        "are taken.\n\n";
+  } else {
+    const Json& first = *supported.front();
+    const bool is_strong = text(first, "strength") == "strong";
+    out += fmt::format(
+        "The most important supported cause is {}. Confidence: {} ({} evidence{}).\n\n",
+        inline_text(text(first, "title"), 100), is_strong ? "high" : "medium",
+        inline_text(text(first, "strength"), 10),
+        supported.size() > 1
+            ? fmt::format("; {} more are supported, and gains overlap", supported.size() - 1)
+            : std::string());
+  }
+  return out + fmt::format("---\n\nMade by sdpa-wb {} from {} up to {}, log head `{}`.\n",
+                           inline_text(text(view.opened.payload, "workbench_version"), 40),
+                           count(view.events, "event"), plain(view.last_t),
+                           plain(view.log_head.substr(0, 12)));
+}
+
+std::string follow_up(const SessionView& view) {
+  if (!view.roadmap) return "";
+  return fmt::format("## What else\n\nFrom the roadmap of this session{}. ",
+                     cite(view.roadmap->seq)) +
+         render_roadmap(view.roadmap->payload);
+}
+
+}  // namespace
+}  // namespace wb::page
+
+namespace wb {
+
+std::string render_root_cause(const SessionView& view) {
+  const page::Page page(view);
+  const Json none;
+  const Json& decided = view.causes ? view.causes->payload : none;
+  const std::vector<Fact> findings = page::findings_now(view);
+  return page::header(page, decided) + page::summary(page, decided) +
+         page::scaling_tables(page.facts, view) + page::symptoms(page.facts, findings) +
+         page::hypotheses(page, decided) + page::fixes(page) + page::expected(page, decided) +
+         page::validation(page, decided) + page::follow_up(view) + "## Not seen\n\n" +
+         page::unseen_list(view, findings) + page::conclusion(page, decided);
+}
+
+}  // namespace wb
