@@ -36,7 +36,7 @@ struct CauseEvidence {
   bool supports = false;
   RuleStrength strength = RuleStrength::strong;
   std::string analysis, statement, problem;  ///< problem: label; empty: of no single one
-  std::string by;  ///< the figures that decide: "units_frac 0.06 < 0.75"
+  std::string by;                            ///< the figures that decide: "units_frac 0.06 < 0.75"
   std::vector<std::int64_t> events;
 };
 
