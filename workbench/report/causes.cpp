@@ -41,19 +41,27 @@ std::string by_words(const Json& evidence) {
   return by.empty() ? by : " (" + inline_text(by, 160) + ")";
 }
 
+/// The first that says so and, where as strong evidence says the contrary, the first of that; the
+/// others are counted.
 std::string evidence_words(const Facts* facts, const Json& cause) {
-  std::string out;
+  std::string out, last_says;
+  auto more = integer(cause, "evidence_left_out").value_or(0);
+  const bool is_contradictory = is_true(cause, "contradictory");
   for (const Json& one : list_in(cause, "evidence")) {
+    const std::string says = text(one, "says") == "refuted" ? "against" : "for";
+    if (!out.empty() && (!is_contradictory || says == last_says)) {
+      ++more;
+      continue;
+    }
+    last_says = says;
     const std::string said = text(one, "statement");
-    out += fmt::format("{}{} ({}): {}{}", out.empty() ? "" : "; ",
-                       text(one, "says") == "refuted" ? "against" : "for",
+    out += fmt::format("{}{} ({}): {}{}", out.empty() ? "" : "; ", says,
                        inline_text(text(one, "strength"), 10),
                        brief(facts != nullptr ? facts->words(said) : said, k_statement_bytes),
                        by_words(one) + cite(events_in(one)));
   }
-  const auto more = integer(cause, "evidence_left_out").value_or(0);
   if (more > 0) out += fmt::format("; {} more", more);
-  if (is_true(cause, "contradictory")) out += "; evidence of one strength says both";
+  if (is_contradictory) out += "; evidence of one strength says both";
   return out.empty() ? "nothing seen that decides it" : out;
 }
 

@@ -57,6 +57,8 @@ struct Gain {
 };
 std::optional<Gain> gain(const Page& page, const std::string& plan);
 std::string gain_cell(const Page& page, const std::string& plan);
+/// What a percent accepted and a try took of the device and in dollars; empty before a try closed.
+std::string gain_per_cost(const Page& page);
 inline constexpr int k_step_decimals = 3;
 /// The incumbent against a rival under one plan: over the suite, else on how many problems it is
 /// faster, and the worst of them.

@@ -118,7 +118,7 @@ std::string render_session(const SessionView& view) {
   out += page::hypotheses_section(page);
   out += page::findings_section(page);
   out += page::correctness_section(page);
-  out += page::cost_section(page.facts, page.costs);
+  out += page::cost_section(page.facts, page.costs) + page::gain_per_cost(page);
   out += page::series_section(page);
   out += page::next_steps_section(page);
   out += page::causes_section(page);

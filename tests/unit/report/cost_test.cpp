@@ -7,6 +7,7 @@
 #include "log_builder.hpp"
 #include "report/cost.hpp"
 #include "report/report.hpp"
+#include "report/sections.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;
@@ -203,4 +204,61 @@ TEST_CASE("a part without a rate is named beside the sum", "[report][cost]") {
   const std::string page = render_session(log.view());
   CHECK(page.find("$0.010000 + tokens (rate not given)") != std::string::npos);
   CHECK(page.find("- [ ] every cost item has a rate") != std::string::npos);
+}
+
+TEST_CASE("what a percent accepted and a try took, from the ledger", "[report][cost]") {
+  LogBuilder log;
+  open_session(log);
+  run_baseline(log);
+  run_win(log, 1);
+  for (int i = 2; i <= 4; ++i) {
+    open_iteration(log, i, "v" + std::to_string(i), "theory", 1.1);
+    debit(log, i, "device", 18, 0.001);
+    close_iteration(log, i, i == 4 ? "invalid" : "no_gain", i == 4 ? "compile" : "");
+  }
+  const SessionView& view = log.view();
+  const page::Page read(view);
+  const double win = page::gain(read, read.facts.plan)->ratio.value.value();
+  REQUIRE(win > 1);
+  const double percents = (win - 1) * 100;
+  const double device_s = view.ledger.items.at(CostItem::device).quantity;
+  double tries_s = 0, tries_usd = 0;
+  for (std::size_t i = 1; i < view.iterations.size(); ++i) {
+    tries_s += view.iterations[i].ledger.items.at(CostItem::device).quantity;
+    tries_usd += view.iterations[i].ledger.total().usd;
+  }
+  const std::string page = render_session(view);
+  const std::string percent = line_with(page, "- Each percent accepted took ");
+  const std::string each = line_with(page, "- A try took ");
+  const auto figure = [](const std::string& line, const std::string& before) {
+    const auto at = line.find(before);
+    REQUIRE(at != std::string::npos);
+    return std::stod(line.substr(at + before.size()));
+  };
+  CHECK(figure(percent, "took ") == Approx(device_s / percents).epsilon(0.05));
+  CHECK(figure(percent, "device (") == Approx(device_s / percents / 3600).epsilon(0.05));
+  CHECK(figure(percent, "and $") == Approx(view.ledger.total().usd / percents).epsilon(0.05));
+  CHECK(figure(each, "took ") == Approx(tries_s / 4).epsilon(0.05));
+  CHECK(figure(each, "and $") == Approx(tries_usd / 4).epsilon(0.05));
+  CHECK(figure(each, "buys ") == Approx(4 / tries_usd).epsilon(0.05));
+  CHECK(each.find("; 1 of 4 gained") != std::string::npos);
+}
+
+TEST_CASE("what was not gained, not priced or not tried often is said", "[report][cost]") {
+  LogBuilder log;
+  open_session(log);
+  run_baseline(log);
+  CHECK(render_session(log.view()).find("Each percent") == std::string::npos);
+  for (int i = 1; i <= 3; ++i) {
+    open_iteration(log, i, "v" + std::to_string(i), "theory", 1.1);
+    debit(log, i, "device", 18, i == 3 ? std::nullopt : std::optional(0.001));
+    close_iteration(log, i, "no_gain");
+    const std::string page = render_session(log.view());
+    CHECK(page.find("- No gain was accepted: ") != std::string::npos);
+    CHECK((page.find("is not said: " + std::to_string(i) + " of the 3") != std::string::npos) ==
+          (i < 3));
+  }
+  const std::string each = line_with(render_session(log.view()), "- A try took ");
+  CHECK(each.find("took 18 s of the device and money at a rate not given") != std::string::npos);
+  CHECK(each.find("; 0 of 3 gained") != std::string::npos);
 }

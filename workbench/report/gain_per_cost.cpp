@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// What a percent of speed cost and what a try came to: confirmed gains beside what was debited for
+// them. What lacks a rate has no figure in dollars.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "report/cost.hpp"
+#include "report/sections.hpp"
+
+namespace wb::page {
+namespace {
+
+/// Fewer say nothing of the next.
+constexpr std::size_t k_least_tries = 3;
+constexpr double k_s_per_h = 3600;
+
+double device_s_of(const Ledger& ledger) {
+  const auto found = ledger.items.find(CostItem::device);
+  return found == ledger.items.end() ? 0.0 : found->second.quantity;
+}
+
+/// Two significant digits and no exponent.
+std::string two_digits(double value) {
+  if (!(value > 0)) return "0";
+  const int decimals = 1 - static_cast<int>(std::floor(std::log10(value)));
+  return fixed(value, std::clamp(decimals, 0, 9));
+}
+
+std::string so_far(const Page& page, const std::optional<Gain>& gained) {
+  if (!gained || !(gained->ratio.value.value_or(1) > 1)) {
+    return fmt::format("- No gain was accepted: {} brought none.\n", page.costs.spend());
+  }
+  const double percents = (*gained->ratio.value - 1) * 100;
+  const Ledger& ledger = page.facts.view.ledger;
+  const Ledger::Total total = ledger.total();
+  const double device_s = device_s_of(ledger);
+  std::string out = "- Each percent accepted";
+  if (device_s > 0) {
+    out +=
+        fmt::format(" took {} s of the device ({} device hours) and",
+                    two_digits(device_s / percents), two_digits(device_s / percents / k_s_per_h));
+  } else {
+    out += " took";
+  }
+  out += total.complete ? " $" + two_digits(total.usd / percents) : " money at a rate not given";
+  return out + fmt::format(": {} over the start{}, for {}.\n", speedup(gained->ratio.value),
+                           cite(gained->events), page.costs.spend());
+}
+
+/// Of all tries alike: those that gained nothing cost as much.
+std::string each_try(const std::vector<const IterationView*>& tries, std::size_t wins) {
+  if (tries.size() < k_least_tries) {
+    return fmt::format("- What a try takes is not said: {} of the {} needed closed.\n",
+                       tries.size(), k_least_tries);
+  }
+  double device_s = 0;
+  Ledger::Total spent;
+  for (const IterationView* iteration : tries) {
+    device_s += device_s_of(iteration->ledger);
+    const Ledger::Total total = iteration->ledger.total();
+    spent.usd += total.usd;
+    spent.complete = spent.complete && total.complete;
+  }
+  const auto n = static_cast<double>(tries.size());
+  std::string out = fmt::format("- A try took {} s of the device", two_digits(device_s / n));
+  if (!spent.complete) {
+    out += " and money at a rate not given";
+  } else if (spent.usd > 0) {
+    out += fmt::format(" and ${} (a dollar buys {} of them)", two_digits(spent.usd / n),
+                       two_digits(n / spent.usd));
+  }
+  return out + fmt::format(" on average; {} of {} gained. Later ones tend to gain less.\n", wins,
+                           tries.size());
+}
+
+}  // namespace
+
+std::string gain_per_cost(const Page& page) {
+  std::vector<const IterationView*> closed;
+  for (const IterationView* iteration : page.facts.tries) {
+    if (iteration->closed) closed.push_back(iteration);
+  }
+  if (closed.empty() || page.costs.rows().empty()) return "";
+  return so_far(page, gain(page, page.facts.plan)) + each_try(closed, page.facts.wins.size()) +
+         "\n";
+}
+
+}  // namespace wb::page
