@@ -44,7 +44,7 @@ std::string so_far(const Page& page, const std::optional<Gain>& gained) {
     out += " took";
   }
   out += total.complete ? " $" + two_digits(total.usd / percents) : " money at a rate not given";
-  return out + fmt::format(": {} over the start{}, for {}.\n", speedup(gained->ratio.value),
+  return out + fmt::format(": {} over the start{}; spent: {}.\n", speedup(gained->ratio.value),
                            cite(gained->events), page.costs.spend());
 }
 
