@@ -7,6 +7,8 @@ computed here; each object keeps the engine's whole answer (`to_dict()`), fields
 from __future__ import annotations
 
 import copy
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
@@ -21,14 +23,13 @@ class Answer(dict[str, Any]):
 
     @property
     def text(self) -> str:
-        """The answer for people, as the command line prints it; empty where a verb has none."""
-        return self.get("text") or ""
+        """The answer for people, as the command line prints it; JSON where a verb has none."""
+        return self.get("text") or json.dumps(self, indent=1, ensure_ascii=False)
 
     def _repr_markdown_(self) -> str:
-        if self.text:
-            fence = "`" * max(3, 1 + max(map(len, self.text.split("\n")), default=0))
-            return f"{fence}text\n{self.text}\n{fence}\n"
-        return _display.markdown("Answer", self)
+        ticks = max(map(len, re.findall("`+", self.text)), default=0)
+        fence = "`" * max(3, ticks + 1)  # nothing in the text can end the block
+        return f"{fence}text\n{self.text}\n{fence}\n"
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
         assert tuned.iteration == 2
         assert len(tuned.evaluations) == 2
         event = session.note("from Python: é")["event"]
-        assert events(session.folder)[event - 1]["text"] == "from Python: é"
+        assert events(session.folder)[event - 1]["payload"]["text"] == "from Python: é"
         session.record_decision("what next", choice="stop", reason="fast enough", options=["tune"])
         assert session.status()["iterations"] == 3
         assert [row["kind"] for row in session.ledger.rows()] == sorted(session.ledger.items)
@@ -137,7 +137,7 @@ def test_ctrl_c_in_a_tune_leaves_a_session_that_resumes(package, small, script, 
     log = events(small.folder)
     assert log[-1]["type"] == "session_paused"
     closed = [event for event in log if event["type"] == "iteration_closed"]
-    assert closed[-1]["outcome"] == "abandoned"
+    assert closed[-1]["payload"]["outcome"] == "abandoned"
     done = wb.run("resume", "--session", "s")
     if done.returncode == EXIT_ENVIRONMENT:
         skip_busy(done.stderr)
@@ -203,7 +203,7 @@ def test_two_engines_in_two_threads(package, wb, bench):
         thread.join()
     assert faults == []
     for folder in folders:
-        notes = [event["text"] for event in events(folder) if event["type"] == "note"]
+        notes = [event["payload"]["text"] for event in events(folder) if event["type"] == "note"]
         assert notes == [f"note {number}" for number in range(20)]
 
 
@@ -213,7 +213,7 @@ def test_one_engine_serves_many_threads_in_turn(small):
         thread.start()
     for thread in threads:
         thread.join()
-    notes = [event["text"] for event in events(small.folder) if event["type"] == "note"]
+    notes = [event["payload"]["text"] for event in events(small.folder) if event["type"] == "note"]
     assert sorted(notes, key=int) == [f"{n}" for n in range(30)]
 
 
@@ -242,7 +242,7 @@ def test_a_fork_has_no_engine(small, script):
     first, second = out.splitlines()
     assert "forked from" in first
     assert second == "True"
-    notes = [event["text"] for event in events(small.folder) if event["type"] == "note"]
+    notes = [event["payload"]["text"] for event in events(small.folder) if event["type"] == "note"]
     assert notes == ["parent", "parent again"]
 
 

@@ -146,7 +146,7 @@ def test_results_show_themselves_and_escape_what_they_hold(package):
     assert "[1.4, 1.6]" in page
     assert r"\<script\>\|\*x\*" in comparison._repr_markdown_()
     text = package.results.Answer(text="a ``` b")._repr_markdown_()
-    assert text.startswith("`" * 8)
+    assert text.startswith("````text")
 
 
 def test_pandas_is_optional(package, monkeypatch):
