@@ -4,6 +4,7 @@
 import json
 import logging
 import os
+import re
 import signal
 import threading
 import time
@@ -52,6 +53,7 @@ def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
         assert session.status()["iterations"] == 3
         assert [row["kind"] for row in session.ledger.rows()] == sorted(session.ledger.items)
         assert session.history("tiles")["total"] >= 1
+        assert session.history("fast enough")["matches"][0]["kind"] == "decision"
         assert session.brief().text
         assert isinstance(session.advise(), dict)
         findings = session.analyze()
@@ -62,6 +64,7 @@ def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
     told = wb.run("report", "--session", "p", check=0).stdout
     reader = package.Session(wb.folder / "p", workbench=bench())
     assert reader.report().text == told
+    assert re.search(r"decided \[e\d+\]: what next: stop \(fast enough\)", told)
     assert not reader.held
     with pytest.raises(package.errors.InvalidError, match="is closed"):
         reader.note("too late")
