@@ -21,11 +21,15 @@ demo: all
 	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" >&2
 	@$(BUILD)/sdpa-wb run optimize
 
-# The Python packages, mostly a wait, come in beside the build.
+# The Python packages, mostly a wait, come in beside the build; the package's module needs one of them.
 test: deps-test
 	@cmake --preset release -DWB_TESTS=ON
 	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" & packages=$$!; \
 	  cmake --build $(BUILD) -j$(JOBS); built=$$?; wait $$packages && exit $$built
+	@cmake --preset release -DWB_PYTHON=ON -DPython_EXECUTABLE="$(CURDIR)/$(VENV)/bin/python3" >/dev/null || \
+	  { echo "make test: no Python module (see above): the tests of the package skip" >&2; \
+	    cmake --preset release -DWB_PYTHON=OFF >/dev/null; }
+	@cmake --build $(BUILD) -j$(JOBS)
 	@bash .ci/test.sh $(BUILD) "$(VENV)"
 
 bench: deps-test

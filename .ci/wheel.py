@@ -113,8 +113,9 @@ def pack(build, out, scratch):
     data, info = tree / f"{NAME}-{version}.data", tree / f"{NAME}-{version}.dist-info"
     shutil.copytree(prefix / "bin", data / "scripts")
     shutil.copytree(prefix / "share", data / "data" / "share")
-    (tree / NAME).mkdir()
-    shutil.copyfile(ROOT / "bindings" / NAME / "__init__.py", tree / NAME / "__init__.py")
+    # Without its module, which is for one Python: the package says so. Subjects' loop is in share/.
+    leave = shutil.ignore_patterns("subject*.py", "__pycache__", "_core.*.so")
+    shutil.copytree(ROOT / "bindings" / NAME, tree / NAME, ignore=leave)
     copy_licenses(libraries, info / "licenses")
     (info / "METADATA").write_text(METADATA.format(version=version))
     tag = f"py3-none-manylinux_{glibc}_{platform.machine()}"

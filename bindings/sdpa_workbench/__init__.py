@@ -1,31 +1,89 @@
 # SPDX-License-Identifier: MIT
-"""The installed SDPA Workbench, seen from Python: its version and where its command is.
+"""The SDPA Workbench from Python: every verb of `sdpa-wb`, sessions, typed results.
 
-Nothing of the workbench runs in this interpreter: `sdpa-wb` is a program of its own.
+    import sdpa_workbench as wb
+
+    with wb.Session.open("s", start="cpu_unfused", problem="B=1 Hq=2 Sq=64 D=32 f32") as session:
+        session.iterate(variant="cpu_tiled", hypothesis="tiles reuse keys", predicted_speedup=2)
+        print(session.report())
+
+docs/python.md is the way in. What decides anything is the engine in C++ (module `_core`); where it
+is missing, only `command()` and `__version__` work, and all else says how to get it.
 """
 
-import os
-import shutil
-from importlib import metadata
+import importlib
+from typing import TYPE_CHECKING
 
-__all__ = ["__version__", "command"]
+from ._command import command
+
+if TYPE_CHECKING:
+    from . import errors, progress, results
+    from .errors import WorkbenchError
+    from .progress import Progress
+    from .results import (
+        Answer,
+        Comparison,
+        Finding,
+        Findings,
+        Interval,
+        Iteration,
+        Ledger,
+        Measurement,
+        Suite,
+        Variant,
+        Verdict,
+    )
+    from .session import Session
+    from .workbench import Workbench
+
+_MODULES = ("errors", "progress", "results", "session", "workbench")
+_HOMES = {
+    **dict(zip(_MODULES, _MODULES, strict=True)),
+    "WorkbenchError": "errors",
+    "Session": "session",
+    "Workbench": "workbench",
+    "Progress": "progress",
+} | dict.fromkeys(
+    ("Answer", "Comparison", "Finding", "Findings", "Interval", "Iteration", "Ledger",
+     "Measurement", "Suite", "Variant", "Verdict"),
+    "results",
+)  # fmt: skip
+
+__all__ = [
+    "Answer",
+    "Comparison",
+    "Finding",
+    "Findings",
+    "Interval",
+    "Iteration",
+    "Ledger",
+    "Measurement",
+    "Progress",
+    "Session",
+    "Suite",
+    "Variant",
+    "Verdict",
+    "Workbench",
+    "WorkbenchError",
+    "command",
+    "errors",
+    "progress",
+    "results",
+]
 
 
-def __getattr__(name):
+def __getattr__(name: str):
     if name == "__version__":
-        return metadata.version(__name__)
-    raise AttributeError(f"module {__name__} has no attribute {name}")
+        from ._command import version
+
+        return version()
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    home = importlib.import_module(f".{_HOMES[name]}", __name__)
+    value = home if name == _HOMES[name] else getattr(home, name)
+    globals()[name] = value
+    return value
 
 
-def command():
-    """The path of `sdpa-wb` as installed with this package, else the first one in PATH."""
-    recorded = [file.locate() for file in metadata.files(__name__) or [] if file.name == "sdpa-wb"]
-    # `pip install --target` records another place than it uses.
-    beside = os.path.join(os.path.dirname(__file__), os.pardir, "bin", "sdpa-wb")
-    for path in map(os.path.realpath, [*recorded, beside]):
-        if os.access(path, os.X_OK):
-            return path
-    found = shutil.which("sdpa-wb")
-    if found is None:
-        raise FileNotFoundError("sdpa-wb is not where the package was installed, nor in PATH")
-    return found
+def __dir__():
+    return sorted({*globals(), *__all__, "__version__"})

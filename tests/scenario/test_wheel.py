@@ -113,6 +113,10 @@ def test_the_package_knows_its_command(prefix, build, tmp_path):
     version, command = done.stdout.split()
     assert command == os.path.realpath(prefix / "bin" / "sdpa-wb")
     assert run(build / "sdpa-wb", "--version").stdout.split() == ["sdpa-wb", version]
+    code = "import sdpa_workbench; sdpa_workbench.Session('s')"
+    done = run(prefix / "bin" / "python3", "-c", code, cwd=tmp_path, env=BARE)
+    assert "ImportError: sdpa_workbench needs its module _core for this Python" in done.stderr
+    assert "pip install ." in done.stderr
 
 
 def test_a_folder_of_its_own_will_do(wheel, tmp_path):

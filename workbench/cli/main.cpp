@@ -19,6 +19,7 @@
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/services.hpp"
+#include "engine/verb.hpp"
 #include "playbook/playbook.hpp"
 
 namespace {
@@ -129,6 +130,10 @@ int main(int argc, char** argv) {
   if (!words.empty() && words[0] == "playbook-host") return wb::playbook_host_main();
   if (!words.empty() && words[0] == "command-reference") {
     std::fputs(wb::command_reference().c_str(), stdout);
+    return 0;
+  }
+  if (!words.empty() && words[0] == "verb-table") {
+    std::puts(wb::json_text(wb::verb_table_json(), 1).c_str());
     return 0;
   }
   const wb::RealFileSystem file_system;

@@ -109,7 +109,7 @@ std::string find_worker(const GlobalOptions& options, const fs::path& executable
 Services make_services(const GlobalOptions& options, const Environment& environment,
                        FileSystem& file_system, const Clock& clock, ProgressSink progress,
                        const std::atomic<bool>* stop_requested) {
-  const fs::path executable = executable_folder();
+  const fs::path executable = options.programs.empty() ? executable_folder() : options.programs;
   const TransportSpec transport{options.transport, find_worker(options, executable)};
   BuildOptions build;
   build.allowed_includes = options.allowed_includes;

@@ -15,6 +15,7 @@ namespace wb {
 struct GlobalOptions {
   bool json = false, quiet = false, no_color = false, detach = false;
   fs::path session, cache, sessions_root = "sessions";
+  fs::path programs;  ///< where sdpa-wb and its worker lie; empty: beside the running executable
   std::vector<fs::path> paths;
   std::vector<fs::path> allowed_includes;
   std::string compiler, nvcc, host_compiler, worker, python, cpu_set, request_id;

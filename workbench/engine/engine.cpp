@@ -232,6 +232,15 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
                   context.log("note", {{"text", args["text"]}, {"iteration", nullptr}}));
     return Json{{"event", seq}};
   }
+  if (verb.name == "record_decision") {
+    WB_TRY_ASSIGN(
+        const std::int64_t seq,
+        context.log("decision_recorded", {{"question", args["question"]},
+                                          {"options", args.value("options", Json::array())},
+                                          {"choice", args["choice"]},
+                                          {"reason", args["reason"]}}));
+    return Json{{"event", seq}};
+  }
   if (verb.name == "close") return close_session(args);
   return Error{ErrorCode::internal, "call the verb", std::string(verb.name), "it has no body here",
                "the verb is offered by the command line only"};
@@ -296,7 +305,8 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
   const bool has_own_body = m_state->bodies.contains(verb->name);
   if (inside && !has_own_body) WB_TRY(m_state->hold_session(session, true));
   // A session can be closed where nothing can be measured any more.
-  const bool only_writes = verb->name == "note" || verb->name == "close";
+  const bool only_writes =
+      verb->name == "note" || verb->name == "record_decision" || verb->name == "close";
   if (inside && !has_own_body && !only_writes) WB_TRY(m_state->need_subjects());
   const bool recorded = inside && !has_own_body && !verb->reads_only;
   return recorded ? m_state->run_recorded(*this, *verb, checked, session, request_id)

@@ -223,6 +223,7 @@ Json verb_table_json() {
                     {"kind", to_string(spec.kind)},
                     {"doc", spec.doc},
                     {"required", spec.required}};
+      if (spec.positional) argument["positional"] = true;
       if (!spec.unit.empty()) argument["unit"] = spec.unit;
       if (!spec.choices.empty()) argument["choices"] = spec.choices;
       if (spec.min != 0 || spec.max != 0) {

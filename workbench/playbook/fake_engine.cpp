@@ -209,7 +209,7 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   if (name == "iterate") return iterate(checked);
   if (name == "tune") return tune(checked);
   if (name == "race") return race(checked);
-  if (name == "note") return Json{{"event", m_calls.size()}};
+  if (name == "note" || name == "record_decision") return Json{{"event", m_calls.size()}};
   if (name == "check" || name == "measure") {
     const std::string variant = checked["variant"].get<std::string>();
     WB_TRY(misfit(variant, Json::object()));

@@ -155,8 +155,13 @@ Result<Json> resume(Engine& engine, const PlaybookOptions& options, const Json& 
     return Json{
         {"session", session.string()}, {"abandoned", abandoned}, {"environment_changed", changed}};
   }
+  const std::string path = recorded->value("path", "");
+  if (path.ends_with(".py")) {
+    return Error{ErrorCode::usage, "resume the playbook", path, "it is a script of Python's",
+                 "run it again with python3: it goes on where it was"};
+  }
   const Services& services = engine.services();
-  WB_TRY_ASSIGN(const PlaybookSource source, find_recorded(services, recorded->value("path", "")));
+  WB_TRY_ASSIGN(const PlaybookSource source, find_recorded(services, path));
   const Json arguments = recorded->value("args", Json::object());
   const auto seed = recorded->value("seed", std::uint64_t{0});
   const bool replan = args.value("replan", false);

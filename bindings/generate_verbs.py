@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the package's verb methods from the verb table: `generate_verbs.py SDPA_WB [FOLDER]`.
+
+FOLDER (default: sdpa_workbench beside this file) gets `_verbs_*.py`, one class a file. A test runs
+this into an empty folder and compares. Needs ruff, which lays the code out.
+"""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+TYPES = {
+    "string": "str", "text": "str", "id": "str", "int": "int", "real": "float", "bool": "bool",
+    "id_list": "Sequence[str]", "configuration": "Mapping[str, int]",
+    "file_map": "Mapping[str, str]",
+}  # fmt: skip
+KEYWORDS = {"from", "in"}
+# Verbs whose answer has a class of its own (results.py).
+ANSWERS = {
+    "iterate": "Iteration", "tune": "Iteration", "race": "Iteration", "compare": "Comparison",
+    "measure": "Measurement", "check": "Verdict", "analyze": "Findings",
+}  # fmt: skip
+# They look at a session where there is one, whatever the table's word for it.
+ALSO_ANYWHERE = {"analyze", "show", "new", "audit"}
+# Whoever calls them does not hold the session, or not yet.
+BY_FOLDER = {"open", "run", "resume", "get_job", "cancel_job"}
+
+HEADER = '''\
+# SPDX-License-Identifier: MIT
+"""{about}
+
+Generated from the verb table by bindings/generate_verbs.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
+
+from . import results
+
+
+class {name}:
+    """{about}"""
+
+    def _verb(self, verb: str, given: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+'''
+
+
+def part_of(verb):
+    if verb["name"] in BY_FOLDER:
+        return "folder"
+    if verb["session"] == "optional" or verb["name"] in ALSO_ANYWHERE:
+        return "anywhere"
+    return "alone" if verb["session"] == "none" else "session"
+
+
+PARTS = {
+    "folder": ("FolderVerbs", "Verbs that begin a session, go on with one or look at its job."),
+    "session": ("SessionVerbs", "Verbs inside one session."),
+    "anywhere": ("AnywhereVerbs", "Verbs with or without a session."),
+    "alone": ("AloneVerbs", "Verbs that need no session."),
+}
+
+
+def python_name(name):
+    return name + "_" if name in KEYWORDS else name
+
+
+def type_of(argument):
+    if argument["kind"] == "enum":
+        return f"Literal[{', '.join(json.dumps(choice) for choice in argument['choices'])}]"
+    return TYPES[argument["kind"]]
+
+
+def parameter(argument):
+    if argument["required"]:
+        return f"{python_name(argument['name'])}: {type_of(argument)}"
+    return f"{python_name(argument['name'])}: {type_of(argument)} | None = None"
+
+
+def wrapped(text, indent):
+    text = text.replace("\\", "\\\\").replace('"""', "'''")
+    return textwrap.wrap(text, 98, initial_indent=indent, subsequent_indent=indent + "    ",
+                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
+
+
+def docstring(verb):
+    opening = verb["doc"][0].upper() + verb["doc"][1:] + "."
+    lines = textwrap.wrap(opening, 86)
+    lines = [f'        """{lines[0]}', *(f"        {line}" for line in lines[1:])]
+    if verb["arguments"]:
+        lines += ["", "        Arguments:"]
+    for argument in verb["arguments"]:
+        unit = f" ({argument['unit']})" if "unit" in argument else ""
+        span = f", {argument['min']:g} to {argument['max']:g}" if "max" in argument else ""
+        lines += wrapped(
+            f"{python_name(argument['name'])}: {argument['doc']}{unit}{span}", " " * 12
+        )
+    if verb["result"]:
+        lines += ["", "        Answer:"]
+    for name, meaning in verb["result"].items():
+        lines += wrapped(f"{name}: {meaning}", " " * 12)
+    return "\n".join([*lines, '        """'])
+
+
+def method(verb, part):
+    arguments = verb["arguments"]
+    positional = [a for a in arguments if a.get("positional")]
+    named = [a for a in arguments if not a.get("positional")]
+    words = ["self", *map(parameter, sorted(positional, key=lambda a: not a["required"]))]
+    if part == "folder":
+        folder = "session: str | PathLike[str]"
+        words.append(folder + " | None = None" if verb["session"] == "creates" else folder)
+        words.sort(key=lambda word: "= None" in word)  # Python wants those without a default first
+    words += ["*"] if named or part == "session" else []
+    words += map(parameter, sorted(named, key=lambda a: not a["required"]))
+    if part == "session" and not verb["reads_only"]:
+        words.append("request_id: str | None = None")
+    if words[-1] == "*":
+        words.pop()
+    answer = ANSWERS.get(verb["name"])
+    call = f'self._verb("{verb["name"]}", locals())'
+    return (
+        f"    def {verb['name']}({', '.join(words)}) -> results.{answer or 'Answer'}:\n"
+        f"{docstring(verb)}\n        return results.{answer}.of({call})\n"
+        if answer
+        else f"    def {verb['name']}({', '.join(words)}) -> results.Answer:\n"
+        f"{docstring(verb)}\n        return results.Answer({call})\n"
+    )
+
+
+def main(program, folder=None):
+    folder = Path(folder) if folder else Path(__file__).parent / "sdpa_workbench"
+    told = subprocess.run([program, "verb-table"], check=True, capture_output=True, text=True)
+    table = json.loads(told.stdout)
+    for part, (name, about) in PARTS.items():
+        methods = [method(verb, part) for verb in table if part_of(verb) == part]
+        text = HEADER.format(name=name, about=about) + "\n".join(methods)
+        ruff = [sys.executable, "-m", "ruff"]
+        config = ["--config", Path(__file__).resolve().parents[1] / "ruff.toml"]
+        words = ["check", "--fix", "--select", "F401,I", "--quiet"]
+        file = f"_verbs_{part}.py"
+        for step in (words, ["format", "--quiet"]):
+            text = subprocess.run(
+                [*ruff, *step, *config, "--stdin-filename", file, "-"],
+                input=text, check=True, capture_output=True, text=True,
+            ).stdout  # fmt: skip
+        (folder / file).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""The module of C++, or why it is not there."""
+
+from ._command import why_no_core
+
+try:
+    from . import _core
+except ImportError as fault:
+    raise ImportError(why_no_core(fault)) from fault
+
+__all__ = ["_core"]

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: MIT
+"""Verbs inside one session.
+
+Generated from the verb table by bindings/generate_verbs.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from . import results
+
+
+class SessionVerbs:
+    """Verbs inside one session."""
+
+    def _verb(self, verb: str, given: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def note(self, text: str, *, request_id: str | None = None) -> results.Answer:
+        """Write a note into the session's log.
+
+        Arguments:
+            text: the note
+
+        Answer:
+            event: int: its event id
+        """
+        return results.Answer(self._verb("note", locals()))
+
+    def record_decision(
+        self,
+        question: str,
+        *,
+        choice: str,
+        reason: str,
+        options: Sequence[str] | None = None,
+        request_id: str | None = None,
+    ) -> results.Answer:
+        """Write a decision into the session's log: what was asked, what was chosen and why.
+
+        Arguments:
+            question: what was to be decided
+            choice: what was chosen
+            reason: why
+            options: what else could be chosen
+
+        Answer:
+            event: int: its event id
+        """
+        return results.Answer(self._verb("record_decision", locals()))
+
+    def close(
+        self,
+        *,
+        reason: str | None = None,
+        recommendation: str | None = None,
+        request_id: str | None = None,
+    ) -> results.Answer:
+        """Close the session: final report, last commit.
+
+        Arguments:
+            reason: why it ends (default: finished)
+            recommendation: what the author of the session advises
+
+        Answer:
+            commit: string: object id of the last commit
+            report: string: path of the report
+            session: string: the session's folder
+        """
+        return results.Answer(self._verb("close", locals()))
+
+    def iterate(
+        self,
+        *,
+        hypothesis: str,
+        predicted_speedup: float,
+        variant: str | None = None,
+        parent: str | None = None,
+        configuration: Mapping[str, int] | None = None,
+        files: Mapping[str, str] | None = None,
+        name: str | None = None,
+        confirm: Literal["if_faster", "always", "never"] | None = None,
+        request_id: str | None = None,
+    ) -> results.Iteration:
+        """One iteration: hypothesis, build, verdict, measurement beside the incumbent, commit.
+
+        Arguments:
+            variant: a kernel by name, or the label of a variant of this session
+            parent: the variant it derives from (default: the incumbent)
+            configuration: tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+            files: files of the parent to replace or add: path -> content
+            name: name of the derived variant
+            hypothesis: why this should help, one sentence
+            predicted_speedup: predicted gain over the incumbent on the objective (ratio), 0.001
+                to 1000
+            confirm: measure again in fresh processes: if_faster (default), always or never
+
+        Answer:
+            decision: string: supported, refuted or undecided
+            incumbent: string: label of the incumbent afterwards
+            interval: map or null: low, high, confidence of the speedup
+            invalidity: string or null: why it is invalid
+            iteration: int: its number
+            message: string: what happened, one sentence
+            outcome: string: win, no_gain, invalid or stopped
+            problems: list: per problem outcome, speedup and medians (us)
+            speedup: real or null: over the incumbent on the objective (ratio)
+            stop_reason: string or null: why the session should end now
+            variant: string: label of the variant
+        """
+        return results.Iteration.of(self._verb("iterate", locals()))
+
+    def tune(
+        self,
+        *,
+        hypothesis: str,
+        predicted_speedup: float,
+        variant: str | None = None,
+        strategy: Literal["exhaustive", "random", "hill_climb", "racing"] | None = None,
+        seed: int | None = None,
+        evaluations: int | None = None,
+        seconds: float | None = None,
+        usd: float | None = None,
+        ahead: int | None = None,
+        request_id: str | None = None,
+    ) -> results.Iteration:
+        """One iteration that searches a variant's tunable parameters and confirms the best in
+        fresh processes.
+
+        Arguments:
+            variant: the kernel, or the label of a variant (default: the incumbent)
+            hypothesis: why tuning should help, one sentence
+            predicted_speedup: predicted gain over the incumbent on the objective (ratio), 0.001
+                to 1000
+            strategy: what to ask for next (default random; docs/simulation.md)
+            seed: of the strategy's order (default 1), 0 to 4.29497e+09
+            evaluations: budget of the search: answers, failed ones and duplicates included
+                (evaluations), 1 to 1e+06
+            seconds: budget of the search: wall time; the confirmation comes on top (s), 0.001 to
+                1e+08
+            usd: budget of the search: money (USD), 1e-06 to 1e+09
+            ahead: builds kept ahead of the one that is needed (default: two for each builder;
+                where builds and turns overlap one, and at least 4) (builds), 0 to 1000
+
+        Answer:
+            configuration: map or null: of what looks best
+            decision: string: supported, refuted or undecided
+            evaluations: list: the 40 best: variant, configuration, outcome and speedup against
+                the best, which choose but report nothing
+            incumbent: string: label of the incumbent afterwards
+            interval: map or null: low, high, confidence of the speedup
+            invalidity: string or null: why nothing that was searched is valid
+            iteration: int: its number
+            message: string: what happened, one sentence
+            outcome: string: win, no_gain, invalid or stopped
+            problems: list: per problem outcome, speedup and medians (us)
+            speedup: real or null: confirmed, over the incumbent (ratio)
+            stop_reason: string or null: why the session should end now
+            tune: map: counts, seconds built, measured and waited, why it ended
+            variant: string: label of the best
+        """
+        return results.Iteration.of(self._verb("tune", locals()))
+
+    def race(
+        self,
+        *,
+        variants: Sequence[str],
+        hypothesis: str,
+        predicted_speedup: float,
+        seed: int | None = None,
+        evaluations: int | None = None,
+        seconds: float | None = None,
+        usd: float | None = None,
+        ahead: int | None = None,
+        request_id: str | None = None,
+    ) -> results.Iteration:
+        """One iteration that times several variants against each other, drops the slower ones
+        stage by stage, and confirms the best in fresh processes.
+
+        Arguments:
+            variants: 2 to 64 kernels or labels of variants of this session
+            hypothesis: why one of them should win, one sentence
+            predicted_speedup: predicted gain over the incumbent on the objective (ratio), 0.001
+                to 1000
+            seed: of the strategy's order (default 1), 0 to 4.29497e+09
+            evaluations: budget of the search: answers, failed ones and duplicates included
+                (evaluations), 1 to 1e+06
+            seconds: budget of the search: wall time; the confirmation comes on top (s), 0.001 to
+                1e+08
+            usd: budget of the search: money (USD), 1e-06 to 1e+09
+            ahead: builds kept ahead of the one that is needed (default: two for each builder;
+                where builds and turns overlap one, and at least 4) (builds), 0 to 1000
+
+        Answer:
+            configuration: map or null: of what looks best
+            decision: string: supported, refuted or undecided
+            evaluations: list: the 40 best: variant, configuration, outcome and speedup against
+                the best, which choose but report nothing
+            incumbent: string: label of the incumbent afterwards
+            interval: map or null: low, high, confidence of the speedup
+            invalidity: string or null: why nothing that was searched is valid
+            iteration: int: its number
+            message: string: what happened, one sentence
+            outcome: string: win, no_gain, invalid or stopped
+            problems: list: per problem outcome, speedup and medians (us)
+            speedup: real or null: confirmed, over the incumbent (ratio)
+            stop_reason: string or null: why the session should end now
+            tune: map: counts, seconds built, measured and waited, why it ended
+            variant: string: label of the best
+        """
+        return results.Iteration.of(self._verb("race", locals()))
+
+    def status(self) -> results.Answer:
+        """Where a session stands, on one screen.
+
+        Answer:
+            best_speedup: real or null: incumbent over the start, confirmed (ratio)
+            cost: map: ledger
+            incumbent: string: label
+            iterations: int: iterations closed, baseline included
+            status: string: open, paused or closed
+            stop_reason: string or null: which budget or stop rule holds
+            text: string: the screen
+        """
+        return results.Answer(self._verb("status", locals()))
+
+    def report(self, *, html: bool | None = None, output: str | None = None) -> results.Answer:
+        """The session's report, made from its log: Markdown, or a page for a browser.
+
+        Arguments:
+            html: one self-contained file of HTML with plots (docs/pages.md)
+            output: the file to write (default: standard output)
+
+        Answer:
+            file: string or null: output
+            text: string: Markdown or HTML; with output what was written
+        """
+        return results.Answer(self._verb("report", locals()))
+
+    def brief(self) -> results.Answer:
+        """What to know of a session after losing all context, in at most 4 KiB.
+
+        Answer:
+            budget: map: used and left (null: no limit) of evaluations, wall_s and usd;
+                stop_reason
+            in_flight: map or null: the iteration that runs, or was cut off
+            incumbent: map or null: variant, configuration, over_start (ratio), iteration, event
+            last: list: outcomes, newest first
+            left_out: map: how many of each list had no room
+            next: list: what the facts suggest
+            notes: list: newest first
+            objective: map: rule, plan, min_speedup, suite, problems, held_out, some
+            refuted: list: refuted hypotheses with what they measured, newest first
+            rivals: list: the incumbent against each over the suite (ratio)
+            session: string: its name
+            status: string: open, paused or closed
+            techniques: list: what tries added to their parents, with the best of their speedups
+            title: string: its heading
+            untried: list: techniques that nothing here has used
+        """
+        return results.Answer(self._verb("brief", locals()))
+
+    def advise(self, *, target: float | None = None) -> results.Answer:
+        """What to try next on a session's incumbent, what it should gain, and its cost.
+
+        Arguments:
+            target: the wanted speed over the fastest rival (default 1) (ratio), 0.01 to 1000
+
+        Answer:
+            calibration: map: share (of the predicted logarithm that past predictions measured),
+                count, events
+            entries: list: technique, low, expected and high (speedup over the suite), strength of
+                the evidence, why, events, source of the range, hours, complexity, risk, needs,
+                pros, cons; best first
+            hours_high: real: likewise (h)
+            hours_low: real: of all stages, a guess (h)
+            incumbent: string: label
+            measuring_s: real or null: an iteration a step, as those before (s)
+            measuring_usd: real or null: the same (USD)
+            not_advised: list: technique, reason, event
+            reached_at_stage: int or null: where the expected figures reach the target; 0: already
+            rival_ratio: real or null: speed over the fastest rival now (ratio)
+            stages: list: techniques of a stage; low, expected and high up to there; and the speed
+                over the fastest rival then
+            target_ratio: real: as asked for
+            text: string: the same for people
+            unseen: list: what the log does not say
+        """
+        return results.Answer(self._verb("advise", locals()))
+
+    def history(self, query: str | None = None, *, limit: int | None = None) -> results.Answer:
+        """Search a session's iterations, notes and decisions by words, newest first.
+
+        Arguments:
+            query: words that must all stand there, in any case (default: all)
+            limit: at most so many (default 20) (matches), 1 to 100
+
+        Answer:
+            matches: list: kind, event, iteration, variant, outcome, speedup, decision and where
+                the words stand
+            text: string: the same for people
+            total: int: how many there are
+        """
+        return results.Answer(self._verb("history", locals()))

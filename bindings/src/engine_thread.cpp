@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "engine_thread.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "playbook/playbook.hpp"
+
+namespace wb::python {
+namespace {
+
+/// How long requests in flight get after a stop before the children that hold them up are ended.
+constexpr auto k_stop_grace = std::chrono::seconds(3);
+/// Nobody may be listening; the latest news are the ones that matter.
+constexpr std::size_t k_max_news = 1000;
+
+std::string next_name() {
+  static std::atomic<unsigned> count{0};
+  return fmt::format("wb-engine-{}", ++count % 10'000);  // the system keeps 15 characters
+}
+
+/// Signals are Python's: its main thread looks after them.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+/// Ends the direct children of the threads of this name (workers, playbook hosts, compilers), and
+/// no others: a Python process may have children of its own.
+void end_children_of(const std::string& thread_name) {
+  std::error_code error;
+  for (const auto& task : fs::directory_iterator("/proc/self/task", error)) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name != thread_name) continue;
+    std::ifstream children(task.path() / "children");
+    for (pid_t pid = 0; children >> pid;) kill(pid, SIGTERM);
+  }
+}
+
+Json progress_json(const Progress& progress) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  return {{"kind", "progress"},
+          {"stage", progress.stage},
+          {"what", progress.what},
+          {"done", progress.done},
+          {"total", progress.total},
+          {"iteration", progress.iteration},
+          {"best_speedup", number(progress.best_speedup)},
+          {"elapsed_s", progress.elapsed_s},
+          {"left_s", number(progress.left_s)},
+          {"cost_usd", number(progress.cost_usd)}};
+}
+
+}  // namespace
+
+EngineThread::EngineThread(GlobalOptions options)
+    : m_options(std::move(options)), m_name(next_name()), m_thread([this] { serve(); }) {}
+
+EngineThread::~EngineThread() {
+  request_stop();
+  std::vector<Json> unheard;
+  {
+    const std::lock_guard lock(m_mutex);
+    m_ending = true;
+    m_changed.notify_all();
+  }
+  const auto runs = [this] {
+    const std::lock_guard lock(m_mutex);
+    return m_taken && !m_answer;
+  };
+  while (runs()) wait(std::chrono::milliseconds(100), unheard);
+  m_thread.join();
+}
+
+bool EngineThread::post(const Task& task, std::chrono::milliseconds patience) {
+  std::unique_lock lock(m_mutex);
+  if (!m_changed.wait_for(lock, patience, [this] { return !m_taken; })) return false;
+  m_taken = true;
+  m_stop = false;
+  m_hurry_at.reset();
+  m_news.clear();
+  m_task = task;
+  m_changed.notify_all();
+  return true;
+}
+
+bool EngineThread::wait(std::chrono::milliseconds patience, std::vector<Json>& news) {
+  std::unique_lock lock(m_mutex);
+  m_changed.wait_for(lock, patience, [this] { return m_answer || !m_news.empty(); });
+  for (Json& item : m_news) news.push_back(std::move(item));
+  m_news.clear();
+  if (!m_answer) hurry();
+  return m_answer.has_value();
+}
+
+Result<Json> EngineThread::take_answer() {
+  const std::lock_guard lock(m_mutex);
+  Result<Json> answer = *std::move(m_answer);
+  m_answer.reset();
+  m_taken = false;
+  m_changed.notify_all();
+  return answer;
+}
+
+void EngineThread::request_stop() {
+  const std::lock_guard lock(m_mutex);
+  if (!m_taken || m_answer || m_stop) return;
+  m_stop = true;
+  m_hurry_at = std::chrono::steady_clock::now() + k_stop_grace;
+}
+
+fs::path EngineThread::held_session() const {
+  const std::lock_guard lock(m_mutex);
+  return m_session;
+}
+
+void EngineThread::hurry() {
+  if (!m_hurry_at || std::chrono::steady_clock::now() < *m_hurry_at) return;
+  m_hurry_at.reset();
+  end_children_of(m_name);
+}
+
+void EngineThread::tell(Json news) {
+  const std::lock_guard lock(m_mutex);
+  if (m_news.size() == k_max_news) m_news.pop_front();
+  m_news.push_back(std::move(news));
+  m_changed.notify_all();
+}
+
+Services EngineThread::services() {
+  Services services = make_services(
+      m_options, Environment::read(), m_file_system, m_clock,
+      [this](const Progress& progress) { tell(progress_json(progress)); }, &m_stop);
+  services.on_milestone = [this](const Json& milestone) {
+    Json news = milestone;
+    news["kind"] = "milestone";
+    tell(std::move(news));
+  };
+  return services;
+}
+
+Result<Json> EngineThread::answer_to(std::optional<Engine>& engine, const Task& task) {
+  const auto internal = [](std::string cause) {
+    return Error{ErrorCode::internal, "run", "the verb", std::move(cause),
+                 "this is a fault of the workbench: please report it"};
+  };
+  try {
+    if (!engine) {
+      engine.emplace(services());
+      register_playbook_verbs(*engine, {m_options.programs / "sdpa-wb", {}});
+    }
+    Result<Json> answer = task(*engine);
+    if (answer || answer.error().code != ErrorCode::canceled) return answer;
+    if (const auto paused = engine->pause("stopped by its Python program"); !paused) {
+      Error error = answer.error();
+      error.next = paused.error().message();
+      return error;
+    }
+    return answer;
+  } catch (const std::system_error& error) {
+    return Error{ErrorCode::environment, "run", "the verb", error.what(),
+                 "end other processes or raise the process limit"};
+  } catch (const std::exception& error) {
+    return internal(error.what());
+  }
+}
+
+void EngineThread::serve() {
+  pthread_setname_np(pthread_self(), m_name.c_str());
+  block_signals();
+  std::optional<Engine> engine;
+  std::unique_lock lock(m_mutex);
+  while (true) {
+    m_changed.wait(lock, [this] { return m_task || m_ending; });
+    if (!m_task) return;
+    const Task task = *std::exchange(m_task, std::nullopt);
+    lock.unlock();
+    Result<Json> answer = answer_to(engine, task);
+    const fs::path session =
+        engine && engine->session() != nullptr ? engine->session()->folder() : fs::path();
+    // Without a session it keeps nothing that the next one, of another session, should see.
+    if (session.empty() && !answer) engine.reset();
+    lock.lock();
+    m_session = session;
+    m_answer = std::move(answer);
+    m_changed.notify_all();
+  }
+}
+
+}  // namespace wb::python

@@ -1,0 +1,90 @@
+"""Fixtures of the package's tests: those of the scenario tests, and the package of a built tree."""
+
+import importlib
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCENARIO = Path(__file__).resolve().parents[1] / "scenario"
+sys.path.append(str(SCENARIO))
+_spec = importlib.util.spec_from_file_location("scenario_fixtures", SCENARIO / "conftest.py")
+_shared = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_shared)
+# Several folders' tests say `from conftest import …`: whichever was loaded last serves all.
+globals().update({name: value for name, value in vars(_shared).items() if name[:2] != "__"})
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    try:
+        return (yield)
+    except Exception as fault:
+        if type(fault).__name__ == "EnvironmentFault":
+            _shared.skip_busy(str(fault))
+        raise
+
+
+@pytest.fixture(scope="session")
+def package(build):
+    """The package with its module, as `make test` builds it beside the programs."""
+    folder = build / "python"
+    if not list(folder.glob("sdpa_workbench/_core.*.so")):
+        pytest.skip(f"no _core in {folder}: configure with WB_PYTHON=ON")
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return importlib.import_module("sdpa_workbench")
+
+
+@pytest.fixture
+def bench(package, cache, tmp_path):
+    """Makes workbenches that find the tree's kernels; they are closed after the test."""
+    made = []
+
+    def make(**options):
+        options = {"path": [_shared.ROOT], "cache": cache, "sessions": tmp_path / "new"} | options
+        made.append(package.Workbench(**options))
+        return made[-1]
+
+    yield make
+    for workbench in made:
+        workbench.close()
+
+
+@pytest.fixture
+def small(wb, package, bench):
+    """A session with a baseline, in the test's own folder."""
+    wb.open_small()
+    return package.Session(wb.folder / "s", workbench=bench())
+
+
+@pytest.fixture
+def script(package, build, cache, tmp_path):
+    """Starts Python code in a process of its own, with ROOT, CACHE, the package as `wb`, and
+    `bench`, a workbench."""
+    head = (
+        "import sys\nimport sdpa_workbench as wb\n"
+        f"ROOT, CACHE = {str(_shared.ROOT)!r}, {str(cache)!r}\n"
+        "bench = wb.Workbench(path=[ROOT], cache=CACHE)\n"
+    )
+    started = []
+
+    def start(code, name="script.py"):
+        file = tmp_path / name
+        file.write_text(head + code)
+        env = os.environ | {"PYTHONPATH": str(build / "python")}
+        process = subprocess.Popen(
+            [sys.executable, "-u", file], cwd=tmp_path, env=env, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""The package says what the verb table and the engine say: methods, arguments, errors, stubs."""
+
+import ast
+import copy
+import importlib
+import inspect
+import json
+import keyword
+import pickle
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+PACKAGE = ROOT / "bindings" / "sdpa_workbench"
+
+
+@pytest.fixture(scope="module")
+def table(build):
+    told = subprocess.run([build / "sdpa-wb", "verb-table"], capture_output=True, check=True)
+    return json.loads(told.stdout)
+
+
+def test_verb_methods_are_generated(build, tmp_path):
+    words = [sys.executable, ROOT / "bindings" / "generate_verbs.py", build / "sdpa-wb", tmp_path]
+    subprocess.run(words, check=True)
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == sorted(path.name for path in PACKAGE.glob("_verbs_*.py"))
+    for name in made:
+        here, there = (folder / name for folder in (PACKAGE, tmp_path))
+        assert here.read_text() == there.read_text(), (
+            f"{name}: run bindings/generate_verbs.py build/release/sdpa-wb"
+        )
+
+
+def test_every_verb_has_a_method_with_its_arguments(package, table):
+    assert package.workbench._core.verb_table() == table
+    for verb in table:
+        name = verb["name"]
+        # Session's are classmethods that say more.
+        begins = name in ("open", "resume")
+        inside = hasattr(package.Session, name) and not begins
+        signature = inspect.signature(
+            getattr(package.Session if inside else package.Workbench, name)
+        )
+        taken = {name: p for name, p in signature.parameters.items() if name != "self"}
+        for argument in verb["arguments"]:
+            name = argument["name"] + "_" * keyword.iskeyword(argument["name"])
+            assert (taken[name].default is inspect.Parameter.empty) == argument["required"], name
+            assert taken.pop(name).annotation is not inspect.Parameter.empty
+        assert set(taken) <= {"session", "request_id"}, verb["name"]
+
+
+def test_every_kind_of_error_has_its_class(package):
+    errors = package.errors
+    assert list(errors.BY_CODE) != []
+    assert sorted(errors.BY_CODE) == sorted(package.workbench._core.error_codes())
+    for code, kind in errors.BY_CODE.items():
+        error = errors.make(code, "one line", "read", "this", "why", "what next")
+        assert isinstance(error, package.WorkbenchError)
+        assert (type(error), error.code, error.message, str(error)) == (
+            kind,
+            code,
+            *["one line"] * 2,
+        )
+        assert error.details == {
+            "attempted": "read", "subject": "this", "cause": "why", "next": "what next"
+        }  # fmt: skip
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), again.message, again.details) == (kind, error.message, error.details)
+
+
+def test_the_stub_of_the_module_says_what_it_has(package):
+    core = package.workbench._core
+    stub = ast.parse((PACKAGE / "_core.pyi").read_text())
+    functions = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
+    assert functions == {name for name in vars(core) if inspect.isroutine(getattr(core, name))}
+    (engine,) = (node for node in stub.body if isinstance(node, ast.ClassDef))
+    for node in engine.body:
+        written = vars(core.Engine)[node.name]
+        if isinstance(written, property) or node.name == "__init__":
+            continue
+        arguments = [argument.arg for argument in node.args.args]
+        for name in arguments:
+            assert f"{name}:" in written.__doc__, f"{node.name}({name}): {written.__doc__}"
+    stubbed = {node.name for node in engine.body}
+    assert stubbed >= {name for name in vars(core.Engine) if not name.startswith("_")}
+
+
+def test_without_its_module_the_package_says_how_to_get_it(build, tmp_path):
+    folder = tmp_path / "sdpa_workbench"
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    code = "import sdpa_workbench as w; print(w.command()); w.Session('s')"
+    words = [sys.executable, "-c", code]
+    env = {"PATH": f"{build}:/usr/bin:/bin", "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.stdout.split() == [str(build / "sdpa-wb")]
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("ImportError: sdpa_workbench needs its module")
+    assert "pip install ." in done.stderr
+    # One that is there but for another Python is told apart.
+    (folder / "_core.cpython-27-x86_64-linux-gnu.so").touch()
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert "built for another Python (_core.cpython-27-" in done.stderr
+
+
+def test_the_package_is_typed_and_says_its_version(package, build):
+    assert (PACKAGE / "py.typed").exists()
+    version = subprocess.run([build / "sdpa-wb", "--version"], capture_output=True, text=True)
+    assert version.stdout.split() == ["sdpa-wb", package.__version__]
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+        assert name in dir(package)
+    with pytest.raises(AttributeError, match="no attribute sesion"):
+        package.sesion  # noqa: B018
+
+
+COMPARISON = {
+    "outcome": "faster", "speedup": 1.5, "text": "",
+    "interval": {"low": 1.4, "high": 1.6, "confidence": 0.99},
+    "problems": [{"problem": "<script>|*x*", "outcome": "faster", "speedup": 1.5}],
+}  # fmt: skip
+
+
+def test_results_are_frozen_and_keep_the_whole_answer(package):
+    answer = copy.deepcopy(COMPARISON) | {"new_field": [1]}
+    comparison = package.Comparison.of(answer)
+    assert (comparison.outcome, comparison.interval.low) == ("faster", 1.4)
+    assert 1.5 in comparison.interval
+    with pytest.raises(AttributeError):
+        comparison.outcome = "slower"
+    assert comparison.to_dict() == answer
+    comparison.to_dict()["problems"].clear()
+    assert comparison.to_dict() == answer
+    assert pickle.loads(pickle.dumps(comparison)).to_dict() == answer
+
+
+def test_results_show_themselves_and_escape_what_they_hold(package):
+    comparison = package.Comparison.of(COMPARISON)
+    page = comparison._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;|*x*" in page
+    assert "[1.4, 1.6]" in page
+    assert r"\<script\>\|\*x\*" in comparison._repr_markdown_()
+    text = package.results.Answer(text="a ``` b")._repr_markdown_()
+    assert text.startswith("````text")
+
+
+def test_pandas_is_optional(package, monkeypatch):
+    comparison = package.Comparison.of(COMPARISON)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        comparison.to_pandas()
+    monkeypatch.undo()
+    if importlib.util.find_spec("pandas"):
+        assert list(comparison.to_pandas()["speedup"]) == [1.5]
+
+
+def test_a_bar_needs_rich_or_tqdm(package, monkeypatch):
+    progress = importlib.import_module("sdpa_workbench.progress")
+    for name in ("rich", "rich.progress", "tqdm", "tqdm.auto"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match="rich or tqdm"):
+        progress.bar()
