@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "cli/output.hpp"
 #include "core/error.hpp"
@@ -52,6 +53,7 @@ class PyEngine {
   }
   ~PyEngine() {
     live_engines().erase(this);
+    m_waiting = std::thread::id();  // a destructor must not raise
     close();
   }
   PyEngine(const PyEngine&) = delete;
@@ -59,6 +61,7 @@ class PyEngine {
 
   /// Stops what runs and waits until nobody uses the engine any more.
   void close() {
+    refuse_callbacks();
     std::shared_ptr<EngineThread> ending = std::exchange(m_thread, nullptr);
     if (!ending) return;
     if (getpid() != m_process) {
@@ -161,7 +164,16 @@ class PyEngine {
                  "make another engine for another session"};
   }
 
+  /// A callback runs in the middle of a call of its own thread, which would wait for itself.
+  void refuse_callbacks() const {
+    if (m_waiting != std::this_thread::get_id()) return;
+    raise(Error{ErrorCode::usage, "use", "the engine",
+                "this is called while it works, from its progress callback",
+                "raise an exception or call stop() to end the verb"});
+  }
+
   std::shared_ptr<EngineThread> usable() const {
+    refuse_callbacks();
     if (getpid() != m_process) {
       raise(Error{ErrorCode::usage, "use", "the engine",
                   "it belongs to the process that this one was forked from",
@@ -182,7 +194,9 @@ class PyEngine {
       }
       if (posted) break;
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (!m_thread) (void)usable();  // closed meanwhile
     }
+    m_waiting = std::this_thread::get_id();
     std::optional<py::error_already_set> raised;
     for (bool done = false; !done;) {
       std::vector<Json> news;
@@ -201,6 +215,7 @@ class PyEngine {
         thread->request_stop();
       }
     }
+    m_waiting = std::thread::id();
     Result<Json> answer = thread->take_answer();
     if (raised) throw *raised;
     return python_from_json(value_or_raise(std::move(answer)));
@@ -208,6 +223,7 @@ class PyEngine {
 
   std::shared_ptr<EngineThread> m_thread;
   pid_t m_process;
+  std::thread::id m_waiting;  ///< whose call runs; under the GIL
 };
 
 GlobalOptions make_options(const fs::path& programs, const py::kwargs& given) {

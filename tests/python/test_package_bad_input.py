@@ -118,6 +118,16 @@ def test_a_closed_workbench_says_so(package, bench):
         workbench.suites()
 
 
+def test_a_callback_cannot_use_the_engine_that_calls_it(package, bench):
+    workbench = bench()
+    for misuse in (lambda _: workbench.suites(), lambda _: workbench.close()):
+        workbench.progress = misuse
+        with pytest.raises(package.errors.UsageError, match="from its progress callback"):
+            workbench.check("cpu_unfused", problem=SMALL)
+    workbench.progress = None
+    assert workbench.suites()["suites"]
+
+
 def test_a_refused_call_is_not_in_the_log(package, small):
     small.note("hold it")
     before = len(events(small.folder))
