@@ -35,6 +35,7 @@ HONEST = [
     ("cpu_unfused", "B=1 Hq=2 Sq=128 D=64 bf16 causal=bottom_right layout=BSHD"),
 ]
 BUSY_ATTEMPTS = 3
+MOST_BUSY = 5  # candidates whom a busy machine may excuse after that many attempts
 # The quick set's own bound; one candidate that hangs takes HANG_DEADLINE_MS of it.
 SHARD_SECONDS = 400
 
@@ -113,10 +114,13 @@ def play(arena, names, session, deadline_ms=DEADLINE_MS):
         )
         results |= found
         logs += events
-        # A machine too busy to measure is the machine's matter, whoever the candidate is.
-        names = [name for name, result in found.items() if word_of(result) == "environment"]
-        if not names:
+        # A machine too busy to measure is the machine's matter, whoever the candidate is; and what
+        # passed there may have been taken for the machine's noise.
+        words = {name: word_of(result) for name, result in found.items()}
+        if "environment" not in words.values():
             break
+        names = [name for name, word in words.items()
+                 if word == "environment" or (word == "pass" != CASES[name]["word"])]  # fmt: skip
     return results, logs
 
 
@@ -130,6 +134,9 @@ def test_candidate(name, have, outcome):
     results, events = outcome
     result = results[name]
     said = f"{name}: {result}"
+    busy = sum(word_of(found) == "environment" for found in results.values())
+    if word_of(result) == "environment" and busy <= MOST_BUSY * (os.environ.get("WB_QUIET") != "1"):
+        pytest.skip(f"the machine is too busy to measure: {said[:200]}")
     assert word_of(result) in (case["word"], case.get("or_word")), said
     assert case.get("message", "") in result.get("message", ""), said
     assert result["honest"] is True, said
