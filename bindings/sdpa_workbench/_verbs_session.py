@@ -224,10 +224,17 @@ class SessionVerbs:
         """
         return results.Answer(self._verb("status", locals()))
 
-    def report(self, *, html: bool | None = None, output: str | None = None) -> results.Answer:
+    def report(
+        self,
+        *,
+        kind: Literal["session", "root-cause", "bottleneck"] | None = None,
+        html: bool | None = None,
+        output: str | None = None,
+    ) -> results.Answer:
         """The session's report, made from its log: Markdown, or a page for a browser.
 
         Arguments:
+            kind: which page (default session)
             html: one self-contained file of HTML with plots (docs/pages.md)
             output: the file to write (default: standard output)
 
@@ -302,3 +309,49 @@ class SessionVerbs:
             total: int: how many there are
         """
         return results.Answer(self._verb("history", locals()))
+
+    def diagnose(
+        self,
+        *,
+        measure: bool | None = None,
+        effort: Literal["quick", "standard", "thorough"] | None = None,
+        table: str | None = None,
+        device: str | None = None,
+        shape: str | None = None,
+        ours: str | None = None,
+        reference: str | None = None,
+        plan: Literal["hot", "cold", "eager"] | None = None,
+        ncu: str | None = None,
+        problem: str | None = None,
+        sass: str | None = None,
+        request_id: str | None = None,
+    ) -> results.Answer:
+        """Why it is slow: known causes held against what was found, of a session or of files.
+
+        Arguments:
+            measure: first measure what undecided causes need (in an open session)
+            effort: how many processes, placements and rounds: quick, standard (5 processes x 3
+                placements at confirmation) or thorough
+            table: CSV or Markdown: problems with times, ours and a reference's (docs/analyses.md)
+            device: of the files: a GPU of the table, such as H200, L4 or "RTX 4000 Ada"
+            shape: what the table leaves out of its problems, such as 'D=64 f16'
+            ours: the header of our times' column
+            reference: the header of the reference's
+            plan: how the table's times were taken (default hot)
+            ncu: a report of `ncu --csv --page details --print-units base` of one call
+            problem: the problem of that call
+            sass: a disassembly, as `show --sass` or `cuobjdump --dump-sass` prints it
+
+        Answer:
+            causes: list: cause, title, theory, test, prediction, state (supported, refuted,
+                undecided), strength, contradictory, where, share_frac, evidence, needs, remedies,
+                gain (speedup over the suite: low, expected, high); the most important first
+                (docs/causes.md)
+            gaps: list: what could not be read, and why
+            measured: list: probe, outcome, message of what --measure took
+            plan: string: of the objective
+            start: map or null: subject and causes of the start, if another holds now
+            subject: string: what was diagnosed; empty where files name none
+            text: string: the same for people
+        """
+        return results.Answer(self._verb("diagnose", locals()))
