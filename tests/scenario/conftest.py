@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXIT_ENVIRONMENT = 76  # the machine, not the variant
+# What is kept in the project, with logs and reports as they came out.
+SESSIONS = sorted(path.parent for path in (ROOT / "sessions").glob("*/session.json"))
 SMALL = "B=1 Hq=2 Sq=64 D=32 f32"
 MOST_BUSY = 8  # tests that may find the machine busy; beyond it a fault could hide behind the word
 busy = []

@@ -8,9 +8,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, SESSIONS
 
-SESSIONS = sorted(path.parent for path in (ROOT / "sessions").glob("*/session.json"))
 SMALLEST = ROOT / "sessions" / "cpu-decode-f32"
 
 

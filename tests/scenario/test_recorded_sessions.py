@@ -5,9 +5,8 @@ import json
 import subprocess
 
 import pytest
-from conftest import ROOT
+from conftest import SESSIONS
 
-SESSIONS = sorted(path.parent for path in (ROOT / "sessions").glob("*/session.json"))
 MOST_BYTES = 2_000_000  # of a whole session: they are read, moved and kept as files of a repository
 
 
