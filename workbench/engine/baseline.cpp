@@ -52,8 +52,16 @@ ErrorCode code_of(Invalidity invalidity) {
   return ErrorCode::internal;
 }
 
-/// A rival that cannot be had, fails or takes no problem is left out, and one that refuses a
-/// problem there; their events say why.
+/// A rival that this machine cannot run leaves a session that nobody meant, where it was asked for
+/// by name: hours later its report would lack the figure that it was made for.
+Error missing_rival(const std::string& name, std::string cause) {
+  return Error{ErrorCode::environment, "measure the rival", name, std::move(cause),
+               "nothing is held against it: mend the machine (`sdpa-wb doctor`), then `sdpa-wb "
+               "resume`; or open a session without that rival"};
+}
+
+/// A rival that fails or takes no problem is left out, and one that refuses a problem there; their
+/// events say why. So is one of the default rivals that this machine cannot run.
 Result<std::vector<Subject>> prepare_rivals(Context& context) {
   std::vector<Variant> variants;
   for (const std::string& name : context.settings.rivals) {
@@ -70,14 +78,25 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
   std::vector<Subject> rivals;
   for (const Variant& variant : variants) {
     WB_TRY_ASSIGN(Outcome<Subject> rival, build_and_log(context, variant, {}));
-    if (!rival) continue;
+    const bool is_asked_for = context.settings.are_rivals_asked_for;
+    if (!rival) {
+      const Failure& failure = rival.error();
+      if (is_asked_for && failure.invalidity == Invalidity::environment) {
+        return missing_rival(variant.manifest.name, failure.message);
+      }
+      continue;
+    }
     rival->label = variant.manifest.name;  // a rival goes by its plain name
     // The process that was judged is timed nowhere, so a profiler may look into it afterwards.
     SubjectProcesses judged(context);
     WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *rival, problems, Proof::whole,
                                                        &judged, Refusal::excludes));
     const auto takes_it = [](const Judgement& judgement) { return judgement.supported; };
-    if (first_failure(judgements) || std::none_of(judgements.begin(), judgements.end(), takes_it)) {
+    const auto failure = first_failure(judgements);
+    if (is_asked_for && failure && failure->invalidity == Invalidity::environment) {
+      return missing_rival(rival->label, failure->message);
+    }
+    if (failure || std::none_of(judgements.begin(), judgements.end(), takes_it)) {
       continue;
     }
     for (const Judgement& judgement : judgements) {

@@ -97,6 +97,7 @@ Result<SessionSettings> settings_from_json(const Json& opened) {
   settings.effort = reader.string_or("effort", "standard");
   settings.title = reader.string_or("title", "");
   settings.rivals = reader.strings_or("rivals", {});
+  settings.are_rivals_asked_for = reader.boolean_or("rivals_asked_for", false);
   WB_TRY(reader.finish(true));
   const Json& start = member_of(opened, "start");
   if (const std::string id = text_of(start, "variant_id"); !id.empty()) {

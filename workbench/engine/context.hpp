@@ -59,6 +59,7 @@ struct SessionSettings {
   /// What the session goes on from, when that is a stored variant: its id and configuration.
   std::optional<std::pair<std::string, Configuration>> stored_start;
   std::vector<std::string> rivals;
+  bool are_rivals_asked_for = false;  ///< named by the user: no session without one that cannot run
 };
 Result<SessionSettings> settings_from_json(const Json& opened);
 

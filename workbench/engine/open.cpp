@@ -129,6 +129,7 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
                 {"backend", backend},
                 {"start_variant", start},
                 {"rivals", rivals},
+                {"rivals_asked_for", args.contains("rivals")},
                 {"budget",
                  {{"evaluations", or_null<std::int64_t>(args, "evaluations")},
                   {"wall_s", or_null<double>(args, "wall_s")},

@@ -12,6 +12,8 @@ using testing::subject_name;
 
 namespace {
 
+constexpr const char* k_rival_problems = "B=1 Hq=1 Sq=32 D=16 f32;B=1 Hq=2 Sq=48 D=16 f32";
+
 std::int64_t turns_of_rival(const Bench& bench, std::int64_t iteration) {
   std::int64_t n = 0;
   for (const Event& event : bench.events("turn_measured")) {
@@ -150,13 +152,45 @@ TEST_CASE("a rival that the machine failed between two verdicts is not timed unj
     rival.verdict_failure = Failure{Invalidity::environment, "the machine is busy", ""};
     return true;  // the first problem; the next one meets the failure
   };
-  const Json opened = bench.open({{"problem", "B=1 Hq=1 Sq=32 D=16 f32;B=1 Hq=2 Sq=48 D=16 f32"},
-                                  {"rivals", {"torch_cpu_sdpa"}}});
+  const Json opened = bench.call("open",
+                                 {{"start", "cpu_unfused"},
+                                  {"effort", "quick"},
+                                  {"problem", k_rival_problems}},  // the default rivals
+                                 bench.session);
   CHECK(opened["rivals"].empty());
   rival = Bench::with_time(50);
   bench.restart();
   CHECK(bench.iterate()["outcome"] == "win");
   CHECK(turns_of_rival(bench, 1) == 0);
+}
+
+TEST_CASE(
+    "a rival asked for by name that the machine cannot run ends the baseline, and resume "
+    "measures it again",
+    "[engine][session]") {
+  Bench bench;
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(80);
+  FakeSubject& rival = bench.worker.subjects["torch_cpu_sdpa"];
+  rival.verdict_failure = Failure{Invalidity::environment, "No module named 'torch'", ""};
+  const auto opened = bench.engine->call("open",
+                                         {{"start", "cpu_unfused"},
+                                          {"effort", "quick"},
+                                          {"problem", k_rival_problems},
+                                          {"rivals", {"torch_cpu_sdpa"}}},
+                                         bench.session);
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().code == ErrorCode::environment);
+  const std::string message = opened.error().message();
+  CHECK(message.find("torch_cpu_sdpa") != std::string::npos);
+  CHECK(message.find("No module named 'torch'") != std::string::npos);
+  CHECK(message.find("resume") != std::string::npos);
+  CHECK(bench.worker.count(protocol::Verb::turn) == 0);  // nothing was timed beside nobody
+  rival = Bench::with_time(50);
+  bench.restart();
+  REQUIRE(bench.engine->resume_session(bench.session).ok());
+  bench.iterate();
+  CHECK(bench.events("noise_floor_measured").size() > 0);
+  CHECK(turns_of_rival(bench, 1) > 0);
 }
 
 TEST_CASE("a rival that fails as a candidate stays a rival", "[engine][session]") {
