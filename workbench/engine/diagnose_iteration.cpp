@@ -13,12 +13,16 @@
 namespace wb {
 namespace {
 
+/// Something of it was timed: beside others, or alone at a baseline without rivals.
+bool was_timed(const IterationView& iteration) {
+  return iteration.closed && (!iteration.comparisons.empty() || !iteration.findings.empty());
+}
+
 /// The iteration that measured `subject` as its candidate; nullptr where none did.
 const IterationView* measured_in(const SessionView& view, const std::string& subject) {
-  const auto found =
-      std::find_if(view.iterations.begin(), view.iterations.end(), [&](const IterationView& one) {
-        return one.closed && !one.comparisons.empty() && candidate_of(one) == subject;
-      });
+  const auto found = std::find_if(
+      view.iterations.begin(), view.iterations.end(),
+      [&](const IterationView& one) { return was_timed(one) && candidate_of(one) == subject; });
   return found == view.iterations.end() ? nullptr : &*found;
 }
 
@@ -79,7 +83,7 @@ Result<Json> diagnose_iteration(const Services& services, const Session& session
                  fmt::format("the session has {} of them", view.iterations.size()),
                  "`sdpa-wb report` lists them"};
   }
-  if (!iteration->closed || iteration->comparisons.empty()) {
+  if (!was_timed(*iteration)) {
     return Error{ErrorCode::invalid, "diagnose", what,
                  iteration->closed ? "its candidate was never timed: " +
                                          text_of(iteration->closed->payload, "message")
