@@ -312,3 +312,25 @@ class AloneVerbs:
             text: string: the same for people
         """
         return results.Answer(self._verb("trace_suite", locals()))
+
+    def experience(self, folder: str) -> results.Answer:
+        """How often each technique and cause of the catalogues was used in the sessions of a
+        folder, what won, and how predictions came true.
+
+        Arguments:
+            folder: that sessions lie in
+
+        Answer:
+            calibration: map: share of a predicted logarithm that was measured (median; null below
+                3 predictions), count
+            entries: list: id, kind; of a technique title, tried, won, invalid, sessions,
+                predicted and measured (geometric means, or null), calibration, where; of a cause
+                title, supported, refuted, undecided
+            faults: list: session and message of those that could not be read
+            never_tried: list: techniques of the catalogue
+            sessions: int: that were read
+            text: string: the same for people
+            tries: int: closed iterations that tell of their variant
+            unknown: int: those of which nothing tells what they added
+        """
+        return results.Answer(self._verb("experience", locals()))

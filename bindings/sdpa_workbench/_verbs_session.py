@@ -227,7 +227,8 @@ class SessionVerbs:
     def report(
         self,
         *,
-        kind: Literal["session", "root-cause", "bottleneck"] | None = None,
+        kind: Literal["session", "iteration", "root-cause", "bottleneck", "handover"] | None = None,
+        iteration: int | None = None,
         html: bool | None = None,
         output: str | None = None,
     ) -> results.Answer:
@@ -235,6 +236,7 @@ class SessionVerbs:
 
         Arguments:
             kind: which page (default session)
+            iteration: of kind iteration: its number (default: the last that closed), 0 to 1e+06
             html: one self-contained file of HTML with plots (docs/pages.md)
             output: the file to write (default: standard output)
 
@@ -314,6 +316,7 @@ class SessionVerbs:
         self,
         *,
         measure: bool | None = None,
+        iteration: int | None = None,
         effort: Literal["quick", "standard", "thorough"] | None = None,
         table: str | None = None,
         device: str | None = None,
@@ -330,6 +333,8 @@ class SessionVerbs:
 
         Arguments:
             measure: first measure what undecided causes need (in an open session)
+            iteration: the candidate of that iteration instead of the incumbent, by its own
+                measurements, and what its parent has not, 0 to 1e+06
             effort: how many processes, placements and rounds: quick, standard (5 processes x 3
                 placements at confirmation) or thorough
             table: CSV or Markdown: problems with times, ours and a reference's (docs/analyses.md)
@@ -347,6 +352,8 @@ class SessionVerbs:
                 undecided), strength, contradictory, where, share_frac, evidence, needs, remedies,
                 gain (speedup over the suite: low, expected, high); the most important first
                 (docs/causes.md)
+            explains: list: with iteration: causes supported of its candidate and not of its
+                parent
             gaps: list: what could not be read, and why
             measured: list: probe, outcome, message of what --measure took
             plan: string: of the objective

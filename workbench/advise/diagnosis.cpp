@@ -3,18 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+
+#include "advise/remedy.hpp"
 
 namespace wb {
 namespace {
 
-constexpr double k_weak_merit = 0.5;        ///< of the logarithm, where evidence is weak
-constexpr double k_refuting_share = 0.5;    ///< of the suite's weight
-constexpr double k_least_expected = 1.005;  ///< below it a technique is no remedy
-
-bool among(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
+constexpr double k_refuting_share = 0.5;  ///< of the suite's weight
 
 std::string text_of(const Json& figures, const char* key) {
   if (!figures.is_object()) return {};
@@ -37,7 +32,7 @@ std::vector<std::string> problems_of(const Finding& finding) {
 
 bool fits(const CauseRule& rule, const Patient& patient, const Finding& finding) {
   if (finding.analysis != rule.analysis) return false;
-  if (!rule.plans.empty() && !among(rule.plans, patient.plan)) return false;
+  if (!rule.plans.empty() && !is_among(rule.plans, patient.plan)) return false;
   const std::string subject = text_of(finding.figures, "subject");
   const bool is_other = !subject.empty() && subject != patient.subject;
   if (is_other != (rule.about == RuleAbout::others)) return false;
@@ -143,7 +138,7 @@ class Judge {
       const bool is_everywhere = labels.empty() || m_result.cause->scope == CauseScope::kernel;
       bool is_here = is_everywhere;
       for (Place& place : m_places) {
-        if (!among(labels, place.label)) continue;
+        if (!is_among(labels, place.label)) continue;
         is_here = true;
         if (!is_everywhere) place.said.add(supports, rule.strength);
       }
@@ -157,7 +152,7 @@ class Judge {
 
   void settle() {
     double all = 0, supported = 0, refuted = 0;
-    bool is_open = m_places.empty() && m_everywhere.is_open(), is_strong = true;
+    bool is_open = m_places.empty() && m_everywhere.is_open();
     for (Place& place : m_places) {
       place.said.add(m_everywhere);
       const HypothesisState state = place.said.state();
@@ -184,8 +179,7 @@ class Judge {
       m_result.is_contradictory = is_open;
       return;
     }
-    is_strong = strongest(m_result.state == HypothesisState::supported) == RuleStrength::strong;
-    m_result.strength = is_strong ? RuleStrength::strong : RuleStrength::weak;
+    m_result.strength = strongest(m_result.state == HypothesisState::supported);
   }
 
   [[nodiscard]] RuleStrength strongest(bool supports) const {
@@ -222,45 +216,35 @@ class Judge {
   }
 
   [[nodiscard]] std::optional<GainRange> gain_of(const Technique& technique) const {
-    const double low = std::log(technique.impact_low), high = std::log(technique.impact_high);
-    double all = 0, low_sum = 0, middle_sum = 0, high_sum = 0;
-    bool is_any = false;
+    SuiteGain gain(technique);
     for (const Place& place : m_places) {
-      all += place.weight;
-      if (!is_concerned(place)) continue;
-      if (place.problem != nullptr && !is_of(technique.kind, *place.problem)) continue;
-      is_any = true;
-      const double room = place.room_ratio > 0 ? std::log(place.room_ratio) : high;
-      low_sum += place.weight * std::min(low, room);
-      middle_sum += place.weight * std::min((low + high) / 2, room);
-      high_sum += place.weight * std::min(high, room);
+      const bool is_for_it = place.problem == nullptr || is_of(technique.kind, *place.problem);
+      if (!is_concerned(place) || !is_for_it) {
+        gain.add_untouched(place.weight);
+      } else {
+        gain.add_helped(place.weight,
+                        place.room_ratio > 0 ? std::optional(place.room_ratio) : std::nullopt);
+      }
     }
-    if (m_places.empty())
-      return GainRange{std::exp(low), std::exp((low + high) / 2), std::exp(high)};
-    if (!is_any || !(all > 0)) return std::nullopt;
-    return GainRange{std::exp(low_sum / all), std::exp(middle_sum / all), std::exp(high_sum / all)};
+    if (m_places.empty()) return gain.alone();
+    return gain.helped() > 0 ? gain.mean() : std::nullopt;
   }
 
   [[nodiscard]] bool is_possible(const Technique& technique) const {
-    const auto& has = m_patient.techniques;
-    const bool is_there = among(has, technique.name);
-    const bool is_pointless =
-        std::any_of(technique.replaced_by.begin(), technique.replaced_by.end(),
-                    [&](const std::string& word) { return among(has, word); });
-    const bool is_of_backend =
-        m_patient.backend.empty() || among(technique.backends, m_patient.backend);
     const std::string& here = m_patient.architecture;
-    const bool is_new_enough = here.empty() || technique.architecture_from.empty() ||
-                               is_at_least(here, technique.architecture_from);
-    const bool is_old_enough = here.empty() || technique.architecture_to.empty() ||
-                               is_at_least(technique.architecture_to, here);
-    return !is_there && !is_pointless && is_of_backend && is_new_enough && is_old_enough;
+    const bool is_of_backend =
+        m_patient.backend.empty() || is_among(technique.backends, m_patient.backend);
+    return is_of_backend &&
+           exclusion(technique, m_patient.techniques,
+                     here.empty() ? std::nullopt : std::optional<std::string_view>(here))
+               .empty();
   }
 
   void add_remedies(const std::vector<Technique>& techniques) {
     std::vector<std::pair<std::string, GainRange>> found;
     for (const Technique& technique : techniques) {
-      if (!among(m_result.cause->techniques, technique.name) || !is_possible(technique)) continue;
+      if (!is_among(m_result.cause->techniques, technique.name) || !is_possible(technique))
+        continue;
       const auto gain = gain_of(technique);
       if (gain && gain->expected >= k_least_expected) found.emplace_back(technique.name, *gain);
     }
@@ -296,7 +280,7 @@ std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
   const std::vector<Place> places = places_of(patient, findings);
   std::vector<Diagnosis> all;
   for (const Cause& cause : causes) {
-    if (!patient.backend.empty() && !among(cause.backends, patient.backend)) continue;
+    if (!patient.backend.empty() && !is_among(cause.backends, patient.backend)) continue;
     const bool concerns_any =
         patient.problems.empty() ||
         std::any_of(patient.problems.begin(), patient.problems.end(),
@@ -307,18 +291,6 @@ std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
     return rank(a) != rank(b) ? rank(a) < rank(b) : merit(a) > merit(b);
   });
   return all;
-}
-
-std::map<std::string, std::vector<std::string>> remedied_by(
-    const std::vector<Diagnosis>& diagnoses) {
-  std::map<std::string, std::vector<std::string>> causes;
-  for (const Diagnosis& diagnosis : diagnoses) {
-    if (diagnosis.state != HypothesisState::supported) continue;
-    for (const std::string& technique : diagnosis.cause->techniques) {
-      causes[technique].push_back(diagnosis.cause->id);
-    }
-  }
-  return causes;
 }
 
 }  // namespace wb

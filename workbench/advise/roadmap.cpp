@@ -8,26 +8,12 @@
 #include <set>
 #include <stdexcept>
 
+#include "advise/remedy.hpp"
+
 namespace wb {
 namespace {
 
 constexpr std::size_t k_steps_a_stage = 2, k_stages = 3;
-/// A gain below this is not worth a step of its own.
-constexpr double k_least_expected = 1.005;
-constexpr double k_weak_share = 0.5;  ///< of the logarithm, in the order, where evidence is weak
-
-bool holds(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-/// The first of `words` that is among `present`; empty when none is.
-std::string first_present(const std::vector<std::string>& words,
-                          const std::vector<std::string>& present) {
-  const auto found = std::find_if(words.begin(), words.end(), [&present](const std::string& word) {
-    return holds(present, word);
-  });
-  return found == words.end() ? std::string() : *found;
-}
 
 const PastTry* best_try(const Situation& situation, std::string_view technique) {
   const PastTry* best = nullptr;
@@ -43,21 +29,9 @@ std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& 
   const auto because = [&technique](std::string reason, std::int64_t event = 0) {
     return NotAdvised{technique.name, std::move(reason), event};
   };
-  if (holds(situation.techniques, technique.name)) return because("the incumbent has it");
-  if (const auto other = first_present(technique.replaced_by, situation.techniques);
-      !other.empty()) {
-    return because("the incumbent has " + other + ", beside which it is pointless");
-  }
-  const std::string& floor = technique.architecture_from;
-  if (!floor.empty() && !is_at_least(situation.architecture, floor)) {
-    return because(
-        fmt::format("needs {}, this is {}", floor,
-                    situation.architecture.empty() ? "unknown" : situation.architecture));
-  }
-  const std::string& last = technique.architecture_to;
-  if (!last.empty() && !is_at_least(last, situation.architecture)) {
-    return because(
-        fmt::format("{} is the last that has it, this is {}", last, situation.architecture));
+  if (auto reason = exclusion(technique, situation.techniques, situation.architecture);
+      !reason.empty()) {
+    return because(std::move(reason));
   }
   const bool concerns_any =
       std::any_of(situation.problems.begin(), situation.problems.end(),
@@ -78,32 +52,30 @@ RoadmapEntry rate(const Technique& technique, const Situation& situation, double
   entry.technique = &technique;
   const auto causes = situation.causes.find(technique.name);
   if (causes != situation.causes.end()) entry.causes = causes->second;
-  const double low = std::log(technique.impact_low), high = std::log(technique.impact_high);
-  // The range is measured or bounded; what people expected and got may not lead out of it.
-  const double middle = std::clamp(calibration * (low + high) / 2, low, high);
-  double weights = 0, helped = 0, known = 0, shown = 0, low_sum = 0, middle_sum = 0, high_sum = 0;
+  SuiteGain gain(technique, calibration);
+  double known = 0, shown = 0;
   std::set<std::string> bounds;
   for (const RoadmapProblem& one : situation.problems) {
-    weights += one.weight;
     const bool is_known = !one.bound.empty();
     known += is_known ? one.weight : 0;
-    if (!is_of(technique.kind, one.problem)) continue;
-    if (is_known && !holds(technique.helps, one.bound)) continue;
-    const double room = one.room_ratio ? std::max(0.0, std::log(*one.room_ratio)) : high;
-    low_sum += one.weight * std::min(low, room);
-    middle_sum += one.weight * std::min(middle, room);
-    high_sum += one.weight * std::min(high, room);
-    helped += one.weight;
+    if (!is_of(technique.kind, one.problem) ||
+        (is_known && !is_among(technique.helps, one.bound))) {
+      gain.add_untouched(one.weight);
+      continue;
+    }
+    gain.add_helped(one.weight, one.room_ratio);
     if (!is_known) continue;
     shown += one.weight;
     bounds.insert(one.bound);
     entry.events.insert(entry.events.end(), one.events.begin(), one.events.end());
   }
-  if (!(weights > 0)) return entry;
-  entry.low = std::exp(low_sum / weights);
-  entry.expected = std::exp(middle_sum / weights);
-  entry.high = std::exp(high_sum / weights);
-  entry.share_frac = helped / weights;
+  const auto mean = gain.mean();
+  if (!mean) return entry;
+  entry.low = mean->low;
+  entry.expected = mean->expected;
+  entry.high = mean->high;
+  const double weights = gain.weight();
+  entry.share_frac = gain.helped() / weights;
   const bool is_measured = 2 * known >= weights && !bounds.empty();
   entry.strength = is_measured ? EvidenceStrength::strong : EvidenceStrength::weak;
   entry.why = bounds.empty()
@@ -116,7 +88,7 @@ RoadmapEntry rate(const Technique& technique, const Situation& situation, double
 /// What decides the order: the expected logarithm, less where nothing measured speaks for it.
 double merit(const RoadmapEntry& entry) {
   const double gain = std::log(entry.expected);
-  return entry.strength == EvidenceStrength::strong ? gain : k_weak_share * gain;
+  return entry.strength == EvidenceStrength::strong ? gain : k_weak_merit * gain;
 }
 
 /// The geometric mean over the suite of the room that is left; nothing where a problem's is
@@ -156,12 +128,12 @@ void add_stages(const Situation& situation, Roadmap& roadmap) {
       const Technique& technique = *entry.technique;
       const bool ready =
           std::all_of(technique.needs.begin(), technique.needs.end(),
-                      [&present](const std::string& word) { return holds(present, word); });
+                      [&present](const std::string& word) { return is_among(present, word); });
       const bool pointless =
           !first_present(technique.replaced_by, present).empty() ||
           std::any_of(added.begin(), added.end(), [&technique](const Technique* other) {
-            return holds(technique.replaced_by, other->name) ||
-                   holds(other->replaced_by, technique.name);
+            return is_among(technique.replaced_by, other->name) ||
+                   is_among(other->replaced_by, technique.name);
           });
       if (taken.contains(&entry) || !ready || pointless) continue;
       taken.insert(&entry);
@@ -259,7 +231,7 @@ Roadmap make_roadmap(const std::vector<Technique>& catalogue, const Situation& s
   // Who was always wrong about gains is not told of losses: at worst of nothing.
   const double share = std::max(0.0, roadmap.calibration.share);
   for (const Technique& technique : catalogue) {
-    if (!holds(technique.backends, situation.backend)) continue;
+    if (!is_among(technique.backends, situation.backend)) continue;
     if (auto reason = obstacle(technique, situation)) {
       roadmap.not_advised.push_back(*std::move(reason));
       continue;

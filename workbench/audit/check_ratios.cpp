@@ -19,10 +19,6 @@ struct RatioRow {
   bool up = false, down = false;  ///< equals first / second, second / first
 };
 
-Interval whole(const Figure& figure) {
-  return {figure.operand().low, figure.operand(true).high};
-}
-
 std::vector<RatioRow> ratio_rows(const TableFacts& table, std::size_t column,
                                  const std::vector<std::size_t>& times) {
   std::vector<RatioRow> rows;
@@ -33,8 +29,8 @@ std::vector<RatioRow> ratio_rows(const TableFacts& table, std::size_t column,
     if (printed->unit != Unit::factor && printed->unit != Unit::none) continue;
     if (first->value <= 0 || second->value <= 0) continue;
     RatioRow made{&row, *printed, *first, *second};
-    const auto up = divide(whole(*first), whole(*second));
-    const auto down = divide(whole(*second), whole(*first));
+    const auto up = divide(first->whole(), second->whole());
+    const auto down = divide(second->whole(), first->whole());
     made.up = up && printed->result().meets(*up);
     made.down = down && printed->result().meets(*down);
     rows.push_back(std::move(made));
@@ -81,7 +77,7 @@ void judge(const TableFacts& table, const std::vector<RatioRow>& rows,
                     under = table.columns[times[up ? 1 : 0]].name;
   for (const RatioRow& row : rows) {
     const Figure &top = up ? row.first : row.second, &bottom = up ? row.second : row.first;
-    const auto ratio = divide(whole(top), whole(bottom));
+    const auto ratio = divide(top.whole(), bottom.whole());
     if (!ratio) continue;
     const std::string formula = fmt::format("{} / {}: {} / {} = {}", over, under, full(top),
                                             full(bottom), show(*ratio, Unit::factor));
@@ -113,7 +109,7 @@ void check_cells(const TableFacts& table, const std::vector<std::size_t>& times,
         }
         const Figure& longer = first->value > second->value ? *first : *second;
         const Figure& shorter = first->value > second->value ? *second : *first;
-        const auto ratio = divide(whole(longer), whole(shorter));
+        const auto ratio = divide(longer.whole(), shorter.whole());
         if (!ratio) continue;
         const std::string formula =
             fmt::format("{} / {} = {}", full(longer), full(shorter), show(*ratio, Unit::factor));
@@ -142,7 +138,7 @@ void check_over_first(const TableFacts& table, std::size_t time, Notes& notes) {
     for (const Row& row : table.table->rows) {
       const auto printed = table.figure(row, column), now = table.figure(row, time);
       if (!printed || !now || printed->unit != Unit::factor) continue;
-      const auto ratio = divide(whole(*now), whole(*first));
+      const auto ratio = divide(now->whole(), first->whole());
       if (!ratio) continue;
       const std::string formula =
           fmt::format("{} / {} = {}", full(*now), full(*first), show(*ratio, Unit::factor));

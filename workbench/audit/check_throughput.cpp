@@ -12,10 +12,6 @@
 namespace wb::audit {
 namespace {
 
-Interval whole(const Figure& figure) {
-  return {figure.operand().low, figure.operand(true).high};
-}
-
 /// The time column that a rate column goes with: the only one, or that with the same subject.
 std::optional<std::size_t> time_of(const TableFacts& table, std::size_t rate) {
   const std::vector<std::size_t> times = table.of(Role::time);
@@ -45,7 +41,7 @@ std::vector<Rated> rated_rows(const TableFacts& table, std::size_t rate, std::si
         speed->value <= 0 || taken->value <= 0) {
       continue;
     }
-    rows.push_back({&row, table.shapes[n], *speed, *taken, whole(*speed) * whole(*taken)});
+    rows.push_back({&row, table.shapes[n], *speed, *taken, speed->whole() * taken->whole()});
   }
   return rows;
 }
@@ -55,7 +51,7 @@ std::vector<Rated> rated_rows(const TableFacts& table, std::size_t rate, std::si
 bool counts_otherwise(const std::vector<Rated>& rows, Notes& notes) {
   Interval common{0, 1e300};
   for (const Rated& row : rows) {
-    const auto rate = divide({row.shape.work(), row.shape.work()}, whole(row.time));
+    const auto rate = divide({row.shape.work(), row.shape.work()}, row.time.whole());
     if (!rate) return false;
     const Interval half = *rate * Interval{0.5, 0.5};
     if (row.rate.result().meets(*rate) || row.rate.result().meets(half)) return false;
@@ -77,7 +73,7 @@ void check_complete(const std::vector<Rated>& rows, Notes& notes) {
   for (const Rated& row : rows) {
     // Causal masks halve the work; which of the two a report counts it seldom says.
     const double work = row.shape.work();
-    const auto fair = divide({work, work}, whole(row.time));
+    const auto fair = divide({work, work}, row.time.whole());
     if (!fair) continue;
     const std::string formula =
         fmt::format("4 x {} x {} x {}^2 x {} / {} = {}", show(row.shape.batch),
@@ -106,7 +102,7 @@ void check_implied_dim(const std::vector<Rated>& rows, Notes& notes) {
   std::size_t most = 0;
   for (const Rated& row : rows) {
     const double per_dim = row.shape.work();
-    dims.push_back(Interval{row.rate.result().low, row.rate.result().high} * whole(row.time) *
+    dims.push_back(Interval{row.rate.result().low, row.rate.result().high} * row.time.whole() *
                    Interval{1 / per_dim, 1 / per_dim});
   }
   const double k_dims[] = {16, 32, 40, 48, 64, 72, 80, 96, 112, 128, 160, 192, 224, 256, 512};
@@ -123,7 +119,7 @@ void check_implied_dim(const std::vector<Rated>& rows, Notes& notes) {
   if (most * 2 <= rows.size()) return;  // no size explains them: nothing can be told
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const auto rate =
-        divide({rows[n].shape.work() * best, rows[n].shape.work() * best}, whole(rows[n].time));
+        divide({rows[n].shape.work() * best, rows[n].shape.work() * best}, rows[n].time.whole());
     if (!rate) continue;
     const std::string formula =
         fmt::format("4·B·H·S²·D with {} and D={:.0f}, which {} of {} rows imply, / {} = {}",
@@ -158,7 +154,7 @@ void check_listed(const Facts& facts, std::size_t index, Notes& notes) {
     if (below.empty() || below.back().unit != Unit::flops) continue;
     const auto label = label_of(lines[down].plain);
     if (!label || label->label != "flops") continue;
-    const auto value = divide(whole(below.back()), whole(*time));
+    const auto value = divide(below.back().whole(), time->whole());
     if (!value) return;
     const std::string formula = fmt::format("{} / {} = {}", below.back().printed, time->printed,
                                             show(*value, Unit::flop_rate));

@@ -58,6 +58,8 @@ struct Figure {
   /// As a result: one step to each side, so that both rounded and truncated digits pass; 10 % more
   /// of what is called approximate.
   [[nodiscard]] Interval result(bool upper = false) const;
+  /// As an operand, from the lower end of a range to the upper one.
+  [[nodiscard]] Interval whole() const { return {operand().low, operand(true).high}; }
 };
 
 /// The figure that begins at `at`, not in the middle of a word or number; nothing where none does.

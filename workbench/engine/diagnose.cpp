@@ -54,11 +54,6 @@ void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
   }
 }
 
-struct LogFindings {
-  std::vector<Finding> findings;
-  std::vector<std::string> gaps;
-};
-
 /// What today's analyses say of the log, what the builds' records say, and what probes found, which
 /// were taken outside of iterations. A session without rivals holds no comparison at first: then
 /// what was recorded of its baseline counts.
@@ -73,15 +68,21 @@ LogFindings findings_of(const SessionView& view) {
   return result;
 }
 
-Result<DecidedCauses> catalogues(const Services& services) {
+}  // namespace
+
+LogFindings iteration_findings(const SessionView& view, const IterationView& iteration) {
+  LogEvidence log = iteration_evidence(view, iteration);
+  LogFindings result{analyze(log.evidence), std::move(log.gaps)};
+  if (log.evidence.observations.empty()) add_recorded(iteration, result.findings);
+  add_build_findings(view, result.findings);
+  return result;
+}
+
+Result<DecidedCauses> cause_catalogues(const Services& services) {
   DecidedCauses decided;
   WB_TRY_ASSIGN(decided.causes, load_causes(services.file_system, services.search_path));
   WB_TRY_ASSIGN(decided.techniques, load_techniques(services.file_system, services.search_path));
   return decided;
-}
-
-void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
-  decided.diagnoses = diagnose(decided.causes, decided.techniques, decided.patient, findings);
 }
 
 Result<Patient> patient_of(const Session& session, const SessionView& view) {
@@ -99,10 +100,16 @@ Result<Patient> patient_of(const Session& session, const SessionView& view) {
   return patient;
 }
 
-Json list_json(const std::vector<Diagnosis>& diagnoses) {
+Json causes_list(const std::vector<Diagnosis>& diagnoses) {
   Json list = Json::array();
   for (const Diagnosis& diagnosis : diagnoses) list.push_back(to_json(diagnosis));
   return list;
+}
+
+namespace {
+
+void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
+  decided.diagnoses = diagnose(decided.causes, decided.techniques, decided.patient, findings);
 }
 
 /// The start, where another variant holds the place now: its causes tell what the session mended.
@@ -117,18 +124,18 @@ Json start_json(const Session& session, const SessionView& view, const DecidedCa
     patient.techniques = techniques_in(stored->first.manifest, stored->second);
   }
   return {{"subject", start},
-          {"causes", list_json(diagnose(decided.causes, decided.techniques, patient, findings))}};
+          {"causes", causes_list(diagnose(decided.causes, decided.techniques, patient, findings))}};
 }
 
 Result<Json> causes_json(const Services& services, const Session& session,
                          const SessionView& view) {
-  WB_TRY_ASSIGN(DecidedCauses decided, catalogues(services));
+  WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(decided.patient, patient_of(session, view));
   LogFindings log = findings_of(view);
   decide(decided, log.findings);
   return Json{{"subject", decided.patient.subject},
               {"plan", decided.patient.plan},
-              {"causes", list_json(decided.diagnoses)},
+              {"causes", causes_list(decided.diagnoses)},
               {"start", start_json(session, view, decided, log.findings)},
               {"gaps", std::move(log.gaps)}};
 }
@@ -147,6 +154,12 @@ VerbSpec diagnose_verb_spec() {
       .arguments = {{.name = "measure",
                      .kind = K::boolean,
                      .doc = "first measure what undecided causes need (in an open session)"},
+                    {.name = "iteration",
+                     .kind = K::integer,
+                     .doc = "the candidate of that iteration instead of the incumbent, by its own "
+                            "measurements, and what its parent has not",
+                     .min = 0,
+                     .max = 1e6},
                     verbs::k_effort},
       .result = {{"subject", "string: what was diagnosed; empty where files name none"},
                  {"plan", "string: of the objective"},
@@ -156,6 +169,8 @@ VerbSpec diagnose_verb_spec() {
                   "remedies, gain (speedup over the suite: low, expected, high); the most "
                   "important first (docs/causes.md)"},
                  {"start", "map or null: subject and causes of the start, if another holds now"},
+                 {"explains",
+                  "list: with iteration: causes supported of its candidate and not of its parent"},
                  {"measured", "list: probe, outcome, message of what --measure took"},
                  {"gaps", "list: what could not be read, and why"},
                  {"text", "string: the same for people"}},
@@ -171,7 +186,7 @@ bool asks_to_measure(const VerbSpec& verb, const Json& args) {
 
 Result<DecidedCauses> decide_causes(const Services& services, const Session& session,
                                     const SessionView& view) {
-  WB_TRY_ASSIGN(DecidedCauses decided, catalogues(services));
+  WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(decided.patient, patient_of(session, view));
   LogFindings log = findings_of(view);
   decide(decided, log.findings);
@@ -179,16 +194,20 @@ Result<DecidedCauses> decide_causes(const Services& services, const Session& ses
   return decided;
 }
 
-Result<Json> verb_diagnose(const Services& services, const Session& session) {
+Result<Json> verb_diagnose(const Services& services, const Session& session, const Json& args) {
   WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
+  if (args.contains("iteration")) {
+    return diagnose_iteration(services, session, *view, args["iteration"].get<std::int64_t>());
+  }
   WB_TRY_ASSIGN(Json made, causes_json(services, session, *view));
   made["measured"] = Json::array();
+  made["explains"] = Json::array();
   add_text(made);
   return made;
 }
 
 Result<Json> verb_diagnose_files(const Services& services, const Json& args) {
-  WB_TRY_ASSIGN(DecidedCauses decided, catalogues(services));
+  WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(FileFindings files, findings_of_files(services.file_system, args));
   decided.patient.subject = files.subject;
   decided.patient.backend = files.device.backend;
@@ -200,8 +219,9 @@ Result<Json> verb_diagnose_files(const Services& services, const Json& args) {
   decide(decided, files.findings);
   Json made{{"subject", files.subject},
             {"plan", decided.patient.plan},
-            {"causes", list_json(decided.diagnoses)},
+            {"causes", causes_list(decided.diagnoses)},
             {"start", nullptr},
+            {"explains", Json::array()},
             {"measured", Json::array()},
             {"gaps", files.gaps}};
   add_text(made);

@@ -26,12 +26,32 @@ struct DecidedCauses {
   std::vector<Diagnosis> diagnoses;
   std::vector<std::string> gaps;  ///< what the log has and no finding shows
 };
+/// The catalogues alone, with nobody diagnosed yet.
+Result<DecidedCauses> cause_catalogues(const Services& services);
+/// The incumbent, on the problems of the suite that are not held out.
+Result<Patient> patient_of(const Session& session, const SessionView& view);
+
+struct LogFindings {
+  std::vector<Finding> findings;
+  std::vector<std::string> gaps;  ///< what the log has and no finding shows
+};
+/// What today's analyses say of what one iteration measured, and what builds' records say.
+LogFindings iteration_findings(const SessionView& view, const IterationView& iteration);
+Json causes_list(const std::vector<Diagnosis>& diagnoses);
+
 /// Of the incumbent. Errors: those of the catalogues and of situation_of().
 Result<DecidedCauses> decide_causes(const Services& services, const Session& session,
                                     const SessionView& view);
 
-/// Reads only. Errors: those of decide_causes() or of the files.
-Result<Json> verb_diagnose(const Services& services, const Session& session);
+/// Why the candidate of one iteration takes its time, by what that iteration measured, and which of
+/// its causes its parent has not: those may explain that it lost. Errors: not_found (no such
+/// iteration); invalid (it was never timed); those of the catalogues.
+Result<Json> diagnose_iteration(const Services& services, const Session& session,
+                                const SessionView& view, std::int64_t number);
+
+/// Reads only. Errors: those of decide_causes(), of diagnose_iteration() or of the files.
+Result<Json> verb_diagnose(const Services& services, const Session& session,
+                           const Json& args = Json::object());
 Result<Json> verb_diagnose_files(const Services& services, const Json& args);
 /// Inside a held session: measures what undecided causes need and the engine can take, decides
 /// again and appends causes_decided. A measurement that fails is told, not fatal.

@@ -9,6 +9,7 @@
 #include "engine/audit_verb.hpp"
 #include "engine/context.hpp"
 #include "engine/diagnose.hpp"
+#include "engine/experience.hpp"
 #include "engine/jobs.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/milestones.hpp"
@@ -133,6 +134,10 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
       return Error{ErrorCode::usage, "read", "files", "a playbook reads none",
                    "diagnose the session that it runs in"};
     }
+    if (asks_for_files(args) && args.contains("iteration")) {
+      return Error{ErrorCode::usage, "diagnose", "an iteration", "files have none",
+                   "leave out the files or --iteration"};
+    }
     if (asks_for_files(args)) {
       return verb.name == "analyze" ? verb_analyze_files(context.services.file_system, args)
                                     : verb_diagnose_files(context.services, args);
@@ -164,7 +169,7 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
   }
   if (verb.name == "brief") return verb_brief(session);
   if (verb.name == "history") return verb_history(session, args);
-  if (verb.name == "diagnose") return verb_diagnose(context.services, session);
+  if (verb.name == "diagnose") return verb_diagnose(context.services, session, args);
   if (verb.name == "advise") return verb_advise(context.services, session, args);
   return verb_show(session, args);
 }
@@ -203,6 +208,7 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "gc") return verb_gc(context, args);
   if (verb.name == "best") return verb_best(context, args);
   if (verb.name == "site") return verb_site(context, args);
+  if (verb.name == "experience") return verb_experience(context.services, args);
   if (verb.name == "pack") return verb_pack(context, args);
   if (verb.name == "reproduce") return verb_reproduce(context, args);
   if (verb.name.starts_with("trace_")) return verb_trace(context, verb.name, args);
@@ -214,6 +220,10 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "compare") return verb_compare(context, args);
   if (asks_to_measure(verb, args)) {
     WB_TRY(check_analyze_arguments(args, true));
+    if (args.contains("iteration")) {
+      return Error{ErrorCode::usage, "measure", "an iteration",
+                   "only the incumbent is measured again", "leave out --measure or --iteration"};
+    }
     return verb_diagnose_measuring(context, args);
   }
   if (verb.session == SessionNeed::reads) return run_reading(verb, args, folder);

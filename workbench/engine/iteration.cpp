@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/building.hpp"
+#include "engine/experience.hpp"
 #include "engine/regimes.hpp"
 #include "engine/timing.hpp"
 #include "engine/verb_bodies.hpp"
@@ -175,15 +176,21 @@ Result<std::int64_t> next_iteration(const Context& context) {
 Result<void> open_iteration(Context& context, const Run& run, const Variant& variant,
                             const Configuration& configuration, const Json& args,
                             const Json& more) {
+  const std::string parent = args.value("parent", context.incumbent->label);
+  const std::vector<std::string> techniques = techniques_in(variant.manifest, configuration);
   Json opened{{"iteration", run.number},
-              {"parent", args.value("parent", context.incumbent->label)},
+              {"parent", parent},
               {"variant", label(variant)},
               {"variant_id", variant.id},
               {"configuration", to_json(configuration)},
               {"hypothesis",
                {{"theory", run.hypothesis.theory},
                 {"predicted_speedup", run.hypothesis.predicted_speedup}}},
-              {"techniques", techniques_in(variant.manifest, configuration)}};
+              {"techniques", techniques}};
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  if (auto added = added_to(*context.session, *view, parent, techniques)) {
+    opened["adds"] = *std::move(added);
+  }
   opened.update(more);
   WB_TRY(context.log("iteration_opened", std::move(opened)));
   return {};

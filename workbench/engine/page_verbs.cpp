@@ -16,26 +16,6 @@ namespace {
 
 using verbs::K;
 
-/// Folders below `root` that hold a session, by name. Errors: not_found.
-Result<std::vector<fs::path>> session_folders(const fs::path& root) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (auto it = fs::directory_iterator(root, error); it != fs::directory_iterator();
-       it.increment(error)) {
-    std::error_code ignored;
-    const bool is_log = fs::exists(it->path() / k_log_name, ignored) ||
-                        fs::exists(it->path() / k_packed_log_name, ignored);
-    if (is_log && it->is_directory(ignored)) found.push_back(it->path());
-  }
-  if (error) return errno_error("look for sessions in", root, error.value());
-  if (found.empty()) {
-    return Error{ErrorCode::not_found, "look for sessions in", root.string(),
-                 "none of its folders holds a session", "name the folder that sessions lie in"};
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 /// Where the page of a session goes: beside the index.
 fs::path page_file(const fs::path& index, const std::string& name) {
   return index.parent_path() / (name + ".html");
@@ -60,7 +40,52 @@ Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs
   return *std::move(described);
 }
 
+/// The iteration that is asked for, else the last that closed.
+Result<const IterationView*> iteration_of(const SessionView& view, const Json& args) {
+  if (args.contains("iteration")) {
+    const IterationView* found = view.find(args["iteration"].get<std::int64_t>());
+    if (found != nullptr) return found;
+    return Error{ErrorCode::not_found, "find",
+                 fmt::format("iteration {}", args["iteration"].dump()),
+                 fmt::format("the session has {} of them", view.iterations.size()),
+                 "`sdpa-wb report` lists them"};
+  }
+  const auto last = std::find_if(view.iterations.rbegin(), view.iterations.rend(),
+                                 [](const IterationView& one) { return one.is_closed(); });
+  if (last != view.iterations.rend()) return &*last;
+  return Error{ErrorCode::invalid, "render", "an iteration", "none of this session has closed",
+               "`sdpa-wb resume` goes on with it"};
+}
+
+Result<std::string> page_of(const SessionView& view, const std::string& kind, const Json& args) {
+  if (kind == "root-cause") return render_root_cause(view);
+  if (kind == "bottleneck") return render_bottleneck(view);
+  if (kind == "handover") return render_handover(view);
+  if (kind != "iteration") return render_session(view);
+  WB_TRY_ASSIGN(const IterationView* iteration, iteration_of(view, args));
+  return render_iteration_report(view, *iteration);
+}
+
 }  // namespace
+
+Result<std::vector<fs::path>> session_folders(const fs::path& root) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(root, error); it != fs::directory_iterator();
+       it.increment(error)) {
+    std::error_code ignored;
+    const bool is_log = fs::exists(it->path() / k_log_name, ignored) ||
+                        fs::exists(it->path() / k_packed_log_name, ignored);
+    if (is_log && it->is_directory(ignored)) found.push_back(it->path());
+  }
+  if (error) return errno_error("look for sessions in", root, error.value());
+  if (found.empty()) {
+    return Error{ErrorCode::not_found, "look for sessions in", root.string(),
+                 "none of its folders holds a session", "name the folder that sessions lie in"};
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
 
 std::string folder_name(const fs::path& folder) {
   return fs::absolute(folder / ".").lexically_normal().parent_path().filename().string();
@@ -73,14 +98,16 @@ Result<Json> verb_report(FileSystem& files, const Session& session, const Json& 
     return Error{ErrorCode::usage, "render", kind,
                  "only the session's report is a page for a browser", "leave out --html or --kind"};
   }
+  if (args.contains("iteration") && kind != "iteration") {
+    return Error{ErrorCode::usage, "render", kind, "--iteration is for the page of one iteration",
+                 "add --kind iteration"};
+  }
   std::string text;
   if (is_html) {
     WB_TRY_ASSIGN(text, session_html(session));
   } else {
     WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
-    text = kind == "root-cause"   ? render_root_cause(*current)
-           : kind == "bottleneck" ? render_bottleneck(*current)
-                                  : render_session(*current);
+    WB_TRY_ASSIGN(text, page_of(*current, kind, args));
   }
   if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
   const fs::path output = args["output"].get<std::string>();

@@ -6,6 +6,7 @@
 #include "engine/analyze_verb.hpp"
 #include "engine/audit_verb.hpp"
 #include "engine/diagnose.hpp"
+#include "engine/experience.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/page_verbs.hpp"
 #include "engine/trace_verbs.hpp"
@@ -22,6 +23,7 @@ std::vector<VerbSpec> make_table() {
   }
   table.push_back(analyze_verb_spec());
   table.push_back(diagnose_verb_spec());
+  table.push_back(experience_verb_spec());
   return table;
 }
 

@@ -106,6 +106,38 @@ std::string regimes(const Page& page, const std::vector<Fact>& findings) {
   return out + "\n";
 }
 
+/// Three blocks of one head and what each loads, uses and drops, drawn to be read as text.
+std::string walk_diagram(std::int64_t rows, std::int64_t all_rows, std::int64_t keys) {
+  const std::int64_t blocks = (all_rows + rows - 1) / rows;
+  std::string out = fmt::format(
+      "```\nblock    its rows       tiles of K and V, one after another, up to key {}\n", keys - 1);
+  const auto line = [&](std::int64_t block) {
+    const std::int64_t last = std::min(all_rows, (block + 1) * rows) - 1;
+    return fmt::format("{:<8} {:<14} load K0 V0 > use > drop > load K1 V1 > use > drop > ...\n",
+                       block, fmt::format("q{} to q{}", block * rows, last));
+  };
+  for (std::int64_t block = 0; block < std::min<std::int64_t>(blocks, 2); ++block) {
+    out += line(block);
+  }
+  if (blocks > 3) out += "...\n";
+  if (blocks > 2) out += line(blocks - 1);
+  return out + fmt::format(
+                   "```\n\nNo block sees what another has loaded: K and V of a head are "
+                   "asked for {} ({} rows, {} a block).\n\n",
+                   blocks == 1 ? std::string("once") : fmt::format("{} times", blocks), all_rows,
+                   rows);
+}
+
+/// The same for a problem of the suite, by what findings call it.
+std::string diagram_of(const Facts& facts, const std::string& name, std::int64_t rows) {
+  for (const SuiteEntry& entry : facts.suite) {
+    if (facts.title(entry.problem) != facts.title(name)) continue;
+    const auto problem = parse_problem(entry.problem);
+    return problem.ok() && rows > 0 ? walk_diagram(rows, problem->Sq, problem->Skv) : std::string();
+  }
+  return {};
+}
+
 /// The walk of one block, as the launch implies it; only where one was seen.
 std::string access_pattern(const Page& page, const std::vector<Fact>& findings) {
   for (const Fact& finding : findings) {
@@ -114,13 +146,15 @@ std::string access_pattern(const Page& page, const std::vector<Fact>& findings) 
     const bool is_ours = text(figures, "subject") == page.facts.view.incumbent;
     if (text(finding.payload, "analysis") != "launch" || !rows || !is_ours) continue;
     return fmt::format(
-        "On {} each block takes {} of one head, loads K and V tile by tile, uses each tile for "
-        "these "
-        "rows and discards it: K and V are asked for {} times ({}){}.\n\n",
-        inline_text(page.facts.title(text(finding.payload, "problem")), 60),
-        count(*rows, "query row"),
-        fmt::format("{:.3g}", number(figures, "kv_redundancy").value_or(0)),
-        bytes(number(figures, "kv_requested_bytes").value_or(0)), cite(finding.seq));
+               "On {} each block takes {} of one head, loads K and V tile by tile, uses each tile "
+               "for "
+               "these "
+               "rows and discards it: K and V are asked for {} times ({}){}.\n\n",
+               inline_text(page.facts.title(text(finding.payload, "problem")), 60),
+               count(*rows, "query row"),
+               fmt::format("{:.3g}", number(figures, "kv_redundancy").value_or(0)),
+               bytes(number(figures, "kv_requested_bytes").value_or(0)), cite(finding.seq)) +
+           diagram_of(page.facts, text(finding.payload, "problem"), *rows);
   }
   return "How its blocks walk over K and V is not known: no tool saw its launch.\n\n";
 }

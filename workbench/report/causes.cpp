@@ -35,12 +35,6 @@ std::vector<std::int64_t> events_in(const Json& row) {
   return events;
 }
 
-/// " (units_frac 0.06 < 0.75)": the figures of the sentence that decide.
-std::string by_words(const Json& evidence) {
-  const std::string by = text(evidence, "by");
-  return by.empty() ? by : " (" + inline_text(by, 160) + ")";
-}
-
 /// The first that says so and, where as strong evidence says the contrary, the first of that; the
 /// others are counted.
 std::string evidence_words(const Facts* facts, const Json& cause) {
@@ -54,11 +48,9 @@ std::string evidence_words(const Facts* facts, const Json& cause) {
       continue;
     }
     last_says = says;
-    const std::string said = text(one, "statement");
-    out += fmt::format("{}{} ({}): {}{}", out.empty() ? "" : "; ", says,
+    out += fmt::format("{}{} ({}): {}", out.empty() ? "" : "; ", says,
                        inline_text(text(one, "strength"), 10),
-                       brief(facts != nullptr ? facts->words(said) : said, k_statement_bytes),
-                       by_words(one) + cite(events_in(one)));
+                       evidence_sentence(facts, one, k_statement_bytes));
   }
   if (more > 0) out += fmt::format("; {} more", more);
   if (is_contradictory) out += "; evidence of one strength says both";
@@ -117,6 +109,12 @@ std::string command_of(const Json& need, const std::string& subject, const std::
 }
 
 }  // namespace
+
+std::string evidence_sentence(const Facts* facts, const Json& evidence, std::size_t max_bytes) {
+  const std::string said = text(evidence, "statement"), by = text(evidence, "by");
+  return brief(facts != nullptr ? facts->words(said) : said, max_bytes) +
+         (by.empty() ? by : " (" + inline_text(by, 160) + ")") + cite(events_in(evidence));
+}
 
 std::vector<const Json*> causes_of(const Json& decided, std::string_view state) {
   std::vector<const Json*> causes;

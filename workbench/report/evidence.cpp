@@ -118,15 +118,16 @@ void add_profiles(const SessionView& view, const std::set<std::string>& subjects
   add(view.outside);
 }
 
-LogEvidence log_evidence(const SessionView& view) {
+namespace {
+
+/// Of these iterations, the first one's figures first.
+LogEvidence evidence_of(const SessionView& view, const Facts& facts,
+                        const std::vector<const IterationView*>& iterations) {
   LogEvidence result;
   Evidence& evidence = result.evidence;
   read_device(view, result);
-  Facts facts(view);
-  facts.hide_held_out = view.status != SessionStatus::closed;
   Gatherer gatherer(facts, evidence);
-  if (facts.holder != nullptr) gatherer.add(*facts.holder);
-  if (facts.baseline != nullptr && facts.baseline != facts.holder) gatherer.add(*facts.baseline);
+  for (const IterationView* iteration : iterations) gatherer.add(*iteration);
   std::set<std::string> told;
   add_profiles(view, gatherer.subjects(), evidence);
   for (const IterationView& iteration : view.iterations) {
@@ -146,6 +147,28 @@ LogEvidence log_evidence(const SessionView& view) {
       "clocks of the turns: what was found of them then is in the report and in "
       "finding_recorded events");
   return result;
+}
+
+Facts facts_of(const SessionView& view) {
+  Facts facts(view);
+  facts.hide_held_out = view.status != SessionStatus::closed;
+  return facts;
+}
+
+}  // namespace
+
+LogEvidence log_evidence(const SessionView& view) {
+  const Facts facts = facts_of(view);
+  std::vector<const IterationView*> iterations;
+  if (facts.holder != nullptr) iterations.push_back(facts.holder);
+  if (facts.baseline != nullptr && facts.baseline != facts.holder) {
+    iterations.push_back(facts.baseline);
+  }
+  return evidence_of(view, facts, iterations);
+}
+
+LogEvidence iteration_evidence(const SessionView& view, const IterationView& iteration) {
+  return evidence_of(view, facts_of(view), {&iteration});
 }
 
 }  // namespace wb

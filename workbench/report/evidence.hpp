@@ -23,6 +23,10 @@ struct LogEvidence {
 /// session is closed. The conditions of the turns are not in it.
 LogEvidence log_evidence(const SessionView& view);
 
+/// The same of one iteration: what its candidate took, won or lost, beside the rivals that were
+/// measured with it. Times of the selection count where nothing was confirmed.
+LogEvidence iteration_evidence(const SessionView& view, const IterationView& iteration);
+
 /// What tools saw of these subjects, in the order of the log's iterations, then outside of them.
 void add_profiles(const SessionView& view, const std::set<std::string>& subjects,
                   Evidence& evidence);

@@ -74,6 +74,41 @@ std::string each_try(const std::vector<const IterationView*>& tries, std::size_t
                            tries.size());
 }
 
+/// What the first step of the roadmap should bring for a dollar; nothing in logs without one.
+std::string next_dollar(const Page& page, const std::vector<const IterationView*>& tries) {
+  if (!page.facts.view.roadmap) return "";
+  const Fact& made = *page.facts.view.roadmap;
+  const Json& entries = field(made.payload, "entries");
+  const std::string head = "- The next dollar: ";
+  if (!entries.is_array() || entries.empty()) {
+    return head + "nothing is expected of it, as the catalogue has no technique left" +
+           cite(made.seq) + ".\n";
+  }
+  const Json& first = entries.front();
+  const auto expected = number(first, "expected");
+  const Json& calibration = field(made.payload, "calibration");
+  const auto known = integer(calibration, "count").value_or(0);
+  std::string out =
+      head + fmt::format("{} should bring {}{}, {}", code(text(first, "technique"), 40),
+                         speedup(expected), cite(made.seq),
+                         known < static_cast<std::int64_t>(k_least_tries)
+                             ? "the middle of its range, as too few predictions were decided here"
+                             : "calibrated by the predictions that were decided here");
+  double usd = 0;
+  bool is_priced = !tries.empty();
+  for (const IterationView* iteration : tries) {
+    const Ledger::Total total = iteration->ledger.total();
+    usd += total.usd;
+    is_priced = is_priced && total.complete;
+  }
+  if (!is_priced || !(usd > 0) || !expected) {
+    return out + "; what that is for a dollar is not said: rate not given.\n";
+  }
+  const double a_try = usd / static_cast<double>(tries.size());
+  return out + fmt::format("; at ${} a try that is {} % a dollar.\n", two_digits(a_try),
+                           two_digits((*expected - 1) * 100 / a_try));
+}
+
 }  // namespace
 
 std::string gain_per_cost(const Page& page) {
@@ -83,7 +118,7 @@ std::string gain_per_cost(const Page& page) {
   }
   if (closed.empty() || page.costs.rows().empty()) return "";
   return so_far(page, gain(page, page.facts.plan)) + each_try(closed, page.facts.wins.size()) +
-         "\n";
+         next_dollar(page, closed) + "\n";
 }
 
 }  // namespace wb::page

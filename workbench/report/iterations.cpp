@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/sections.hpp"
 
@@ -127,6 +128,26 @@ std::string hypothesis_line(const Facts& facts, const IterationView& iteration, 
   return out + "\n";
 }
 
+/// Which entries of the catalogue the iterations added to their parents: "- `x`: iteration 3 win
+/// 1.2x". Empty for logs from before that was told.
+std::string catalogue_use(const Facts& facts) {
+  std::map<std::string, std::string> uses;
+  for (const IterationView* iteration : facts.tries) {
+    const ComparisonIndex index(*iteration);
+    const Compared* figure = objective_figure(facts, index, facts.plan);
+    for (const std::string& word : strings(iteration->opened.payload, "adds")) {
+      std::string& use = uses[word];
+      use += fmt::format(
+          "{}iteration {}{}, {}{}", use.empty() ? "" : "; ", iteration->number,
+          cite(iteration->opened.seq), to_string(outcome_of(*iteration)),
+          figure == nullptr ? std::string() : " " + speedup(figure->ratio) + cite(figure->seq));
+    }
+  }
+  std::string out;
+  for (const auto& [word, use] : uses) out += fmt::format("- {}: {}\n", code(word, 40), use);
+  return out.empty() ? out : "\nTechniques of the catalogue that were added:\n\n" + out;
+}
+
 }  // namespace
 
 std::string iterations_section(const Page& page) {
@@ -148,7 +169,7 @@ std::string iterations_section(const Page& page) {
     out += fmt::format("\nOf the first {} only wins are shown.\n",
                        count(static_cast<std::int64_t>(skipped), "iteration"));
   }
-  return out + "\n";
+  return out + catalogue_use(facts) + "\n";
 }
 
 std::string hypotheses_section(const Page& page) {

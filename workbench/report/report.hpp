@@ -41,6 +41,15 @@ std::string render_root_cause(const SessionView& view);
 /// said.
 std::string render_bottleneck(const SessionView& view);
 
+/// `report --kind iteration`: its page, what today's analyses say of what it measured, where the
+/// loop stands, and the next iteration. Unlike render_iteration() it tells what is known only
+/// later.
+std::string render_iteration_report(const SessionView& view, const IterationView& iteration);
+
+/// `report --kind handover`: what was reached and learned, after how much work the spend is won
+/// back, the next iteration and session as the roadmap has them, and the choices with their costs.
+std::string render_handover(const SessionView& view);
+
 /// One screen for `sdpa-wb status`.
 std::string render_status(const SessionView& view);
 

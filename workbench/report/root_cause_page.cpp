@@ -36,14 +36,7 @@ std::string header(const Page& page, const Json& decided) {
 std::string first_evidence(const Facts& facts, const Json& cause) {
   const Json& list = field(cause, "evidence");
   if (!list.is_array() || list.empty()) return "none";
-  std::vector<std::int64_t> events;
-  const Json& cited = field(list.front(), "events");
-  for (const Json& event : cited.is_array() ? cited : Json::array()) {
-    if (event.is_number_integer()) events.push_back(event.get<std::int64_t>());
-  }
-  const std::string by = text(list.front(), "by");
-  return brief(facts.words(text(list.front(), "statement")), 400) +
-         (by.empty() ? by : " (" + inline_text(by, 160) + ")") + cite(events);
+  return evidence_sentence(&facts, list.front(), 400);
 }
 
 std::string remedy_words(const Json& cause) {
@@ -118,55 +111,6 @@ std::string scaling_tables(const Facts& facts, const SessionView& view) {
     out += fmt::format("{} more are in `sdpa-wb analyze`.\n\n", shown - k_most_families);
   }
   return out;
-}
-
-std::string number_cell(const Json& figures, const char* key) {
-  const auto value = number(figures, key);
-  return value ? fmt::format("{:.3g}", *value) : "not known";
-}
-
-/// What was expected, what was seen, and what that indicates.
-std::string symptoms(const Facts& facts, const std::vector<Fact>& findings) {
-  Table table({"symptom", "expected", "actual", "indicates"});
-  for (const Fact& finding : findings) {
-    const Json& figures = field(finding.payload, "figures");
-    const std::string analysis = text(finding.payload, "analysis");
-    const std::string subject = text(figures, "subject"), who = code(subject, 60);
-    const std::string seen = cite(finding.seq);
-    if (analysis == "grid_scaling") {
-      table.row({who + ": time over heads", "heads^0.4 or less while SMs are free",
-                 "heads^" + number_cell(figures, "exponent_over_heads") + seen,
-                 inline_text(text(figures, "verdict"), 40) + " batch and heads"});
-    } else if (analysis == "key_walk") {
-      table.row({who + ": time over keys", "keys^0.4 or less while SMs are free",
-                 "keys^" + number_cell(figures, "exponent_over_keys") + seen,
-                 inline_text(text(figures, "verdict"), 40) + " walk over the keys"});
-    } else if (analysis == "scaling" && number(figures, "beside_exponent")) {
-      table.row({who + ": time over work, " + inline_text(text(figures, "axis"), 20),
-                 "as " + code(text(figures, "beside"), 60) + ": work^" +
-                     number_cell(figures, "beside_exponent"),
-                 "work^" + number_cell(figures, "exponent") + seen,
-                 inline_text(text(figures, "class"), 40) +
-                     (is_true(figures, "class_is_certain") ? "" : ", not certain")});
-    } else if (analysis == "launch" && number(figures, "units_frac") &&
-               facts.find_rival(subject) == nullptr) {
-      const auto blocks = integer(figures, "blocks"), units = integer(figures, "units");
-      table.row(
-          {who + ": blocks on " + inline_text(facts.title(text(finding.payload, "problem")), 60),
-           fmt::format("{} at least", units.value_or(0)),
-           fmt::format("{}", blocks.value_or(0)) + seen,
-           *number(figures, "units_frac") < 1 ? "idle units" : "work for every unit"});
-    } else if (analysis == "reference_check") {
-      table.row({who + ": time over work", "longer for more work",
-                 fmt::format("{}x the time for {}x the work", number_cell(figures, "time_ratio"),
-                             number_cell(figures, "work_ratio")) +
-                     seen,
-                 inline_text(text(figures, "state"), 40)});
-    }
-  }
-  return "## Symptoms\n\n" + (table.empty()
-                                  ? "No analysis found a pattern that has an expectation.\n\n"
-                                  : table.str() + "\n");
 }
 
 std::string cause_details(const Facts& facts, const Json& cause) {
@@ -307,7 +251,7 @@ std::string render_root_cause(const SessionView& view) {
   const Json& decided = view.causes ? view.causes->payload : none;
   const std::vector<Fact> findings = page::findings_now(view);
   return page::header(page, decided) + page::summary(page, decided) +
-         page::scaling_tables(page.facts, view) + page::symptoms(page.facts, findings) +
+         page::scaling_tables(page.facts, view) + page::symptoms_section(page.facts, findings) +
          page::hypotheses(page, decided) + page::fixes(page) + page::expected(page, decided) +
          page::validation(page, decided) + page::follow_up(view) + "## Not seen\n\n" +
          page::unseen_list(view, findings) + page::conclusion(page, decided);

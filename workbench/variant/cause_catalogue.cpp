@@ -252,6 +252,11 @@ Result<std::vector<Cause>> parse_causes(std::string_view text, std::string_view 
     WB_TRY_ASSIGN(Cause cause,
                   read_cause(entry, fmt::format("{}: cause {}", file, all.size() + 1)));
     if (!ids.insert(cause.id).second) return refuse(cause.id + " is there twice");
+    // One log names entries of both catalogues, so a word stands for one of them.
+    const auto& words = known_techniques();
+    if (std::find(words.begin(), words.end(), cause.id) != words.end()) {
+      return refuse(cause.id + " is the name of a technique: give the cause another");
+    }
     all.push_back(std::move(cause));
   }
   return all;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "audit/audit.hpp"
+#include "support/catch.hpp"
 
 namespace wb::audit::test {
 
@@ -33,6 +34,13 @@ inline std::size_t held_by(const Audited& document, const std::string& check) {
   return static_cast<std::size_t>(
       std::count_if(document.held.begin(), document.held.end(),
                     [&](const Held& one) { return one.check == check; }));
+}
+
+/// The text with the first `from` replaced; a `from` that is not there fails the test.
+inline std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
 }
 
 /// All findings in words, for the message of a failing test.

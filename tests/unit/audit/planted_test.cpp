@@ -11,6 +11,7 @@
 using namespace wb::audit;
 using wb::audit::test::audited;
 using wb::audit::test::k_times;
+using wb::audit::test::with;
 
 namespace {
 
@@ -25,12 +26,6 @@ struct Plant {
 
 constexpr Severity k_wrong = Severity::contradiction;
 constexpr Severity k_doubt = Severity::doubtful;
-
-std::string with(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
 
 const std::string k_costs =
     "| Session | Time | GPU | AI | Total | Note |\n|---|---|---|---|---|---|\n"

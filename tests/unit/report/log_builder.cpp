@@ -76,6 +76,8 @@ std::int64_t LogBuilder::add(const std::string& type, Json payload) {
     m_view.noise_floors.push_back(std::move(fact));
   } else if (type == "decision_recorded") {
     m_view.decisions.push_back(std::move(fact));
+  } else if (type == "roadmap_made") {
+    m_view.roadmap = std::move(fact);
   } else if (type == "causes_decided") {
     m_view.causes = std::move(fact);
   } else if (type == "recovered") {

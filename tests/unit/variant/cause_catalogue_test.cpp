@@ -73,6 +73,7 @@ TEST_CASE("a registry that breaks a rule is refused with the reason",
           "[variant][causes][hostile]") {
   CHECK(says(refusal(with("id", "")), "id"));
   CHECK(says(refusal(with("id", "Too Few")), "a-z"));
+  CHECK(says(refusal(with("id", "split_kv")), "the name of a technique"));
   CHECK(says(refusal(with("id", "sequential_kv")), "twice"));
   CHECK(says(refusal(with("theory", "")), "theory"));
   CHECK(says(refusal(with("backends", Json::array())), "backends"));

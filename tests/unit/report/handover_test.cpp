@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// The pages that hand work over, and what the catalogues and the roadmap add to the report.
+#include <cmath>
+
+#include "analyze/analysis.hpp"
+#include "audit.hpp"
+#include "log_builder.hpp"
+#include "report/report.hpp"
+#include "report/sections.hpp"
+#include "support/catch.hpp"
+
+using namespace wb;
+using namespace wb::test;
+
+namespace {
+
+Json roadmap_entry(const char* technique, double low, double expected, double high) {
+  return {{"technique", technique},
+          {"title", std::string("the title of ") + technique},
+          {"low", low},
+          {"expected", expected},
+          {"high", high},
+          {"strength", "strong"},
+          {"why", "all of the suite is bound by memory"},
+          {"causes", {"memory_bandwidth"}},
+          {"events", Json::array()},
+          {"source", "a session"},
+          {"hours_low", 2},
+          {"hours_high", 6},
+          {"complexity", "low"},
+          {"risk", "low"},
+          {"needs", Json::array()},
+          {"pros", "fewer bytes"},
+          {"cons", "more registers"}};
+}
+
+Json roadmap(std::int64_t predictions = 0) {
+  return {
+      {"calibration", {{"share", 0.5}, {"count", predictions}, {"events", Json::array()}}},
+      {"entries",
+       {roadmap_entry("cache_tiling", 1.1, 1.25, 1.6), roadmap_entry("split_kv", 1.0, 1.2, 3.0)}},
+      {"not_advised", Json::array()},
+      {"stages",
+       {{{"techniques", {"cache_tiling", "split_kv"}},
+         {"low", 1.1},
+         {"expected", 1.5},
+         {"high", 4.8},
+         {"rival_low", 0.9},
+         {"rival_expected", 1.3}}}},
+      {"rival_ratio", 0.8},
+      {"target_ratio", 1.0},
+      {"reached_at_stage", 1},
+      {"hours_low", 4},
+      {"hours_high", 12},
+      {"measuring_s", 120.0},
+      {"measuring_usd", nullptr},
+      {"unseen", Json::array()}};
+}
+
+/// A win, a refuted try, one that does not compile, and a roadmap.
+LogBuilder advised(std::int64_t predictions = 0) {
+  LogBuilder log;
+  open_session(log);
+  record_environment(log);
+  run_baseline(log);
+  run_win(log, 1);
+  run_no_gain(log, 2);
+  run_compile_failure(log, 3);
+  log.add("roadmap_made", roadmap(predictions));
+  close_session(log, "finished");
+  log.view().log_head = std::string(64, 'a');
+  return log;
+}
+
+bool tells(const std::string& page, const std::string& words) {
+  return page.find(words) != std::string::npos;
+}
+
+double figure_after(const std::string& line, const std::string& before) {
+  const auto at = line.find(before);
+  REQUIRE(at != std::string::npos);
+  return std::stod(line.substr(at + before.size()));
+}
+
+}  // namespace
+
+TEST_CASE("a handover tells what was reached, what failed and what was learned",
+          "[report][handover]") {
+  const LogBuilder log = advised();
+  const std::string page = render_handover(log.view());
+  INFO(page);
+  CHECK(tells(page, "Technical: 1 of 3 iterations gained"));
+  CHECK(tells(page, "1 iteration ended invalid"));
+  CHECK(tells(page, "1 supported, 1 refuted"));
+  CHECK(tells(page, "Learned, where measurements refuted what was predicted"));
+  const IterationView& lost = log.view().iterations[2];
+  CHECK(tells(
+      line_with(page, "- " + lost.opened.payload["hypothesis"]["theory"].get<std::string>().substr(
+                                 0, 10)),
+      "[e" + std::to_string(lost.hypothesis->seq) + "]"));
+}
+
+TEST_CASE("the spend is won back after as much work as its share of the gain says",
+          "[report][handover]") {
+  const LogBuilder log = advised();
+  const std::string page = render_handover(log.view());
+  const page::Page read(log.view());
+  const double gained = page::gain(read, read.facts.plan)->ratio.value.value();
+  const double device_s = log.view().ledger.items.at(CostItem::device).quantity;
+  const std::string line = line_with(page, "- The device time of the session is won back after ");
+  INFO(line << " of a gain of " << gained);
+  CHECK(tells(line, page::duration(device_s / (1 - 1 / gained))));
+  LogBuilder none;
+  open_session(none);
+  run_baseline(none);
+  CHECK(tells(render_handover(none.view()), "Nothing was gained, so nothing of the spend"));
+}
+
+TEST_CASE("the next iteration and session are those of the roadmap", "[report][handover]") {
+  const LogBuilder log = advised();
+  const std::string page = render_handover(log.view());
+  INFO(page);
+  CHECK(tells(line_with(page, "- Target: "), "`cache_tiling`, 1.25x (1.10x to 1.60x)"));
+  CHECK(tells(line_with(page, "- Why: "), "remedies `memory_bandwidth`"));
+  CHECK(tells(page, "--hypothesis 'cache_tiling' --predicted-speedup 1.25"));
+  CHECK(tells(line_with(page, "- Objective: "), "expected at part 1"));
+  CHECK(tells(line_with(page, "- Estimate: "), "work 4 to 12 h"));
+  CHECK(tells(line_with(page, "- Estimate: "), "money at a rate not given"));
+  CHECK(tells(line_with(page, "### Part 1: "), "1.30x the fastest rival"));
+  CHECK(tells(line_with(page, "2. `split_kv`"), "alone 1.20x"));
+  const std::string older = render_handover(whole_session().view());
+  CHECK(tells(older, "This log holds no roadmap; `sdpa-wb advise` makes one."));
+}
+
+TEST_CASE("times after a gain are times before divided by it", "[report][handover]") {
+  LogBuilder log;
+  open_session(log);
+  record_environment(log);
+  run_baseline(log);
+  log.add("finding_recorded",
+          {{"iteration", 0},
+           {"analysis", "roofline_share"},
+           {"statement", "a rate"},
+           {"problem", k_prefill},
+           {"figures", {{"plan", "hot"}, {"time_us", 500.0}, {"achieved_flops_per_s", 4e9}}},
+           {"events", Json::array()},
+           {"unseen", ""}});
+  log.add("roadmap_made", roadmap());
+  const std::string page = render_handover(log.view());
+  const auto at = page.find("If each problem gained");
+  REQUIRE(at != std::string::npos);
+  const std::string table = page.substr(at, 600);
+  INFO(table);
+  for (const char* cell : {" 500.0 ", " 4 |", " 400.0 ", " 5 |"}) CHECK(tells(table, cell));
+}
+
+TEST_CASE("the choices say what speaks for them and what they cost", "[report][handover]") {
+  const std::string page = render_handover(advised().view());
+  INFO(page);
+  CHECK(tells(page, "A: adopt "));
+  CHECK(tells(page, "B: go on"));
+  CHECK(tells(page, "4 to 12 h of work, measuring 2 min"));
+  CHECK(tells(page, "C: go back to "));
+  LogBuilder lost;
+  open_session(lost);
+  run_baseline(lost);
+  const std::string none = render_handover(lost.view());
+  CHECK(tells(none, "C: stay with "));
+  CHECK_FALSE(tells(none, "A: adopt "));
+}
+
+TEST_CASE("the next dollar is the first step of the roadmap over what a try took",
+          "[report][handover][cost]") {
+  LogBuilder log;
+  open_session(log);
+  run_baseline(log);
+  for (int i = 1; i <= 4; ++i) {
+    open_iteration(log, i, "v" + std::to_string(i), "theory", 1.1);
+    debit(log, i, "device", 18, 0.05);
+    close_iteration(log, i, "no_gain");
+  }
+  CHECK_FALSE(tells(render_session(log.view()), "The next dollar"));  // without a roadmap
+  log.add("roadmap_made", roadmap(3));
+  const std::string line = line_with(render_session(log.view()), "- The next dollar: ");
+  CHECK(tells(line, "`cache_tiling` should bring 1.25x"));
+  CHECK(tells(line, "calibrated by the predictions"));
+  CHECK(figure_after(line, "at $") == Approx(0.05).epsilon(0.05));
+  CHECK(figure_after(line, "that is ") == Approx(25 / 0.05).epsilon(0.05));
+  log.add("roadmap_made", roadmap(2));
+  CHECK(tells(line_with(render_session(log.view()), "- The next dollar: "), "too few predictions"));
+  open_iteration(log, 5, "v5", "theory", 1.1);
+  debit(log, 5, "device", 18, std::nullopt);
+  close_iteration(log, 5, "no_gain");
+  const std::string unset = line_with(render_session(log.view()), "- The next dollar: ");
+  CHECK(tells(unset, "rate not given"));
+  CHECK_FALSE(tells(unset, "$0"));
+}
+
+TEST_CASE("techniques that iterations added are told with what came of them",
+          "[report][catalogue]") {
+  LogBuilder log;
+  open_session(log);
+  run_baseline(log);
+  log.add("iteration_opened", {{"iteration", 1},
+                               {"parent", k_start},
+                               {"variant", "v1"},
+                               {"variant_id", "id-of-v1"},
+                               {"configuration", Json::object()},
+                               {"hypothesis", {{"theory", "t"}, {"predicted_speedup", 1.1}}},
+                               {"techniques", {"split_kv", "query_tiling"}},
+                               {"adds", {"split_kv"}}});
+  close_iteration(log, 1, "no_gain");
+  const std::string page = render_session(log.view());
+  const std::string line = line_with(page, "- `split_kv`: ");
+  CHECK(tells(line, "iteration 1 [e" + std::to_string(log.view().iterations[1].opened.seq) + "]"));
+  CHECK(tells(line, "no gain"));
+  CHECK_FALSE(tells(page, "- `query_tiling`"));
+  CHECK_FALSE(tells(render_session(whole_session().view()), "Techniques of the catalogue"));
+}
+
+TEST_CASE("the page of one iteration says where the loop stands and what comes next",
+          "[report][handover]") {
+  const LogBuilder log = advised();
+  const IterationView& lost = log.view().iterations[2];
+  const std::string page = render_iteration_report(log.view(), lost);
+  INFO(page);
+  CHECK(tells(page, "# Iteration 2 of session"));
+  CHECK(tells(line_with(page, "Date: "), "Status: no gain [e" + std::to_string(lost.closed->seq)));
+  CHECK(tells(page, "## Where the loop stands"));
+  CHECK(tells(page, "this one"));
+  CHECK(tells(page, "`sdpa-wb diagnose --iteration 2`"));
+  CHECK(tells(page, "## Next iteration"));
+  // All of the committed page is in it.
+  const std::string committed = render_iteration(log.view(), lost);
+  const auto body = committed.find("## Build");
+  const std::string verdicts = committed.substr(body, committed.rfind("\n---\n") - body);
+  CHECK(tells(page, verdicts));
+}
+
+TEST_CASE("handover and iteration pages come out of any roadmap", "[report][hostile]") {
+  for (const Json& payload :
+       {Json(), Json::object(), Json{{"stages", 3}}, Json{{"stages", {1, nullptr}}},
+        Json{{"stages", {{{"techniques", {"x"}}}}}, {"entries", {1, {{"technique", 3}}}}},
+        Json{{"stages", {{{"techniques", {"x"}}}}}, {"entries", {{{"technique", "x"}}}}}}) {
+    auto log = advised();
+    log.view().roadmap = Fact{9, "", payload};
+    CHECK_FALSE(render_handover(log.view()).empty());
+    for (const IterationView& one : log.view().iterations) {
+      CHECK_FALSE(render_iteration_report(log.view(), one).empty());
+    }
+    CHECK_FALSE(render_session(log.view()).empty());
+  }
+}

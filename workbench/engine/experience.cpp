@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+#include "engine/experience.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "advise/roadmap.hpp"
+#include "engine/page_verbs.hpp"
+#include "engine/recorded.hpp"
+#include "engine/verb_table.hpp"
+#include "report/format.hpp"
+#include "variant/cause_catalogue.hpp"
+
+namespace wb {
+namespace {
+
+using verbs::K;
+
+/// One technique over all sessions.
+struct Use {
+  std::int64_t tried = 0, won = 0, invalid = 0;
+  std::set<std::string> sessions;
+  std::vector<PastPrediction> predictions;
+  Json where = Json::array();  ///< session, iteration, event, outcome, speedup
+};
+
+/// One cause over all sessions, as the last causes_decided of each has it.
+struct Decided {
+  std::int64_t supported = 0, refuted = 0, undecided = 0;
+};
+
+struct Experience {
+  std::map<std::string, Use> techniques;
+  std::map<std::string, Decided> causes;
+  std::vector<PastPrediction> predictions;  ///< of all tries
+  std::int64_t sessions = 0, tries = 0;
+  std::int64_t unknown = 0;  ///< tries of which the log does not tell what they added
+};
+
+/// As the log tells it, else by the stored sources of both: logs from before it was told.
+std::optional<std::vector<std::string>> added_by(const Session& session, const SessionView& view,
+                                                 const IterationView& iteration) {
+  const Json& told = member_of(iteration.opened.payload, "adds");
+  if (told.is_array()) {
+    std::vector<std::string> words;
+    for (const Json& word : told) {
+      if (word.is_string()) words.push_back(word.get<std::string>());
+    }
+    return words;
+  }
+  const auto own = stored_variant(session, view, candidate_of(iteration));
+  if (!own) return std::nullopt;
+  return added_to(session, view, text_of(iteration.opened.payload, "parent"),
+                  techniques_in(own->first.manifest, own->second));
+}
+
+std::optional<PastPrediction> prediction_of(const IterationView& iteration) {
+  if (!iteration.hypothesis) return std::nullopt;
+  const auto predicted = number_of(iteration.hypothesis->payload, "predicted_speedup");
+  const auto measured = number_of(iteration.hypothesis->payload, "measured_speedup");
+  if (!predicted || !measured || !(*predicted > 0) || !(*measured > 0)) return std::nullopt;
+  return PastPrediction{*predicted, *measured, iteration.hypothesis->seq};
+}
+
+void add_tries(const Session& session, const SessionView& view, const std::string& name,
+               Experience& all) {
+  each_closed_try(view, [&](const IterationView& iteration, const Json& closed) {
+    if (!tells_of_its_variant(closed)) return;
+    ++all.tries;
+    const auto prediction = prediction_of(iteration);
+    if (prediction) all.predictions.push_back(*prediction);
+    const auto added = added_by(session, view, iteration);
+    if (!added) {
+      ++all.unknown;
+      return;
+    }
+    const std::string outcome = text_of(closed, "outcome");
+    for (const std::string& word : *added) {
+      Use& use = all.techniques[word];
+      ++use.tried;
+      use.won += outcome == "win" ? 1 : 0;
+      use.invalid += outcome == "invalid" ? 1 : 0;
+      use.sessions.insert(name);
+      if (prediction) use.predictions.push_back(*prediction);
+      use.where.push_back({{"session", name},
+                           {"iteration", iteration.number},
+                           {"event", iteration.closed->seq},
+                           {"outcome", outcome},
+                           {"speedup", member_of(closed, "speedup")}});
+    }
+  });
+}
+
+void add_causes(const SessionView& view, Experience& all) {
+  if (!view.causes) return;
+  for (const Json& cause : member_of(view.causes->payload, "causes")) {
+    Decided& decided = all.causes[text_of(cause, "cause")];
+    const std::string state = text_of(cause, "state");
+    if (state == "supported") ++decided.supported;
+    if (state == "refuted") ++decided.refuted;
+    if (state == "undecided") ++decided.undecided;
+  }
+}
+
+std::optional<double> geometric_mean(const std::vector<PastPrediction>& past,
+                                     double PastPrediction::*figure) {
+  if (past.empty()) return std::nullopt;
+  double sum = 0;
+  for (const PastPrediction& one : past) sum += std::log(one.*figure);
+  return std::exp(sum / static_cast<double>(past.size()));
+}
+
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+/// The share is null while there are too few predictions to tell one.
+Json calibration_json(const std::vector<PastPrediction>& past) {
+  const Calibration calibration = calibration_of(past);
+  const bool is_told = calibration.count >= k_least_predictions;
+  return {{"share", is_told ? Json(calibration.share) : Json(nullptr)},
+          {"count", calibration.count}};
+}
+
+Json technique_json(const std::string& id, const std::string& title, const Use& use) {
+  return {{"id", id},
+          {"kind", "technique"},
+          {"title", title},
+          {"tried", use.tried},
+          {"won", use.won},
+          {"invalid", use.invalid},
+          {"sessions", use.sessions.size()},
+          {"predicted", or_null(geometric_mean(use.predictions, &PastPrediction::predicted))},
+          {"measured", or_null(geometric_mean(use.predictions, &PastPrediction::measured))},
+          {"calibration", calibration_json(use.predictions)},
+          {"where", use.where}};
+}
+
+std::string share_words(const Json& calibration) {
+  const Json& share = calibration["share"];
+  return share.is_number()
+             ? page::fixed(share.get<double>(), 2)
+             : fmt::format("not told: {} of {}", calibration["count"].dump(), k_least_predictions);
+}
+
+std::string factor_words(const Json& value) {
+  return value.is_number() ? page::speedup(value.get<double>()) : "-";
+}
+
+std::string text_of_all(const Json& made) {
+  std::string out =
+      fmt::format("{} of {}; a predicted gain's logarithm came true by (median): {}\n\n",
+                  page::count(made["tries"].get<std::int64_t>(), "iteration"),
+                  page::count(made["sessions"].get<std::int64_t>(), "session"),
+                  share_words(made["calibration"]));
+  page::Table techniques({"technique", "tried>", "won>", "invalid>", "sessions>", "predicted>",
+                          "measured>", "came true by>"});
+  page::Table causes({"cause", "supported>", "refuted>", "undecided>"});
+  for (const Json& row : made["entries"]) {
+    const std::string id = page::code(row["id"].get<std::string>(), 60);
+    if (row["kind"] == "technique") {
+      techniques.row({id, row["tried"].dump(), row["won"].dump(), row["invalid"].dump(),
+                      row["sessions"].dump(), factor_words(row["predicted"]),
+                      factor_words(row["measured"]), share_words(row["calibration"])});
+    } else {
+      causes.row({id, row["supported"].dump(), row["refuted"].dump(), row["undecided"].dump()});
+    }
+  }
+  if (!techniques.empty()) {
+    out +=
+        techniques.str() +
+        "\nAn iteration that adds several techniques counts for each; predicted and measured are "
+        "geometric means over those iterations whose hypothesis was decided.\n\n";
+  }
+  if (!causes.empty()) out += causes.str() + "\n";
+  if (made["never_tried"].size() > 0) {
+    out += "Never tried:";
+    for (const Json& word : made["never_tried"]) {
+      out += (out.ends_with(':') ? " " : ", ") + page::code(word.get<std::string>(), 60);
+    }
+    out += "\n";
+  }
+  const auto unknown = made["unknown"].get<std::int64_t>();
+  if (unknown > 0) {
+    out += fmt::format("What {} added is not known: sources of the parent are not stored.\n",
+                       page::count(unknown, "iteration"));
+  }
+  for (const Json& fault : made["faults"]) {
+    out += fmt::format("not read: {}: {}\n",
+                       page::inline_text(fault["session"].get<std::string>(), 80),
+                       page::inline_text(fault["message"].get<std::string>(), 300));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> added_to(const Session& session, const SessionView& view,
+                                                 const std::string& parent,
+                                                 std::vector<std::string> has) {
+  const auto stored = stored_variant(session, view, parent);
+  if (!stored) return std::nullopt;
+  const auto before = techniques_in(stored->first.manifest, stored->second);
+  std::erase_if(has, [&before](const std::string& word) {
+    return std::find(before.begin(), before.end(), word) != before.end();
+  });
+  return has;
+}
+
+VerbSpec experience_verb_spec() {
+  return {.name = "experience",
+          .doc =
+              "how often each technique and cause of the catalogues was used in the sessions of "
+              "a folder, what won, and how predictions came true",
+          .arguments = {{.name = "folder",
+                         .kind = K::string,
+                         .doc = "that sessions lie in",
+                         .required = true,
+                         .positional = true}},
+          .result = {{"entries",
+                      "list: id, kind; of a technique title, tried, won, invalid, sessions, "
+                      "predicted and measured (geometric means, or null), calibration, where; of a "
+                      "cause title, supported, refuted, undecided"},
+                     {"calibration",
+                      "map: share of a predicted logarithm that was measured (median; null below 3 "
+                      "predictions), count"},
+                     {"sessions", "int: that were read"},
+                     {"tries", "int: closed iterations that tell of their variant"},
+                     {"unknown", "int: those of which nothing tells what they added"},
+                     {"never_tried", "list: techniques of the catalogue"},
+                     {"faults", "list: session and message of those that could not be read"},
+                     {"text", "string: the same for people"}},
+          .in_playbook = false};
+}
+
+Result<Json> verb_experience(const Services& services, const Json& args) {
+  WB_TRY_ASSIGN(const auto catalogue, load_techniques(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(const auto causes, load_causes(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(const auto folders, session_folders(args["folder"].get<std::string>()));
+  Experience all;
+  Json faults = Json::array(), entries = Json::array(), never = Json::array();
+  for (const fs::path& folder : folders) {
+    const std::string name = folder.filename().string();
+    const auto fault = [&](const Error& error) {
+      faults.push_back({{"session", name}, {"message", error.message()}});
+    };
+    const auto session = Session::open_reader(services.file_system, folder);
+    if (!session) {
+      fault(session.error());
+      continue;
+    }
+    const auto view = session->view(FoldDepth::full);
+    if (!view) {
+      fault(view.error());
+      continue;
+    }
+    ++all.sessions;
+    add_tries(*session, *view, name, all);
+    add_causes(*view, all);
+  }
+  for (const Technique& technique : catalogue) {
+    const auto use = all.techniques.find(technique.name);
+    if (use == all.techniques.end()) {
+      never.push_back(technique.name);
+    } else {
+      entries.push_back(technique_json(technique.name, technique.title, use->second));
+    }
+  }
+  for (const Cause& cause : causes) {
+    const auto found = all.causes.find(cause.id);
+    if (found == all.causes.end()) continue;
+    entries.push_back({{"id", cause.id},
+                       {"kind", "cause"},
+                       {"title", cause.title},
+                       {"supported", found->second.supported},
+                       {"refuted", found->second.refuted},
+                       {"undecided", found->second.undecided}});
+  }
+  Json made{{"entries", std::move(entries)}, {"calibration", calibration_json(all.predictions)},
+            {"sessions", all.sessions},      {"tries", all.tries},
+            {"unknown", all.unknown},        {"never_tried", std::move(never)},
+            {"faults", std::move(faults)}};
+  made["text"] = text_of_all(made);
+  return made;
+}
+
+}  // namespace wb

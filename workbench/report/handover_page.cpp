@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// `report --kind handover`: what was reached and learned, what it returned, what to do next and
+// what each choice costs. For who takes the work over; from the log alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/next_iteration.hpp"
+#include "report/report.hpp"
+
+namespace wb::page {
+namespace {
+
+constexpr std::size_t k_most_lessons = 12;
+constexpr double k_hour_s = 3600;
+
+std::string handover_header(const Page& page) {
+  const SessionView& view = page.facts.view;
+  const std::string title = text(view.opened.payload, "title");
+  return fmt::format(
+      "# Handover: {}\n\nDate: {}. Session: {}. Holder: {}.\n\n",
+      title.empty() ? code(text(view.opened.payload, "session"), 60) : inline_text(title, 120),
+      plain(view.last_t.substr(0, 10)), to_string(view.status),
+      view.incumbent.empty() ? "no incumbent yet" : incumbent_name(page));
+}
+
+std::string technical(const Page& page) {
+  std::string out =
+      fmt::format("Technical: {} of {} gained; over the start {}.\n\n", page.facts.wins.size(),
+                  count(static_cast<std::int64_t>(page.facts.tries.size()), "iteration"),
+                  page.facts.wins.empty() ? "nothing" : gain_cell(page, page.facts.plan));
+  for (const IterationView* win : page.facts.wins) {
+    out += fmt::format(
+        "- iteration {}: {}: {}{}\n", win->number,
+        brief(page.facts.words(text(field(win->opened.payload, "hypothesis"), "theory")), 200),
+        speedup(ratio(win->incumbent_changed->payload)), cite(win->incumbent_changed->seq));
+  }
+  return out + (page.facts.wins.empty() ? "" : "\n");
+}
+
+/// How the work was done: what was judged, what came true.
+std::string process(const Page& page) {
+  std::int64_t passed = 0, failed = 0, supported = 0, refuted = 0, undecided = 0, invalid = 0;
+  for (const IterationView* iteration : page.facts.tries) {
+    for (const VerdictFact& verdict : iteration->verdicts) {
+      if (page.facts.is_rival(*iteration, text(verdict.payload, "subject"))) continue;
+      ++(is_true(verdict.payload, "pass") ? passed : failed);
+    }
+    invalid += outcome_of(*iteration) == IterationOutcome::invalid ? 1 : 0;
+    if (!iteration->hypothesis) continue;
+    const std::string state = text(iteration->hypothesis->payload, "state");
+    supported += state == "supported" ? 1 : 0;
+    refuted += state == "refuted" ? 1 : 0;
+    undecided += state == "undecided" ? 1 : 0;
+  }
+  return fmt::format(
+      "Process: {} of candidates passed and {} failed before any time was taken; {} ended invalid; "
+      "hypotheses: {} supported, {} refuted, {} undecided.\n\n",
+      count(passed, "verdict"), failed, count(invalid, "iteration"), supported, refuted, undecided);
+}
+
+/// What was believed and measured otherwise.
+std::string lessons(const Page& page) {
+  std::string list;
+  std::size_t n = 0;
+  for (const IterationView* iteration : page.facts.tries) {
+    if (!iteration->hypothesis) continue;
+    const Json& decided = iteration->hypothesis->payload;
+    if (text(decided, "state") != "refuted" || ++n > k_most_lessons) continue;
+    const auto predicted = number(decided, "predicted_speedup"),
+               measured = number(decided, "measured_speedup");
+    list += fmt::format(
+        "- {}: predicted {}, measured {}{}\n",
+        brief(page.facts.words(text(field(iteration->opened.payload, "hypothesis"), "theory")),
+              240),
+        speedup(predicted), speedup(measured), cite(iteration->hypothesis->seq));
+  }
+  if (n == 0) return "Learned: no hypothesis was refuted.\n\n";
+  if (n > k_most_lessons) list += fmt::format("- and {} more\n", n - k_most_lessons);
+  return "Learned, where measurements refuted what was predicted:\n\n" + list + "\n";
+}
+
+/// After how much of the same work the spend is won back.
+std::string returned(const Page& page) {
+  const std::string head = "## Return\n\n";
+  const auto gained = gain(page, page.facts.plan);
+  const double factor = gained ? gained->ratio.value.value_or(1) : 1;
+  if (!(factor > 1)) return head + "Nothing was gained, so nothing of the spend is won back.\n\n";
+  const double saved_frac = 1 - 1 / factor;
+  const auto& items = page.facts.view.ledger.items;
+  const auto device = items.find(CostItem::device);
+  const double device_s = device == items.end() ? 0 : device->second.quantity;
+  std::string out = fmt::format(
+      "- Work that took the start an hour takes {} now{}.\n- The device time of the session is won "
+      "back after {} of that work at the start's speed.\n",
+      duration(k_hour_s / factor), cite(gained->events), duration(device_s / saved_frac));
+  const Ledger::Total total = page.facts.view.ledger.total();
+  const auto rate = number(field(page.facts.view.opened.payload, "rates"), "device_usd_per_hour");
+  if (!total.complete || !rate || !(*rate > 0)) {
+    return head + out + "- When the money is won back is not said: rate not given.\n\n";
+  }
+  return head + out +
+         fmt::format("- The money is won back after {} of it, on a device at ${:g} an hour{}.\n\n",
+                     duration(total.usd / *rate / saved_frac * k_hour_s), *rate,
+                     cite(page.facts.view.opened.seq));
+}
+
+/// Problems on which the incumbent is slower than what it replaced.
+std::string slower_problems(const Page& page) {
+  std::string out;
+  for (const SuiteEntry& entry : page.facts.suite) {
+    const Compared* slower = page.held.find("", entry.problem, page.facts.plan);
+    if (slower == nullptr || slower->outcome != "slower") continue;
+    out += (out.empty() ? "" : ", ") + inline_text(page.facts.title(entry.problem), 60) +
+           cite(slower->seq);
+  }
+  return out;
+}
+
+std::string continue_cost(const Page& page) {
+  if (!page.facts.view.roadmap) return "not known: this log holds no roadmap";
+  const Json& roadmap = page.facts.view.roadmap->payload;
+  const auto low = number(roadmap, "hours_low"), high = number(roadmap, "hours_high"),
+             seconds = number(roadmap, "measuring_s");
+  if (!low || !high) return "not known";
+  return fmt::format("{:g} to {:g} h of work{}{}", *low, *high,
+                     seconds ? ", measuring " + duration(*seconds) : std::string(),
+                     cite(page.facts.view.roadmap->seq));
+}
+
+std::string decision_point(const Page& page) {
+  const SessionView& view = page.facts.view;
+  const Json none;
+  const std::string device =
+      text(field(view.environment ? view.environment->payload : none, "device"), "name");
+  const auto rate = number(field(view.opened.payload, "rates"), "device_usd_per_hour");
+  std::string out = fmt::format(
+      "## Decision point\n\nDevice: {}; {}.\n\n",
+      device.empty() ? "not recorded" : inline_text(device, 80),
+      rate ? fmt::format("kept waiting it costs ${:g} an hour{}", *rate, cite(view.opened.seq))
+           : std::string("what it costs while it waits is not known (rate not given)"));
+  const std::string slower = slower_problems(page);
+  const std::string start = code(page.facts.start, 60);
+  Table table({"option", "take it if", "what it costs"});
+  if (!page.facts.wins.empty()) {
+    table.row({"A: adopt " + incumbent_name(page, false),
+               slower.empty() ? std::string("the gain is enough: no problem got slower")
+                              : "the gain is worth what got slower: " + slower,
+               "nothing more to run"});
+  }
+  table.row({"B: go on", "the target is not reached and the next step is worth its effort",
+             continue_cost(page)});
+  if (!page.facts.wins.empty()) {
+    const std::string before = text(page.facts.wins.back()->incumbent_changed->payload, "from");
+    table.row({"C: go back to " + code(before, 60),
+               slower.empty() ? std::string("nothing in this log speaks for it")
+                              : "these may not be slower: " + slower,
+               "the last gain, " +
+                   speedup(ratio(page.facts.wins.back()->incumbent_changed->payload)) +
+                   cite(page.facts.wins.back()->incumbent_changed->seq)});
+  } else {
+    table.row({"C: stay with " + start, "no try gained: it is what holds", "nothing"});
+  }
+  return out + table.str() + "\nThe facts advise: " + advice(page) + "\n\n";
+}
+
+}  // namespace
+}  // namespace wb::page
+
+namespace wb {
+
+std::string render_handover(const SessionView& view) {
+  const page::Page page(view);
+  std::string out = page::handover_header(page) + "## Achievements\n\n" + page::technical(page) +
+                    page::process(page) + page::lessons(page) + page::returned(page);
+  const std::string money = page::gain_per_cost(page);
+  if (!money.empty()) out += "## Gain per cost\n\n" + money;
+  out += page::next_iteration_section(page) + page::next_session_section(page) +
+         page::decision_point(page);
+  return out +
+         fmt::format("---\n\nMade by sdpa-wb {} from {}, log head `{}`.\n",
+                     page::inline_text(page::text(view.opened.payload, "workbench_version"), 40),
+                     page::count(view.events, "event"), page::plain(view.log_head.substr(0, 12)));
+}
+
+}  // namespace wb

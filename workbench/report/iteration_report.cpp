@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// `report --kind iteration`: one iteration for a reader who was not there: its page, what the
+// analyses of today say of what it measured, where the loop stands, and what comes next. Unlike the
+// page that is committed it may tell what is known only later.
+#include <fmt/format.h>
+
+#include "analyze/analysis.hpp"
+#include "report/evidence.hpp"
+#include "report/next_iteration.hpp"
+#include "report/report.hpp"
+
+namespace wb::page {
+namespace {
+
+std::string times_line(const Facts& facts, const IterationView& iteration) {
+  const auto took =
+      iteration.closed ? seconds_between(iteration.opened.t, iteration.closed->t) : std::nullopt;
+  std::string status(to_string(outcome_of(iteration)));
+  return fmt::format("Date: {}. Took: {}. Status: {}{}. Objective: {} faster, plan {}.\n\n",
+                     plain(iteration.opened.t.substr(0, 10)),
+                     took ? duration(*took) : std::string("in flight"), status,
+                     iteration.closed ? cite(iteration.closed->seq) : "", code(facts.start, 60),
+                     inline_text(facts.plan_label(facts.plan), 40));
+}
+
+std::string seen(const Facts& facts, const SessionView& view, const IterationView& iteration) {
+  std::vector<Fact> findings;
+  for (const Finding& finding : analyze(iteration_evidence(view, iteration).evidence)) {
+    findings.push_back({finding.events.empty() ? 0 : finding.events.front(), "", to_json(finding)});
+  }
+  const std::string tables = finding_tables(facts, findings, facts.plans);
+  std::string out = "## What its measurements say\n\n";
+  if (tables.empty()) return out + "Nothing: it has no times under the objective's plan.\n\n";
+  out += tables;
+  std::string unseen;
+  for (const std::string& line : unseen_lines(findings)) unseen += "- not seen: " + line + "\n";
+  return out + unseen + (unseen.empty() ? "" : "\n") +
+         fmt::format("`sdpa-wb diagnose --iteration {}` holds the known causes against them.\n\n",
+                     iteration.number);
+}
+
+/// Every iteration with its outcome, this one marked.
+std::string loop_status(const Facts& facts, const IterationView& current) {
+  Table table({"#>", "variant", "outcome", "predicted>", "measured>", ""});
+  for (const IterationView& one : facts.view.iterations) {
+    const Json& hypothesis = field(one.opened.payload, "hypothesis");
+    const ComparisonIndex index(one);
+    const Compared* figure =
+        hypothesis.is_object() ? objective_figure(facts, index, facts.plan) : nullptr;
+    table.row({fmt::format("{}", one.number), code(candidate_label(one), 60),
+               std::string(to_string(outcome_of(one))) + (one.closed ? cite(one.closed->seq) : ""),
+               hypothesis.is_object()
+                   ? speedup(number(hypothesis, "predicted_speedup")) + cite(one.opened.seq)
+                   : std::string("-"),
+               figure == nullptr ? std::string("-") : speedup(figure->ratio) + cite(figure->seq),
+               one.number == current.number ? "this one" : ""});
+  }
+  return "## Where the loop stands\n\n" + table.str() + "\n";
+}
+
+}  // namespace
+}  // namespace wb::page
+
+namespace wb {
+
+std::string render_iteration_report(const SessionView& view, const IterationView& iteration) {
+  const page::Page page(view);
+  page::Facts facts(view);
+  facts.hide_held_out = view.status != SessionStatus::closed;
+  std::string out = render_iteration(view, iteration);
+  // Date and status stand below the title.
+  out.insert(out.find("\n\n") + 2, page::times_line(facts, iteration));
+  const std::size_t foot = out.rfind("\n---\n");
+  const std::string end = out.substr(foot);
+  return out.substr(0, foot) + "\n" + page::seen(facts, view, iteration) +
+         page::loop_status(facts, iteration) + page::next_iteration_section(page) + end.substr(1);
+}
+
+}  // namespace wb

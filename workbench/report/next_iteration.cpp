@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "report/next_iteration.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/causes.hpp"
+
+namespace wb::page {
+namespace {
+
+const Json& rows_of(const Json& roadmap, std::string_view key) {
+  static const Json k_none = Json::array();
+  const Json& found = field(roadmap, key);
+  return found.is_array() ? found : k_none;
+}
+
+/// The entry of a technique; null where the roadmap has none.
+const Json& entry_of(const Json& roadmap, const std::string& technique) {
+  static const Json k_none;
+  for (const Json& entry : rows_of(roadmap, "entries")) {
+    if (text(entry, "technique") == technique) return entry;
+  }
+  return k_none;
+}
+
+std::string gain_range(const Json& row) {
+  const auto low = number(row, "low"), expected = number(row, "expected"),
+             high = number(row, "high");
+  if (!low || !expected || !high) return "not known";
+  return fmt::format("{} ({} to {})", speedup(*expected), speedup(*low), speedup(*high));
+}
+
+std::string no_roadmap(const Page& page) {
+  return page.facts.view.roadmap ? "The catalogue has no technique left that speaks for itself.\n\n"
+                                 : "This log holds no roadmap; `sdpa-wb advise` makes one.\n\n";
+}
+
+/// The commands from a copy of the incumbent to its outcome.
+std::string steps_of(const Page& page, const Json& entry) {
+  const std::string technique = plain(text(entry, "technique"), 40);
+  const std::string from = plain(std::string(base_name(page.facts.view.incumbent)), 80);
+  const auto expected = number(entry, "expected");
+  return fmt::format(
+      "1. `sdpa-wb new NAME --from {}`, then edit it: {}. For it: {}; against it: {}.\n"
+      "2. `sdpa-wb check NAME --problem '{}'`: the verdict comes before any time.\n"
+      "3. `sdpa-wb iterate --variant NAME --hypothesis '{}' --predicted-speedup {}` in the next "
+      "session.\n"
+      "4. Where it does not gain: `sdpa-wb diagnose --iteration N` says which cause it has that "
+      "the incumbent has not.\n\n",
+      from, inline_text(text(entry, "title"), 100), inline_text(text(entry, "pros"), 160),
+      inline_text(text(entry, "cons"), 160), plain(example_problem(page.facts), 200), technique,
+      expected ? fixed(*expected, 2) : std::string("RATIO"));
+}
+
+/// Now, and if each problem gained what is expected over the suite.
+std::string before_and_after(const Page& page, double expected) {
+  Table table({"problem", "now us>", "now GFLOP/s>", "then us>", "then GFLOP/s>"});
+  if (page.facts.holder == nullptr) return "";
+  for (const Fact& finding : page.facts.holder->findings) {
+    const Json& figures = field(finding.payload, "figures");
+    const bool is_ours = text(finding.payload, "analysis") == "roofline_share" &&
+                         text(figures, "plan") == page.facts.plan;
+    const auto time = number(figures, "time_us"), rate = number(figures, "achieved_flops_per_s");
+    if (!is_ours || !time || !rate) continue;
+    table.row({inline_text(page.facts.title(text(finding.payload, "problem")), 60),
+               microseconds(*time) + cite(finding.seq), fmt::format("{:.4g}", *rate / 1e9),
+               microseconds(*time / expected), fmt::format("{:.4g}", *rate / 1e9 * expected)});
+  }
+  if (table.empty()) return "Times before and after: the log has no rate of the incumbent.\n\n";
+  return "If each problem gained what is expected over the suite:\n\n" + table.str() + "\n";
+}
+
+std::string hours_of(const Json& row) {
+  const auto low = number(row, "hours_low"), high = number(row, "hours_high");
+  return low && high ? fmt::format("{:g} to {:g} h", *low, *high) : "not known";
+}
+
+std::string estimate(const Json& roadmap) {
+  const auto seconds = number(roadmap, "measuring_s"), usd = number(roadmap, "measuring_usd");
+  return fmt::format("work {} (the catalogue's guesses); measuring {}, {}", hours_of(roadmap),
+                     seconds ? duration(*seconds) : std::string("not known"),
+                     usd ? "$" + fixed(*usd, 2) : std::string("money at a rate not given"));
+}
+
+}  // namespace
+
+std::string next_iteration_section(const Page& page) {
+  std::string out = "## Next iteration\n\n";
+  const Json none;
+  const Json& roadmap = page.facts.view.roadmap ? page.facts.view.roadmap->payload : none;
+  const Json& stages = rows_of(roadmap, "stages");
+  const auto first =
+      stages.empty() ? std::vector<std::string>() : strings(stages.front(), "techniques");
+  const Json& entry = first.empty() ? none : entry_of(roadmap, first.front());
+  if (!entry.is_object()) return out + no_roadmap(page);
+  std::string causes;
+  for (const std::string& cause : strings(entry, "causes")) {
+    causes += (causes.empty() ? "; remedies " : ", ") + code(cause, 40);
+  }
+  out += fmt::format("- Target: {}, {}{}\n", code(text(entry, "technique"), 40), gain_range(entry),
+                     cite(page.facts.view.roadmap->seq));
+  out += fmt::format("- Why: {} ({} evidence){}\n", inline_text(text(entry, "why"), 200),
+                     inline_text(text(entry, "strength"), 10), causes);
+  out += fmt::format("- The range is from: {}\n", inline_text(text(entry, "source"), 300));
+  out +=
+      fmt::format("- Effort: {}, complexity {}, risk {}\n\n", hours_of(entry),
+                  inline_text(text(entry, "complexity"), 10), inline_text(text(entry, "risk"), 10));
+  out += steps_of(page, entry);
+  const auto expected = number(entry, "expected");
+  return out + (expected && *expected > 0 ? before_and_after(page, *expected) : std::string());
+}
+
+std::string next_session_section(const Page& page) {
+  std::string out = "## Next session\n\n";
+  const Json none;
+  const Json& roadmap = page.facts.view.roadmap ? page.facts.view.roadmap->payload : none;
+  const Json& stages = rows_of(roadmap, "stages");
+  if (stages.empty()) return out + no_roadmap(page);
+  const auto target = number(roadmap, "target_ratio");
+  const auto at = integer(roadmap, "reached_at_stage");
+  out += fmt::format("- Objective: {} the fastest rival; {}\n", target ? speedup(*target) : "beat",
+                     !at       ? std::string("by these stages it is not expected to be reached")
+                     : *at < 1 ? std::string("it is reached already")
+                               : fmt::format("expected at part {}", *at));
+  out += fmt::format("- Estimate: {}{}\n", estimate(roadmap), cite(page.facts.view.roadmap->seq));
+  out += fmt::format("- Open it: `sdpa-wb open --after {}`\n\n",
+                     plain(text(page.facts.view.opened.payload, "session"), 80));
+  std::int64_t part = 0, step = 0;
+  for (const Json& stage : stages) {
+    const auto rival = number(stage, "rival_expected");
+    out += fmt::format("### Part {}: {} over the incumbent{}\n\n", ++part, gain_range(stage),
+                       rival ? fmt::format(", {} the fastest rival", speedup(*rival)) : "");
+    for (const std::string& technique : strings(stage, "techniques")) {
+      const Json& entry = entry_of(roadmap, technique);
+      out +=
+          fmt::format("{}. {}: {} ({}), alone {}\n", ++step, code(technique, 40),
+                      inline_text(text(entry, "title"), 100), hours_of(entry), gain_range(entry));
+    }
+    out += "\n";
+  }
+  return out + "Parts multiply, so their gains are upper ends where techniques overlap.\n\n";
+}
+
+}  // namespace wb::page
