@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +21,7 @@ from . import errors
 PARENT = Path(os.path.abspath(__file__)).parent.parent  # not resolved: a build folder has links
 # With -P nothing in the current folder can stand in for a module.
 START = "import sys; sys.path.insert(0, sys.argv[1]); from sdpa_workbench import _tool_jobs as j; "
+LOCK_S = 2.0  # how long the lock is waited for
 MOST_TOLD = 65_536  # bytes of a job's own words that are read back
 
 
@@ -57,14 +59,14 @@ def start(
 ) -> Job:
     """Starts the call as a process of its own, in a session without a terminal. Raises
     StorageError."""
-    order = {
-        "folder": os.fspath(folder), "options": options, "verb": verb, "arguments": arguments,
-        "request_id": request,
-    }  # fmt: skip
     try:
         place = folder / "jobs"
         place.mkdir(exist_ok=True)
         handle, words = tempfile.mkstemp(prefix="call-", suffix=".log", dir=place)
+        order = {
+            "folder": os.fspath(folder), "options": options, "verb": verb,
+            "arguments": arguments, "request_id": request, "words": words,
+        }  # fmt: skip
         with os.fdopen(handle, "wb") as output, tempfile.TemporaryFile() as input_:
             input_.write(json.dumps(order, default=os.fspath).encode())
             input_.seek(0)
@@ -81,6 +83,23 @@ def stop_here(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
+def run(workbench: Any, order: Mapping[str, Any]) -> None:
+    """Makes the call. Somebody's short call may have the lock for a moment."""
+    until = time.monotonic() + LOCK_S
+    while True:
+        try:
+            with workbench(**order["options"]) as bench:
+                bench.call(
+                    order["verb"], order["arguments"], session=order["folder"],
+                    request_id=order["request_id"],
+                )  # fmt: skip
+            return
+        except errors.LockedError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.02)
+
+
 def main() -> None:
     """The process of one job. Its order comes as JSON on standard input."""
     from .workbench import Workbench
@@ -89,11 +108,8 @@ def main() -> None:
         signal.signal(number, stop_here)
     order = json.load(sys.stdin)
     try:
-        with Workbench(**order["options"]) as bench:
-            bench.call(
-                order["verb"], order["arguments"], session=order["folder"],
-                request_id=order["request_id"],
-            )  # fmt: skip
+        run(Workbench, order)
+        os.unlink(order["words"])  # nothing was said; the answer is in the log
     except errors.WorkbenchError as fault:
         print(json.dumps({"code": fault.code, "message": fault.message}), flush=True)
         sys.exit(1)

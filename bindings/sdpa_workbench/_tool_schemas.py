@@ -23,6 +23,8 @@ CORE = (
 )  # fmt: skip
 # No playbook has them, an agent does.
 ALSO = ("get_job", "cancel_job", "analyze")
+# Shows events as they are, with the shapes of held-out problems; read_ref hides them.
+NEVER = ("show",)
 # What an agent need not say, or must not: paths of the host's files foremost.
 HIDDEN = {
     "report": {"output", "html"},
@@ -84,7 +86,7 @@ def verbs() -> dict[str, dict[str, Any]]:
     """The verbs that are tools, by name, with the arguments that tools show."""
     shown = {}
     for verb in _core.verb_table():
-        if verb["in_playbook"] or verb["name"] in ALSO:
+        if verb["name"] not in NEVER and (verb["in_playbook"] or verb["name"] in ALSO):
             hidden = HIDDEN.get(verb["name"], ())
             arguments = [a for a in verb["arguments"] if a["name"] not in hidden]
             shown[verb["name"]] = verb | {"arguments": arguments}
@@ -94,7 +96,8 @@ def verbs() -> dict[str, dict[str, Any]]:
 def mutates(name: str) -> bool:
     """Whether a call is recorded in the log, so that a request_id means something."""
     verb = verbs()[name]
-    return verb["session"] in ("writes", "optional") and not verb["reads_only"]
+    writes = verb["session"] in ("writes", "optional") and not verb["reads_only"]
+    return writes or name == "diagnose"  # which measures where it is asked to
 
 
 def is_long(name: str) -> bool:

@@ -38,6 +38,7 @@ Answer = dict[str, Any]
 MOST_ARGUMENT_BYTES = 8 << 20
 SLICE_S = 0.05  # between two looks at a job
 LOOK_S = 1.0  # a job can end without a word in the log
+SHORT_S = 1.0  # how long the lock is waited for
 BEGIN_S = 60.0  # a job that has not begun by then is left alone: get_job tells the rest
 ITERATION = re.compile(r"i[0-9]{1,9}")
 
@@ -144,7 +145,7 @@ class Toolbox:
             return self._read_ref(given)
         if schemas.is_long(name) and (name != "diagnose" or given.get("measure")):
             return self._long(name, given, request, wait_s)
-        if name == "cancel_job" or schemas.mutates(name):
+        if name == "cancel_job" or (schemas.mutates(name) and not schemas.is_long(name)):
             return self._write(name, given, request)
         alone = schemas.verbs()[name]["session"] == "none"
         answer = self._bench.call(name, given, session=None if alone else self.folder)
@@ -172,10 +173,16 @@ class Toolbox:
             before = self._before(name, given, request)
             if before is not None:
                 return before
-            with self._bench.another() as bench:
-                recorded = request if schemas.mutates(name) else None
-                answer = bench.call(name, given, session=self.folder, request_id=recorded)
-        return self._told(name, answer)
+            until = time.monotonic() + SHORT_S
+            while True:
+                try:
+                    with self._bench.another() as bench:
+                        answer = bench.call(name, given, session=self.folder, request_id=request)
+                    return self._told(name, answer)
+                except errors.LockedError:  # by a job, or for a moment by somebody's short call
+                    if time.monotonic() > until:
+                        raise
+                time.sleep(SLICE_S)
 
     def _before(self, name: str, given: Answer, request: str | None) -> Answer | None:
         """What a repeated call is answered, without the lock."""
@@ -216,10 +223,22 @@ class Toolbox:
             if done is not None:
                 return done
             if not (known["call"] and known["state"] == "running"):
+                self._refuse_beside_a_job()
                 begun = self._begin(name, given, request)
                 if begun is not None:
                     return begun
         return self._wait(request, wait_s)
+
+    def _refuse_beside_a_job(self) -> None:
+        """One job at a time. Raises LockedError; a short call of somebody's is waited for."""
+        until = time.monotonic() + SHORT_S
+        while (facts := self._look())["state"] == "running":
+            if time.monotonic() > until:
+                raise errors.LockedError(
+                    f"a job runs in this session: {facts['text'].strip()}; get_job without a job "
+                    "waits for it, cancel_job stops it; then call again"
+                )
+            time.sleep(SLICE_S)
 
     def _begin(self, name: str, given: Answer, request: str) -> Answer | None:
         """Starts the job and waits until its call is in the log; its error where it never was."""

@@ -228,6 +228,9 @@ TEST_CASE("the shapes of held-out problems are read by nobody", "[engine][agent]
       {{"start", "cpu_unfused"}, {"suite", "two"}, {"rivals", {"none"}}, {"effort", "quick"}},
       bench.session);
   if (!opened.ok()) FAIL(opened.error().message());
+  const std::string log = *bench.file_system.read(bench.session / "events.jsonl", 1u << 26);
+  REQUIRE(log.find("Skv=47") != std::string::npos);  // there is something to hide
+  REQUIRE(log.find("\"unseen\"") != std::string::npos);
   for (int seq = 1; seq <= bench.engine->session()->log().size(); ++seq) {
     const Json piece = bench.call(
         "read_ref", {{"ref", "e" + std::to_string(seq)}, {"limit", 65'536}}, bench.session);
