@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """How long agent tools take that neither compile nor measure: tool_calls.py [SESSION] [ROUNDS].
 
-Works on a copy of SESSION (default: the longest plain one below sessions/, opened anew where it is
-closed: then only what reads is timed). Prints median, 95th percentile and maximum in ms for each
+Works on a copy of SESSION (default: the longest one below sessions/, where only what reads is
+timed) and on a short one of its own. Prints median, 95th percentile and maximum in ms for each
 tool, and for all calls together. The package must be importable (PYTHONPATH=build/release/python).
 """
 
+import gzip
 import shutil
 import statistics
 import sys
@@ -30,7 +31,7 @@ WRITES = [
 
 
 def longest():
-    logs = ROOT.glob("sessions/*/events.jsonl")
+    logs = ROOT.glob("sessions/*/events.jsonl*")
     return max(logs, key=lambda log: log.stat().st_size).parent
 
 
@@ -75,7 +76,11 @@ def main(session=None, rounds="100"):
         folder = Path(folder)
         shutil.copytree(session, folder / "long", symlinks=True)
         opened(folder / "short")
-        size = (folder / "long" / "events.jsonl").stat().st_size
+        packed = folder / "long" / "events.jsonl.gz"
+        if packed.exists():
+            packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+            packed.unlink()
+        size = packed.with_suffix("").stat().st_size
         print(f"long: {session.name}, {size / 1e6:.1f} MB of log; {rounds} calls each; ms")
         print(f"{'':32} {'median':>8} {'p95':>8} {'max':>8}")
         times = timed(folder / "long", READS, int(rounds), "long ")
