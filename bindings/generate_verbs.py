@@ -15,7 +15,8 @@ from pathlib import Path
 TYPES = {
     "string": "str", "text": "str", "id": "str", "int": "int", "real": "float", "bool": "bool",
     "id_list": "Sequence[str]", "configuration": "Mapping[str, int]",
-    "file_map": "Mapping[str, str]",
+    "file_map": "Mapping[str, str]", "edit_list": "Sequence[Mapping[str, str]]",
+    "proposal_list": "Sequence[Mapping[str, Any]]",
 }  # fmt: skip
 KEYWORDS = {"from", "in"}
 # Verbs whose answer has a class of its own (results.py).

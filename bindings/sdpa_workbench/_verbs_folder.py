@@ -153,15 +153,23 @@ class FolderVerbs:
         return results.Answer(self._verb("resume", locals()))
 
     def get_job(
-        self, session: str | PathLike[str], job: str | None = None, *, wait_s: float | None = None
+        self,
+        session: str | PathLike[str],
+        job: str | None = None,
+        *,
+        wait_s: float | None = None,
+        request_id: str | None = None,
     ) -> results.Answer:
         """What runs in a session, waiting for it to end if asked.
 
         Arguments:
             job: an iteration's id, such as i3 (default: all that the process does)
             wait_s: wait this long for the end (default 0) (s), 0 to 86400
+            request_id: of the call to wait for, whose answer is told
 
         Answer:
+            call: map or null: the one with that request_id: verb, args, n; result or error once
+                it is answered
             done: bool: the process, or that iteration, came to its end
             iteration: map or null: that iteration or the latest: outcome (null: in flight),
                 speedup, message

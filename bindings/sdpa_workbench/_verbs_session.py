@@ -312,6 +312,113 @@ class SessionVerbs:
         """
         return results.Answer(self._verb("history", locals()))
 
+    def propose(
+        self,
+        *,
+        parent: str | None = None,
+        edits: Sequence[Mapping[str, str]] | None = None,
+        files: Mapping[str, str] | None = None,
+        configuration: Mapping[str, int] | None = None,
+        name: str | None = None,
+        request_id: str | None = None,
+    ) -> results.Answer:
+        """Store, compile and check a new variant, by files or by edits of a parent; nothing is
+        timed.
+
+        Arguments:
+            parent: kernel or label it derives from, one that failed too (default: the incumbent)
+            edits: replacements {path, search, replace}; search must stand in the parent's file
+                exactly once
+            files: whole files to replace or add: path -> content
+            configuration: tunable parameters, NAME=VALUE; the rest as in the parent
+            name: name of the new variant
+
+        Answer:
+            cached: bool: nothing was compiled
+            compiler_output: string: the compiler's words
+            message: string: what happened
+            outcome: string: pass, stopped, or why it is invalid
+            output_ref: string or null: for read_ref, the whole of them
+            parent: string: what it derives from
+            pass: bool: it takes a problem of the suite and every verdict passed
+            problems: list: per problem outcome, message and worst_share
+            spill_bytes: int: registers spilled, as ptxas says (bytes)
+            stop_reason: string or null: why the session should end now
+            variant: string: label, for iterate, race and as a parent
+            variant_id: string: hash of its sources
+            worst_share: real or null: the largest share of the error budget
+        """
+        return results.Answer(self._verb("propose", locals()))
+
+    def propose_many(
+        self, *, proposals: Sequence[Mapping[str, Any]], request_id: str | None = None
+    ) -> results.Answer:
+        """Propose several variants and rank them: right ones first, by spills and error; race
+        times them.
+
+        Arguments:
+            proposals: 1 to 16 maps, each with the arguments of propose
+
+        Answer:
+            passed: int: how many passed
+            rows: list: rank, proposal (its place in the list, from 1), and what propose answers;
+                outcome refused: it could not be read
+            stop_reason: string or null: why the session should end now
+        """
+        return results.Answer(self._verb("propose_many", locals()))
+
+    def record_usage(
+        self,
+        *,
+        model: str,
+        input_tokens: int,
+        output_tokens: int,
+        cached_tokens: int | None = None,
+        usd: float | None = None,
+        request_id: str | None = None,
+    ) -> results.Answer:
+        """Debit what an agent's model used; the session's token rate gives the price.
+
+        Arguments:
+            model: the model's name
+            input_tokens: read by the model, cached ones too (tokens), 0 to 1e+12
+            output_tokens: written by the model (tokens), 0 to 1e+12
+            cached_tokens: those of input_tokens that were cached (tokens), 0 to 1e+12
+            usd: what its provider billed (default: by the rate) (USD), 0 to 1e+06
+
+        Answer:
+            event: int: its event id
+            stop_reason: string or null: why the session should end now
+            tokens: int: of this call
+            total_tokens: real: of the session so far
+            total_usd: real or null: of the session so far, all items (USD)
+            usd: real or null: its price; null: no rate was given (USD)
+            warning: string or null: costs that no budget can count
+        """
+        return results.Answer(self._verb("record_usage", locals()))
+
+    def read_ref(
+        self, ref: str, *, offset: int | None = None, limit: int | None = None
+    ) -> results.Answer:
+        """Read a long text by its reference, piece by piece: sources, events, compiler output,
+        answers that were cut.
+
+        Arguments:
+            ref: cpu_tiled/kernel.cpp or LABEL/kernel.cpp (file), LABEL (its files), e12 (event),
+                i3 (iteration), or 64 digits of an answer
+            offset: where to begin (default 0; next_offset of the piece before) (bytes), 0 to
+                1e+12
+            limit: at most so much (default 3000) (bytes), 1 to 65536
+
+        Answer:
+            next_offset: int or null: where the next one begins; null: it is the last
+            offset: int: where the text begins (bytes)
+            ref: string: as asked for
+            text: string: the piece
+            total_bytes: int: of the whole text
+        """
+        return results.Answer(self._verb("read_ref", locals()))
+
     def diagnose(
         self,
         *,

@@ -266,6 +266,17 @@ PYBIND11_MODULE(_core, module) {
       "verb_table", [] { return python_from_json(verb_table_json()); },
       "The verb table: one dict a verb.");
   module.def(
+      "check_arguments",
+      [](const std::string& name, const py::object& args) {
+        const VerbSpec* verb = find_verb(name);
+        if (verb == nullptr) {
+          raise(Error{ErrorCode::usage, "look for the verb", printable(name), "there is none", ""});
+        }
+        const Json given = value_or_raise(json_from_python(args, "the arguments of " + name));
+        return python_from_json(value_or_raise(check_arguments(*verb, given)));
+      },
+      py::arg("verb"), py::arg("args"), "The arguments as the verb would take them, or its error.");
+  module.def(
       "error_codes",
       [] {
         py::list words;

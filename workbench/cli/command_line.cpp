@@ -16,6 +16,8 @@
 namespace wb {
 namespace {
 
+constexpr std::size_t k_json_max_bytes = 16u << 20;
+
 /// What CLI11 fills for one verb before it becomes JSON.
 struct Values {
   std::map<std::string, std::string> words;
@@ -32,6 +34,10 @@ std::string dashed(std::string_view name) {
 bool is_list(ArgumentKind kind) {
   return kind == ArgumentKind::id_list || kind == ArgumentKind::configuration ||
          kind == ArgumentKind::file_map;
+}
+
+bool is_json(ArgumentKind kind) {
+  return kind == ArgumentKind::edit_list || kind == ArgumentKind::proposal_list;
 }
 
 std::string description(const ArgumentSpec& spec) {
@@ -54,7 +60,7 @@ void add_argument(CLI::App& command, const ArgumentSpec& spec, Values& values) {
   } else {
     option = command.add_option(spec.positional ? key + "," + flag : flag, values.words[key],
                                 description(spec));
-    option->type_name(std::string(to_string(spec.kind)));
+    option->type_name(is_json(spec.kind) ? "JSON|@FILE" : std::string(to_string(spec.kind)));
   }
   if (spec.required) option->required();
 }
@@ -155,6 +161,20 @@ std::optional<Error> put_pairs(Json& args, const ArgumentSpec& spec,
   return std::nullopt;
 }
 
+/// A list of maps as JSON, or the file after an '@' that holds it.
+std::optional<Error> put_json(Json& args, const ArgumentSpec& spec, std::string word,
+                              const FileSystem& file_system) {
+  if (word.starts_with('@')) {
+    auto text = file_system.read(word.substr(1), k_json_max_bytes);
+    if (!text) return text.error();
+    word = *std::move(text);
+  }
+  auto value = parse_json(word, "option --" + dashed(spec.name));
+  if (!value) return value.error();
+  args[std::string(spec.name)] = *std::move(value);
+  return std::nullopt;
+}
+
 Result<Json> to_args(const VerbSpec& verb, const CLI::App& command, const Values& values,
                      const FileSystem& file_system) {
   Json args = Json::object();
@@ -167,6 +187,8 @@ Result<Json> to_args(const VerbSpec& verb, const CLI::App& command, const Values
       args[key] = values.lists.at(key);
     } else if (is_list(spec.kind)) {
       if (auto fault = put_pairs(args, spec, values.lists.at(key), file_system)) return *fault;
+    } else if (is_json(spec.kind)) {
+      if (auto fault = put_json(args, spec, values.words.at(key), file_system)) return *fault;
     } else if (spec.kind == ArgumentKind::integer || spec.kind == ArgumentKind::real) {
       if (auto fault = put_number(args, spec, values.words.at(key))) return *fault;
     } else {
@@ -206,6 +228,7 @@ struct Application {
       CLI::App* command = parent->add_subcommand(
           split == std::string::npos ? name : name.substr(split + 1), std::string(verb.doc));
       command->fallthrough();
+      if (split == std::string::npos) groups[name] = command;  // `propose`, and `propose many`
       values[name] = std::make_shared<Values>();
       for (const ArgumentSpec& spec : verb.arguments) add_argument(*command, spec, *values[name]);
       commands.emplace_back(&verb, command);
@@ -214,7 +237,7 @@ struct Application {
 
   const VerbSpec* parsed_verb() const {
     for (const auto& [verb, command] : commands) {
-      if (command->parsed()) return verb;
+      if (command->parsed() && command->get_subcommands().empty()) return verb;
     }
     return nullptr;
   }

@@ -5,6 +5,7 @@
 
 #include "core/hash.hpp"
 #include "engine/advise.hpp"
+#include "engine/agent_verbs.hpp"
 #include "engine/analyze_verb.hpp"
 #include "engine/audit_verb.hpp"
 #include "engine/context.hpp"
@@ -71,7 +72,7 @@ struct Engine::State {
                             const fs::path& folder, const std::optional<std::string>& request_id);
   Result<Json> close_session(const Json& args);
   Result<std::optional<Json>> answered_before(const std::string& request_id,
-                                              const std::string& verb);
+                                              const std::string& verb, const Json& args);
 };
 
 Engine::Engine(Services services) : m_state(std::make_unique<State>(std::move(services))) {}
@@ -171,6 +172,7 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
   if (verb.name == "history") return verb_history(session, args);
   if (verb.name == "diagnose") return verb_diagnose(context.services, session, args);
   if (verb.name == "advise") return verb_advise(context.services, session, args);
+  if (verb.name == "read_ref") return verb_read_ref(context, session, args);
   return verb_show(session, args);
 }
 
@@ -227,13 +229,16 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
     return verb_diagnose_measuring(context, args);
   }
   if (verb.session == SessionNeed::reads) return run_reading(verb, args, folder);
-  if (verb.name == "iterate" || verb.name == "tune" || verb.name == "race") {
+  const bool proposes = verb.name == "propose" || verb.name == "propose_many";
+  if (proposes || verb.name == "iterate" || verb.name == "tune" || verb.name == "race") {
     if (!context.incumbent) {
       return Error{ErrorCode::invalid, std::string(verb.name) + " in",
                    context.session->folder().string(), "its baseline never closed",
                    "run `sdpa-wb resume` first"};
     }
     if (!context.device_checked) WB_TRY(environment_since_open(context));
+    if (verb.name == "propose") return verb_propose(context, args);
+    if (verb.name == "propose_many") return verb_propose_many(context, args);
     if (verb.name == "tune") return verb_tune(context, args);
     return verb.name == "race" ? verb_race(context, args) : verb_iterate(context, args);
   }
@@ -251,13 +256,15 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
                                           {"reason", args["reason"]}}));
     return Json{{"event", seq}};
   }
+  if (verb.name == "record_usage") return verb_record_usage(context, args);
   if (verb.name == "close") return close_session(args);
   return Error{ErrorCode::internal, "call the verb", std::string(verb.name), "it has no body here",
                "the verb is offered by the command line only"};
 }
 
 Result<std::optional<Json>> Engine::State::answered_before(const std::string& request_id,
-                                                           const std::string& verb) {
+                                                           const std::string& verb,
+                                                           const Json& args) {
   WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
   const SessionView& view = *current;
   for (const VerbRecord& record : view.verbs) {
@@ -265,6 +272,10 @@ Result<std::optional<Json>> Engine::State::answered_before(const std::string& re
     if (record.verb != verb) {
       return Error{ErrorCode::usage, "repeat the request", request_id,
                    fmt::format("it was {}, not {}", record.verb, verb), "use a new request_id"};
+    }
+    if (record.args_sha256 != arguments_hash(args)) {
+      return Error{ErrorCode::usage, "repeat the request", request_id,
+                   "its first call had other arguments", "use a new request_id"};
     }
     WB_TRY_ASSIGN(Json answer, with_blob(*context.session, *record.answer, "result"));
     return std::optional<Json>(std::move(answer));
@@ -276,7 +287,7 @@ Result<Json> Engine::State::run_recorded(Engine& engine, const VerbSpec& verb, c
                                          const fs::path& folder,
                                          const std::optional<std::string>& request_id) {
   if (request_id) {
-    WB_TRY_ASSIGN(const auto before, answered_before(*request_id, std::string(verb.name)));
+    WB_TRY_ASSIGN(const auto before, answered_before(*request_id, std::string(verb.name), args));
     if (before) return replay_answer(*before);
   }
   const std::int64_t n = next_call++;
@@ -315,8 +326,8 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
   const bool has_own_body = m_state->bodies.contains(verb->name);
   if (inside && !has_own_body) WB_TRY(m_state->hold_session(session, true));
   // A session can be closed where nothing can be measured any more.
-  const bool only_writes =
-      verb->name == "note" || verb->name == "record_decision" || verb->name == "close";
+  const bool only_writes = verb->name == "note" || verb->name == "record_decision" ||
+                           verb->name == "record_usage" || verb->name == "close";
   if (inside && !has_own_body && !only_writes) WB_TRY(m_state->need_subjects());
   const bool recorded = inside && !has_own_body && !verb->reads_only;
   return recorded ? m_state->run_recorded(*this, *verb, checked, session, request_id)

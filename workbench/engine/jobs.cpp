@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "engine/recorded.hpp"
+#include "engine/replay.hpp"
 #include "session/log.hpp"
 
 namespace wb {
@@ -59,8 +60,35 @@ struct JobFacts {
   std::string state;  ///< running, interrupted, idle or closed
   std::optional<long> pid;
   Json iteration = nullptr;
+  Json call = nullptr;  ///< the one that was asked for
   bool is_done = false;
 };
+
+/// The call with that request_id: {verb, args, n} and, once it has its answer, result or error;
+/// null: no such call yet. Errors: not_found (and nothing runs that could make one).
+Result<Json> call_of(const Session& session, const SessionView& view, const std::string& request,
+                     bool runs) {
+  const VerbRecord* last = nullptr;
+  for (const VerbRecord& record : view.verbs) {
+    if (record.request_id != request) continue;
+    if (last == nullptr || record.answer || !last->answer) last = &record;
+  }
+  if (last == nullptr && runs) return Json(nullptr);
+  if (last == nullptr) {
+    return Error{ErrorCode::not_found, "look for the call with the request_id", printable(request),
+                 "the session's log has none, and nothing runs that could make it",
+                 "make the call; it never began"};
+  }
+  WB_TRY_ASSIGN(const Event called, session.log().event(last->called_seq));
+  WB_TRY_ASSIGN(const Json whole, with_blob(session, called.payload, "args"));
+  Json call{{"verb", last->verb}, {"args", member_of(whole, "args")}, {"n", last->n}};
+  if (!last->answer) return call;
+  WB_TRY_ASSIGN(const Json answer, with_blob(session, *last->answer, "result"));
+  for (const char* key : {"result", "error"}) {
+    if (answer.contains(key)) call[key] = answer[key];
+  }
+  return call;
+}
 
 Json iteration_json(const IterationView& iteration) {
   const Json& closed = iteration.closed ? iteration.closed->payload : Json();
@@ -74,7 +102,7 @@ Json iteration_json(const IterationView& iteration) {
 }
 
 Result<JobFacts> look(const Context& context, const fs::path& folder,
-                      const std::optional<std::int64_t>& wanted) {
+                      const std::optional<std::int64_t>& wanted, const std::string& request) {
   JobFacts facts;
   // The lock first: a process that ends between the two looks has written all it will.
   facts.pid = runner_of(folder);
@@ -99,6 +127,10 @@ Result<JobFacts> look(const Context& context, const fs::path& folder,
                                                      : "idle";
   const bool is_closed = iteration != nullptr && iteration->is_closed();
   facts.is_done = wanted ? is_closed || !facts.pid : !facts.pid;
+  if (!request.empty()) {
+    WB_TRY_ASSIGN(facts.call, call_of(session, view, request, facts.pid.has_value()));
+    facts.is_done = facts.call.contains("result") || facts.call.contains("error") || !facts.pid;
+  }
   return facts;
 }
 
@@ -124,11 +156,12 @@ Result<Json> verb_get_job(const Context& context, const Json& args, const fs::pa
   if (args.contains("job")) {
     WB_TRY_ASSIGN(wanted, number_of_job(args["job"].get<std::string>()));
   }
+  const std::string request = args.value("request_id", "");
   const Clock& clock = context.services.clock;
   const auto patience = std::chrono::duration<double>(args.value("wait_s", 0.0));
   const auto begin = clock.steady_now();
   std::error_code ignored;
-  WB_TRY_ASSIGN(JobFacts facts, look(context, folder, wanted));
+  WB_TRY_ASSIGN(JobFacts facts, look(context, folder, wanted, request));
   auto seen = fs::file_size(log_of(folder), ignored);
   while (!facts.is_done && clock.steady_now() - begin < patience) {
     WB_TRY(context.check_stop());
@@ -137,7 +170,7 @@ Result<Json> verb_get_job(const Context& context, const Json& args, const fs::pa
     const auto size = fs::file_size(log_of(folder), ignored);
     if (size == seen && runner_of(folder)) continue;
     seen = size;
-    WB_TRY_ASSIGN(facts, look(context, folder, wanted));
+    WB_TRY_ASSIGN(facts, look(context, folder, wanted, request));
   }
   const std::string name = folder.filename().string();
   return Json{
@@ -149,6 +182,7 @@ Result<Json> verb_get_job(const Context& context, const Json& args, const fs::pa
       {"done", facts.is_done},
       {"pid", facts.pid ? Json(*facts.pid) : Json(nullptr)},
       {"iteration", facts.iteration},
+      {"call", facts.call},
       {"text", text_of_job(name, facts)}};
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace wb {
 namespace {
 
-constexpr std::array<std::pair<ArgumentKind, std::string_view>, 10> k_kind_words{{
+constexpr std::array<std::pair<ArgumentKind, std::string_view>, 12> k_kind_words{{
     {ArgumentKind::string, "string"},
     {ArgumentKind::text, "text"},
     {ArgumentKind::enumeration, "enum"},
@@ -23,6 +24,8 @@ constexpr std::array<std::pair<ArgumentKind, std::string_view>, 10> k_kind_words
     {ArgumentKind::id_list, "id_list"},
     {ArgumentKind::configuration, "configuration"},
     {ArgumentKind::file_map, "file_map"},
+    {ArgumentKind::edit_list, "edit_list"},
+    {ArgumentKind::proposal_list, "proposal_list"},
 }};
 
 constexpr std::size_t k_max_string_bytes = 4096;
@@ -30,6 +33,8 @@ constexpr std::size_t k_max_string_bytes = 4096;
 /// a text or two beside much else, and a line has room for 64 KiB.
 constexpr std::size_t k_max_text_bytes = 20'000;
 constexpr std::size_t k_max_file_bytes = 1u << 20;
+constexpr std::size_t k_max_edits = 64;
+constexpr std::size_t k_max_proposals = 16;
 
 /// Why the value does not fit the argument, or empty.
 std::string misfit_of_number(const ArgumentSpec& spec, double value) {
@@ -88,6 +93,57 @@ std::string misfit_of_map(const ArgumentSpec& spec, const Json& value) {
   return {};
 }
 
+/// A list of maps, where an empty Lua table stands for the empty list.
+std::string misfit_of_maps(const Json& value, std::size_t most) {
+  if (value.is_object() && value.empty()) return {};
+  if (!value.is_array()) return fmt::format("must be a list, not {}", value.type_name());
+  if (value.size() > most) return fmt::format("has {} items; at most {}", value.size(), most);
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (value[i].is_object()) continue;
+    return fmt::format("item {} must be a map, not {}", i + 1, value[i].type_name());
+  }
+  return {};
+}
+
+std::string misfit_of_edits(const Json& value) {
+  static constexpr std::array<std::string_view, 3> k_keys{"path", "search", "replace"};
+  if (auto fault = misfit_of_maps(value, k_max_edits); !fault.empty()) return fault;
+  for (std::size_t i = 0; i < value.size() && value.is_array(); ++i) {
+    for (const auto& [key, item] : value[i].items()) {
+      if (std::find(k_keys.begin(), k_keys.end(), key) == k_keys.end()) {
+        return fmt::format("item {} has \"{}\"; an edit has path, search and replace", i + 1,
+                           printable(key, 40));
+      }
+      if (!item.is_string()) {
+        return fmt::format("item {}: {} must be a string, not {}", i + 1, key, item.type_name());
+      }
+      const auto& text = item.get_ref<const std::string&>();
+      if (text.size() > k_max_file_bytes) {
+        return fmt::format("item {}: {} is {} bytes long; at most 1 MiB", i + 1, key, text.size());
+      }
+      if (!is_utf8(text)) return fmt::format("item {}: {} is not UTF-8", i + 1, key);
+    }
+    for (const std::string_view key : k_keys) {
+      if (!value[i].contains(key)) return fmt::format("item {} has no {}", i + 1, key);
+    }
+  }
+  return {};
+}
+
+/// Each of them is what `propose` takes.
+std::string misfit_of_proposals(const Json& value) {
+  if (auto fault = misfit_of_maps(value, k_max_proposals); !fault.empty()) return fault;
+  for (std::size_t i = 0; i < value.size() && value.is_array(); ++i) {
+    const auto checked = check_arguments(*find_verb("propose"), value[i]);
+    if (!checked) return fmt::format("item {}: {}", i + 1, checked.error().cause);
+  }
+  return {};
+}
+
+bool is_list_of_maps(ArgumentKind kind) {
+  return kind == ArgumentKind::edit_list || kind == ArgumentKind::proposal_list;
+}
+
 std::string misfit(const ArgumentSpec& spec, const Json& value) {
   switch (spec.kind) {
     case ArgumentKind::string:
@@ -129,6 +185,10 @@ std::string misfit(const ArgumentSpec& spec, const Json& value) {
     case ArgumentKind::configuration:
     case ArgumentKind::file_map:
       return misfit_of_map(spec, value);
+    case ArgumentKind::edit_list:
+      return misfit_of_edits(value);
+    case ArgumentKind::proposal_list:
+      return misfit_of_proposals(value);
   }
   return "has a kind that is not known";
 }
@@ -199,7 +259,8 @@ Result<Json> check_arguments(const VerbSpec& verb, const Json& args) {
                (spec->kind == ArgumentKind::configuration ||
                 spec->kind == ArgumentKind::file_map)) {
       checked[key] = Json::object();
-    } else if (value.is_object() && value.empty() && spec->kind == ArgumentKind::id_list) {
+    } else if (value.is_object() && value.empty() &&
+               (spec->kind == ArgumentKind::id_list || is_list_of_maps(spec->kind))) {
       checked[key] = Json::array();
     } else {
       checked[key] = value;

@@ -16,7 +16,8 @@ namespace wb {
 
 /// Frozen words. `id` names a kernel, variant label, session folder, playbook or event; `text` may
 /// hold line breaks; `configuration` maps parameter names to integers; `file_map` maps paths inside
-/// a kernel's folder to their new content.
+/// a kernel's folder to their new content; `edit_list` is a list of maps {path, search, replace};
+/// `proposal_list` a list of maps with the arguments of `propose`.
 enum class ArgumentKind {
   string,
   text,
@@ -27,7 +28,9 @@ enum class ArgumentKind {
   id,
   id_list,
   configuration,
-  file_map
+  file_map,
+  edit_list,
+  proposal_list
 };
 std::string_view to_string(ArgumentKind value);
 

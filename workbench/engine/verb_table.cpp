@@ -3,6 +3,7 @@
 // body (engine.cpp lists bodies) and a test.
 #include "engine/verb_table.hpp"
 
+#include "engine/agent_verbs.hpp"
 #include "engine/analyze_verb.hpp"
 #include "engine/audit_verb.hpp"
 #include "engine/diagnose.hpp"
@@ -16,9 +17,9 @@ namespace {
 
 std::vector<VerbSpec> make_table() {
   std::vector<VerbSpec> table = verbs::make_session_verbs();
-  for (auto&& part :
-       {verbs::make_iteration_verbs(), verbs::make_measuring_verbs(), verbs::make_reading_verbs(),
-        memory_verb_specs(), page_verb_specs(), trace_verb_specs(), audit_verb_specs()}) {
+  for (auto&& part : {verbs::make_iteration_verbs(), verbs::make_measuring_verbs(),
+                      verbs::make_reading_verbs(), memory_verb_specs(), page_verb_specs(),
+                      trace_verb_specs(), audit_verb_specs(), agent_verb_specs()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   table.push_back(analyze_verb_spec());

@@ -176,7 +176,10 @@ std::vector<VerbSpec> make_session_verbs() {
                       .unit = "s",
                       .doc = "wait this long for the end (default 0)",
                       .min = 0,
-                      .max = 86400}},
+                      .max = 86400},
+                     {.name = "request_id",
+                      .kind = K::string,
+                      .doc = "of the call to wait for, whose answer is told"}},
        .result = {{"session", "string: its folder"},
                   {"job", "string or null: id of the iteration below"},
                   {"state", "string: running, interrupted (resume goes on), idle or closed"},
@@ -185,6 +188,9 @@ std::vector<VerbSpec> make_session_verbs() {
                   {"iteration",
                    "map or null: that iteration or the latest: outcome (null: in flight), speedup, "
                    "message"},
+                  {"call",
+                   "map or null: the one with that request_id: verb, args, n; result or error once "
+                   "it is answered"},
                   {"text", "string: the same for people"}},
        .reads_only = true,
        .in_playbook = false},

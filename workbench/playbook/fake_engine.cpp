@@ -195,6 +195,55 @@ Result<Json> FakeEngine::race(Json args) {
   return tune(args);
 }
 
+Result<Json> FakeEngine::propose(const Json& args) {
+  const bool stopped = m_iteration >= m_options.evaluations;
+  const bool fails = m_options.course == Course::failing;
+  const std::string parent = args.value("parent", m_incumbent);
+  if (!args.contains("files") && !args.contains("edits") && !args.contains("configuration")) {
+    return Error{ErrorCode::usage, "propose", "a variant", "nothing of it is new", ""};
+  }
+  const std::string label =
+      fmt::format("{}@{:08x}", args.value("name", parent.substr(0, parent.find('@'))),
+                  0x10000000 + m_labels.size());
+  if (!stopped) m_labels.insert(label);
+  return Json{{"pass", !stopped && !fails},
+              {"outcome", stopped ? "stopped"
+                          : fails ? "compile"
+                                  : "pass"},
+              {"message", "dry run"},
+              {"variant", stopped ? "" : label},
+              {"variant_id", ""},
+              {"parent", parent},
+              {"cached", false},
+              {"worst_share", nullptr},
+              {"problems", Json::array()},
+              {"compiler_output", ""},
+              {"output_ref", nullptr},
+              {"spill_bytes", 0},
+              {"stop_reason", stopped ? Json(k_stop_reason) : Json(nullptr)}};
+}
+
+Result<Json> FakeEngine::propose_many(const Json& args) {
+  Json answer{{"passed", 0}, {"rows", Json::array()}, {"stop_reason", nullptr}};
+  for (const Json& item : args["proposals"]) {
+    WB_TRY_ASSIGN(Json row, propose(item));
+    answer["passed"] = answer["passed"].get<int>() + (row["pass"].get<bool>() ? 1 : 0);
+    answer["stop_reason"] = row["stop_reason"];
+    row["rank"] = row["proposal"] = answer["rows"].size() + 1;
+    answer["rows"].push_back(std::move(row));
+  }
+  return answer;
+}
+
+Json FakeEngine::usage(const Json& args) {
+  const auto tokens =
+      args["input_tokens"].get<std::int64_t>() + args["output_tokens"].get<std::int64_t>();
+  m_tokens += tokens;
+  return {{"event", m_calls.size()},  {"tokens", tokens},     {"usd", nullptr},
+          {"total_tokens", m_tokens}, {"total_usd", nullptr}, {"stop_reason", nullptr},
+          {"warning", nullptr}};
+}
+
 Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   const VerbSpec* verb = find_verb(name);
   if (verb == nullptr || !verb->in_playbook) {
@@ -249,6 +298,16 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   if (name == "brief") return plain_brief(m_closed, m_incumbent, m_iteration);
   if (name == "history") {
     return Json{{"matches", Json::array()}, {"total", 0}, {"text", "dry run"}};
+  }
+  if (name == "propose") return propose(checked);
+  if (name == "propose_many") return propose_many(checked);
+  if (name == "record_usage") return usage(checked);
+  if (name == "read_ref") {
+    return Json{{"ref", checked["ref"]},
+                {"offset", 0},
+                {"text", "dry run"},
+                {"next_offset", nullptr},
+                {"total_bytes", 7}};
   }
   if (name == "close") {
     m_closed = true;

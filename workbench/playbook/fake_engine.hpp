@@ -38,6 +38,9 @@ class FakeEngine {
   Result<Json> iterate(const Json& args);
   Result<Json> tune(const Json& args);
   Result<Json> race(Json args);
+  Result<Json> propose(const Json& args);
+  Result<Json> propose_many(const Json& args);
+  Json usage(const Json& args);
   Json stopped_answer() const;
   double draw_speedup();
   /// Of each problem of a text, what `measure` says of it; in the failing course that it failed.
@@ -49,6 +52,7 @@ class FakeEngine {
   Options m_options;
   std::mt19937_64 m_random;
   std::int64_t m_iteration = 0;
+  std::int64_t m_tokens = 0;
   std::string m_incumbent;
   std::set<std::string> m_labels;  ///< of variants that earlier answers named
   bool m_closed = false;

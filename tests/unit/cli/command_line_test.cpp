@@ -60,6 +60,11 @@ TEST_CASE("arguments become typed JSON", "[cli][command_line]") {
   CHECK(command({"check", "cpu_tiled", "--suite", "n6"}).args ==
         Json{{"variant", "cpu_tiled"}, {"suite", "n6"}});
   CHECK(command({"playbook", "check", "x.lua"}).verb == "playbook_check");
+  const Command propose =
+      command({"propose", "--edits", R"([{"path": "a", "search": "b", "replace": "c"}])"});
+  CHECK(propose.verb == "propose");
+  CHECK(propose.args["edits"][0]["search"] == "b");
+  CHECK(command({"propose", "many", "--proposals", "[{}]"}).verb == "propose_many");
 }
 
 TEST_CASE("faults of the command line are usage errors with a suggestion", "[cli][command_line]") {
@@ -83,6 +88,9 @@ TEST_CASE("faults of the command line are usage errors with a suggestion", "[cli
       {{"iterate", "--variant", "x", "--hypothesis", "h", "--predicted-speedup", "1.1", "--files",
         "kernel.cpp=@missing.cpp"},
        "missing.cpp"},
+      {{"propose", "--edits", "@missing.json"}, "missing.json"},
+      {{"propose", "--edits", "[{]"}, "--edits"},
+      {{"propose", "--edit", "[]"}, "did you mean --edits"},
   };
   for (const Bad& bad : cases) {
     const PrintAndExit text = refusal(bad.words);

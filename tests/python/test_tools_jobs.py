@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""Long calls of tools are processes of their own: they outlive their client, are found again, end
+when asked, and nothing is lost whenever that is."""
+
+import concurrent.futures
+import json
+import os
+import signal
+import time
+
+import pytest
+from conftest import SMALL, events
+from tool_world import GOOD_EDIT, bad, good, verbs_called
+
+TUNE = {"variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.5,
+        "strategy": "exhaustive"}  # fmt: skip
+
+
+@pytest.fixture
+def boxes(package, wb, bench):
+    """Makes Toolboxes on one small session."""
+    wb.open_small()
+    made = []
+
+    def make(**options):
+        options = {"workbench": bench(), "wait_s": 0} | options
+        made.append(package.tools.Toolbox(wb.folder / "s", **options))
+        return made[-1]
+
+    yield make
+    if made:
+        made[0].call("cancel_job")
+    for box in made:
+        box.close()
+
+
+def wait_until(condition, patience_s=60):
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it never came true")
+
+
+def test_a_job_is_waited_for_by_anybody(boxes, wb):
+    box, other = boxes(), boxes()
+    running = good(box.call("iterate", {
+        "variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.2, "request_id": "it",
+    }))  # fmt: skip
+    assert (running["done"], running["job"], running["state"]) == (False, "it", "running")
+    assert good(other.call("brief"))["session"] == "s"  # readers need no lock
+    repeated = box.call("iterate", {
+        "variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.2, "request_id": "it",
+        "wait_s": 120,
+    })  # fmt: skip
+    assert good(other.call("get_job", {"job": "it", "wait_s": 120})) == good(repeated)
+    assert good(other.call("get_job", {"job": "i1"}))["iteration"]["outcome"] is not None
+    assert len(verbs_called(events(wb.folder / "s"), "iterate")) == 1
+    assert bad(other.call("get_job", {"job": "never"})) == "not_found"
+
+
+def test_one_job_at_a_time(boxes):
+    box = boxes()
+    good(box.call("tune", TUNE | {"request_id": "t"}))
+    for name, arguments in (("propose", {"edits": [GOOD_EDIT]}), ("note", {"text": "n"})):
+        answer = box.call(name, arguments)
+        assert (bad(answer), answer["fixable"]) == ("locked", True)
+    assert good(box.call("cancel_job"))["ended"] is True
+
+
+@pytest.mark.parametrize("delay_s", [0, 0.05, 0.2, 0.6, 1.5])
+def test_cancellation_at_any_moment(boxes, wb, delay_s):
+    box = boxes()
+    good(box.call("tune", TUNE | {"request_id": "t"}))
+    time.sleep(delay_s)
+    assert good(box.call("cancel_job"))["ended"] is True
+    answer = box.call("get_job", {"job": "t", "wait_s": 30})
+    if answer["is_error"]:
+        assert (bad(answer), answer["fixable"]) == ("canceled", True)
+        types = [e["type"] for e in events(wb.folder / "s")]
+        assert types.count("verb_called") == types.count("verb_answered") + 1
+    # The same call goes on, and then has its answer.
+    short = TUNE | {"evaluations": 2, "strategy": "random"}
+    again = box.call("tune", short | {"request_id": "t2", "wait_s": 120})
+    assert good(again)["outcome"] in ("win", "no_gain", "invalid")
+    assert good(box.call("note", {"text": "still here"}))["event"] > 0
+
+
+def test_the_client_dies_and_its_job_does_not(boxes, wb, script, package):
+    box = boxes()
+    client = script(
+        "import json, os, signal\n"
+        f"box = wb.tools.Toolbox({str(wb.folder / 's')!r}, workbench=bench, wait_s=0)\n"
+        "print(json.dumps(box.call('iterate', {'variant': 'cpu_tiled', 'hypothesis': 'h',"
+        " 'predicted_speedup': 1.2, 'request_id': 'it'})), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    told, _ = client.communicate(timeout=60)
+    assert client.returncode == -signal.SIGKILL
+    assert good(json.loads(told))["done"] is False
+    done = good(box.call("get_job", {"job": "it", "wait_s": 120}))
+    assert done["iteration"] == 1
+    assert good(box.call("get_job", {"wait_s": 30}))["state"] == "idle"
+
+
+def test_a_killed_job_is_told_and_begins_again(boxes, wb):
+    box = boxes()
+    good(box.call("tune", TUNE | {"request_id": "t"}))
+    pid = wait_until(lambda: good(box.call("get_job"))["pid"])
+    os.kill(pid, signal.SIGKILL)
+    answer = box.call("get_job", {"job": "t", "wait_s": 30})
+    assert (bad(answer), answer["fixable"]) == ("canceled", True)
+    call = {"edits": [GOOD_EDIT], "name": "mine", "request_id": "p", "wait_s": 120}
+    assert good(box.call("propose", call))["pass"] is True
+    log = events(wb.folder / "s")
+    assert [e["seq"] for e in log] == list(range(1, len(log) + 1))
+
+
+def test_a_hundred_calls_at_once(boxes, wb):
+    two = boxes(), boxes()
+    calls = []
+    for i in range(25):
+        calls += [
+            ("note", {"text": f"note {i}", "request_id": f"n{i % 20}"} if i < 20 else
+             {"text": f"note {i}"}),
+            ("brief", {}),
+            ("record_usage", {"model": "m", "input_tokens": 10, "output_tokens": i}),
+            ("read_ref", {"ref": "cpu_unfused/kernel.cpp", "offset": 100 * i}),
+        ]  # fmt: skip
+    assert len(calls) == 100
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        tasks = [pool.submit(two[k % 2].call, *call) for k, call in enumerate(calls)]
+        answers = [task.result(timeout=120) for task in tasks]
+    refused = [answer for answer in answers if answer["is_error"]]
+    assert all(answer["code"] == "locked" and answer["fixable"] for answer in refused)
+    worked = [call for call, answer in zip(calls, answers, strict=True) if not answer["is_error"]]
+    log = events(wb.folder / "s")
+    assert [e["seq"] for e in log] == list(range(1, len(log) + 1))
+    notes = sorted(e["payload"]["text"] for e in log if e["type"] == "note")
+    assert notes == sorted(a["text"] for name, a in worked if name == "note")
+    tokens = sum(a["input_tokens"] + a["output_tokens"] for n, a in worked if n == "record_usage")
+    cost = good(two[0].call("status"))["cost"]["items"]["tokens"]
+    assert cost["quantity"] == tokens
+    assert len(worked) >= 90
+
+
+def test_the_same_call_from_many_threads_runs_once(boxes, wb):
+    box = boxes(wait_s=120)
+    call = {"edits": [GOOD_EDIT], "name": "mine", "request_id": "same"}
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: box.call("propose", call), range(8)))
+    assert all(answer == answers[0] for answer in answers)
+    assert good(answers[0])["pass"] is True
+    assert len(verbs_called(events(wb.folder / "s"), "propose")) == 1
+
+
+def test_noise_of_a_kernel_reaches_no_stream(script, wb):
+    wb.open_small()
+    noisy = '#include <cstdio>\nstatic int shout = (std::puts("{} shouted"), 1);\n'
+    client = script(
+        "import json\n"
+        f"box = wb.tools.Toolbox({str(wb.folder / 's')!r}, workbench=bench, wait_s=120)\n"
+        "text, at = '', 0\n"
+        "while at is not None:\n"
+        "    piece = box.call('read_ref', {'ref': 'cpu_unfused/kernel.cpp', 'offset': at})\n"
+        "    piece = piece['result']\n"
+        "    text, at = text + piece['untrusted_text'], piece['next_offset']\n"
+        f"noisy = {noisy!r}\n"
+        "print(json.dumps(box.call('propose', {'name': 'noisy', 'files': [\n"
+        "    {'path': 'kernel.cpp', 'content': noisy + text}]})))\n"
+        "print(json.dumps(box.call('check', {'variant': 'cpu_tiled', 'problem': "
+        f"{SMALL!r}"
+        "})))\n"
+    )
+    told, errors = client.communicate(timeout=240)
+    assert errors == ""
+    first, second = map(json.loads, told.splitlines())
+    assert good(first)["pass"] is True
+    assert good(second)["pass"] is True
