@@ -6,6 +6,7 @@
 #include "engine/analyze_verb.hpp"
 #include "engine/audit_verb.hpp"
 #include "engine/diagnose.hpp"
+#include "engine/export.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/page_verbs.hpp"
 #include "engine/trace_verbs.hpp"
@@ -15,9 +16,9 @@ namespace {
 
 std::vector<VerbSpec> make_table() {
   std::vector<VerbSpec> table = verbs::make_session_verbs();
-  for (auto&& part :
-       {verbs::make_iteration_verbs(), verbs::make_measuring_verbs(), verbs::make_reading_verbs(),
-        memory_verb_specs(), page_verb_specs(), trace_verb_specs(), audit_verb_specs()}) {
+  for (auto&& part : {verbs::make_iteration_verbs(), verbs::make_measuring_verbs(),
+                      verbs::make_reading_verbs(), memory_verb_specs(), page_verb_specs(),
+                      trace_verb_specs(), audit_verb_specs(), export_verb_specs()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   table.push_back(analyze_verb_spec());
