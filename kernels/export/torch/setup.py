@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from setuptools import setup
+
 from torch.utils.cpp_extension import BuildExtension, CppExtension
 
 NAME = json.loads((Path(__file__).parent / "PROVENANCE.json").read_text())["package"]

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
+
 import torch
-import torch.nn.functional as F
 
 NAME = json.loads((Path(__file__).parent / "PROVENANCE.json").read_text())["package"]
 op = importlib.import_module(NAME)
