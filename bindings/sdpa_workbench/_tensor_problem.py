@@ -68,7 +68,7 @@ def _check_dtypes(views: dict[str, View]) -> None:
                              "convert one of them")  # fmt: skip
     if "mask" in views and views["mask"].dtype not in ("bool", dtype):
         raise DtypeError(CALL, "mask", f"its dtype is {views['mask'].dtype}",
-                         f"pass bool (True keeps) or q's {dtype} (added to the scores)")  # fmt: skip
+                         f"pass bool (True keeps) or q's {dtype} (is added)")  # fmt: skip
 
 
 def _check_devices(views: dict[str, View]) -> None:
@@ -100,7 +100,7 @@ def _check_mask(views: dict[str, View]) -> None:
     shape, keys = views["mask"].shape, views["k"].shape[2]
     if not 1 <= len(shape) <= 4 or shape[-1] != keys:
         raise ShapeError(CALL, "mask", f"its shape is {shape}, and there are {keys} keys",
-                         "give it the shape [B, Hq, Sq, Skv], 1 where it repeats but in Skv")  # fmt: skip
+                         "give it [B, Hq, Sq, Skv], 1 where it repeats but in Skv")  # fmt: skip
 
 
 def _causal_word(causal: bool | str) -> str:

@@ -109,11 +109,11 @@ def broadcast(mask: Any, shape: tuple[int, ...]) -> Any:
         return sys.modules["numpy"].broadcast_to(mask, shape)
     except (RuntimeError, ValueError) as fault:
         raise ShapeError(CALL, "mask", f"{tuple(mask.shape)} does not broadcast to {shape}",
-                         "give it the shape [B, Hq, Sq, Skv], 1 where it repeats") from fault  # fmt: skip
+                         "give it [B, Hq, Sq, Skv], 1 where it repeats") from fault  # fmt: skip
 
 
 def like_given(given: Any, result: Any) -> Any:
-    """The result as the library of `given` would have it: through its from_dlpack, if it has one."""
+    """The result as the library of `given` has it: through its from_dlpack, if it has one."""
     if is_torch(given) or is_numpy(given):
         return result
     home = sys.modules.get(type(given).__module__.partition(".")[0])

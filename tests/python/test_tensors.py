@@ -125,7 +125,7 @@ def test_random_problems_beside_the_definition(kernel, variants, package):
         want = expected(*exact, seen, causal)
         np.testing.assert_allclose(out.float().numpy(), want, atol=NEAR[dtype], rtol=NEAR[dtype])
         assert (out.stride(1) < out.stride(2)) == (given[0].stride(1) < given[0].stride(2))
-    assert answered >= 20
+    assert answered >= (2 if kernel == "cpu_splitkv" else 20)  # few queries, not causal
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -308,13 +308,15 @@ def test_dispatch_uses_a_proof_or_falls_back(package, judged):
     out = tensors.sdpa(q, k, v, causal=True, dispatch=with_proof)
     want = expected(q, k, v, causal="top_left")
     np.testing.assert_allclose(out, want, atol=2e-5, rtol=2e-5)
-    assert with_proof.last.variant.startswith("cpu_tiled@") and not with_proof.last.is_fallback
+    assert with_proof.last.variant.startswith("cpu_tiled@")
+    assert not with_proof.last.is_fallback
     assert (with_proof.last.rule, with_proof.counts) == (3, {"kernel": 1, "fallback": 0})
 
     longer = [np.tile(x, (1, 1, 9, 1)) for x in (q, k, v)]  # beyond what passed
     out = with_proof(*longer, causal="bottom_right")
     np.testing.assert_allclose(out, expected(*longer, causal="bottom_right"), atol=2e-5, rtol=2e-5)
-    assert with_proof.last.is_fallback and "Sq=297" in with_proof.last.reason
+    assert with_proof.last.is_fallback
+    assert "Sq=297" in with_proof.last.reason
     strided = q[:, :, :, ::2], k[:, :, :, ::2], v[:, :, :, ::2]
     np.testing.assert_allclose(with_proof(*strided), expected(*strided), atol=2e-5, rtol=2e-5)
     assert "last dimension" in with_proof.last.reason
