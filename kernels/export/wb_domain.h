@@ -8,7 +8,7 @@
 #include "sdpa_abi.h"
 
 /* One dtype and head dim. The last four are sets: bit n stands for the enum's value n; layouts:
- * bit 0 heads outside rows (BHSD), bit 1 rows outside heads (BSHD); gqa: bit 1 heads_kv < heads_q. */
+ * bit 0 heads outside rows (BHSD), bit 1 rows outside heads (BSHD); gqa: bit 1 Hkv < Hq. */
 typedef struct wb_proven_entry {
   int32_t dtype;
   int64_t dim, dim_v, seq_q_max, seq_kv_max;
@@ -61,7 +61,8 @@ static inline const char* wb_outside(const wb_sdpa_problem* p) {
   if (!(entry->causal >> p->causal & 1u)) return "no recorded pass has this causal kind";
   if (!(entry->masks >> p->mask & 1u)) return "no recorded pass has this kind of mask";
   if (!(entry->gqa >> (p->heads_kv < p->heads_q) & 1u)) {
-    return p->heads_kv < p->heads_q ? "no recorded pass has Hkv < Hq" : "no recorded pass has Hkv = Hq";
+    return p->heads_kv < p->heads_q ? "no recorded pass has Hkv < Hq"
+                                    : "no recorded pass has Hkv = Hq";
   }
   if (layouts == 0) return "q, k and v differ in their layout";
   if ((entry->layouts & layouts) == 0) return "no recorded pass has this layout";
