@@ -1,4 +1,4 @@
-"""Variants called on PyTorch's CUDA tensors, and an exported package with its own tests (CUDA graph,
+"""Variants called on PyTorch's CUDA tensors, and an exported package with its own tests (graph,
 torch.compile, current stream). Skipped without a GPU, nvcc or PyTorch; WB_REQUIRE_GPU makes that a
 failure. WB_REQUIRE_GPU=1 WB_BUILD_DIR=build/release pytest tests/scenario/test_gpu_tensors.py"""
 
