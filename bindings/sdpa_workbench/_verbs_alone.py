@@ -4,6 +4,7 @@
 Generated from the verb table by bindings/generate_verbs.py.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from . import results
@@ -112,12 +113,21 @@ class AloneVerbs:
         """
         return results.Answer(self._verb("gc", locals()))
 
-    def best(self, *, problem: str, device: str | None = None) -> results.Answer:
+    def best(
+        self,
+        *,
+        problem: str,
+        device: str | None = None,
+        proven: bool | None = None,
+        proofs: Sequence[str] | None = None,
+    ) -> results.Answer:
         """Which variant the dispatch rules choose for a problem, and what proves it.
 
         Arguments:
             problem: one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'
             device: the device's name (default: this machine's, when a rule asks)
+            proven: only what can be loaded here and whose recorded passes cover the problem
+            proofs: sessions beside the rules' own whose passes count; means --proven
 
         Answer:
             artifact_id: string or null: of the recorded pass
@@ -126,6 +136,7 @@ class AloneVerbs:
             fallback: bool: it is the last rule
             passed_over: list: rule, variant, reason of rules that could not serve
             problem: string: its text form
+            proof: map or null: of proven ones variant (label), session and artifact_id
             rule: int: its place in the table, from 1
             session: string or null: that proved it
             table: string: the file

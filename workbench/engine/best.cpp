@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include "engine/memory_verbs.hpp"
+#include "engine/page_verbs.hpp"
+#include "engine/proven.hpp"
+#include "engine/recorded.hpp"
 #include "variant/dispatch.hpp"
 
 namespace wb {
@@ -57,6 +60,46 @@ Result<std::optional<std::string>> obstacle(const Context& context, const Dispat
   return std::optional(fmt::format("the restriction \"{}\" does not hold", *violated));
 }
 
+/// Looks for a recorded pass of the rule's artifact that covers the problem: in the rule's own
+/// session, which lies beside the table, then in `more`. Returns why there is none, or fills
+/// `found`.
+std::optional<std::string> unproven(Context& context, const DispatchRule& rule,
+                                    const fs::path& table, const Json& more, const Problem& problem,
+                                    std::optional<Proven>& found) {
+  std::vector<std::string> folders;
+  if (!rule.session.empty()) {
+    folders.push_back((table.parent_path().parent_path() / rule.session).string());
+  }
+  for (const Json& folder : more) folders.push_back(folder.get<std::string>());
+  std::string why = folders.empty() ? "no session proves it" : "";
+  for (const std::string& folder : folders) {
+    const auto session = open_recorded(context.services, folder);
+    auto proven = session ? find_proven(context, *session, rule.variant, rule.configuration)
+                          : Result<Proven>(session.error());
+    std::optional<std::string> reason;
+    if (!proven) {
+      reason = proven.error().cause;
+    } else if (folder == folders.front() && !rule.artifact_id.empty() &&
+               proven->subject.artifact.id != rule.artifact_id) {
+      reason = "its session's last pass is another artifact than the rule's";
+    } else {
+      reason = outside_of(*proven, problem);
+    }
+    if (!reason) {
+      found = *std::move(proven);
+      return std::nullopt;
+    }
+    why += (why.empty() ? "" : "; ") + folder_name(folder) + ": " + *reason;
+  }
+  return why;
+}
+
+Json proof_of(const Proven& proven) {
+  return Json{{"variant", proven.subject.label},
+              {"session", proven.session},
+              {"artifact_id", proven.subject.artifact.id}};
+}
+
 std::string conditions(const DispatchRule& rule) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -99,6 +142,7 @@ Json answer(const DispatchRule& rule, std::size_t number, bool is_fallback, Json
               {"fallback", is_fallback},
               {"passed_over", std::move(passed_over)},
               {"table", table},
+              {"proof", nullptr},
               {"text", text}};
 }
 
@@ -109,21 +153,37 @@ Result<Json> verb_best(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto loaded, load_table(context.services));
   const std::vector<DispatchRule>& rules = loaded.first.rules;
   WB_TRY_ASSIGN(const std::string device, device_name(context, args, loaded.first));
+  const bool only_proven = args.value("proven", false) || args.contains("proofs");
   Json passed_over = Json::array();
   for (DispatchTable left = loaded.first; !left.rules.empty();) {
     WB_TRY_ASSIGN(const DispatchRule rule, choose(left, device, problem));
     std::size_t at = 0;  // choose() gives a copy: find where it stands
     while (!is_same(rules[at], rule)) ++at;
     const bool is_fallback = at + 1 == rules.size();
-    WB_TRY_ASSIGN(const auto reason, obstacle(context, rule, problem));
+    WB_TRY_ASSIGN(auto reason, obstacle(context, rule, problem));
+    std::optional<Proven> proven;
+    if (!reason && only_proven) {
+      reason = unproven(context, rule, loaded.second, args.value("proofs", Json::array()), problem,
+                        proven);
+    }
     if (!reason) {
-      return answer(rule, at + 1, is_fallback, std::move(passed_over), loaded.second, problem,
-                    device);
+      Json chosen =
+          answer(rule, at + 1, is_fallback, std::move(passed_over), loaded.second, problem, device);
+      if (proven) chosen["proof"] = proof_of(*proven);
+      return chosen;
     }
     if (is_fallback) {
-      return Error{ErrorCode::invalid, "choose a kernel for", to_text(problem),
-                   fmt::format("the fallback {} does not serve: {}", rule.variant, *reason),
-                   "add a rule to " + loaded.second};
+      std::string others;
+      for (const Json& skipped : passed_over) {
+        others += fmt::format("; rule {}: {}", skipped["rule"].get<std::size_t>(),
+                              skipped["reason"].get<std::string>());
+      }
+      return Error{only_proven ? ErrorCode::not_found : ErrorCode::invalid, "choose a kernel for",
+                   to_text(problem),
+                   fmt::format("the fallback {} does not serve: {}{}", rule.variant, *reason,
+                               only_proven ? others : ""),
+                   only_proven ? "judge a variant here, in a session, and name it in proofs"
+                               : "add a rule to " + loaded.second};
     }
     passed_over.push_back({{"rule", at + 1}, {"variant", rule.variant}, {"reason", *reason}});
     std::erase_if(left.rules, [&](const DispatchRule& item) { return is_same(item, rule); });

@@ -11,6 +11,7 @@
 #include "engine/context.hpp"
 #include "engine/diagnose.hpp"
 #include "engine/experience.hpp"
+#include "engine/export.hpp"
 #include "engine/jobs.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/milestones.hpp"
@@ -173,6 +174,8 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
   if (verb.name == "diagnose") return verb_diagnose(context.services, session, args);
   if (verb.name == "advise") return verb_advise(context.services, session, args);
   if (verb.name == "read_ref") return verb_read_ref(context, session, args);
+  if (verb.name == "proof") return verb_proof(context, session, args);
+  if (verb.name == "export") return verb_export(context, session, args);
   return verb_show(session, args);
 }
 

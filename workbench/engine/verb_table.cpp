@@ -8,6 +8,7 @@
 #include "engine/audit_verb.hpp"
 #include "engine/diagnose.hpp"
 #include "engine/experience.hpp"
+#include "engine/export.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/page_verbs.hpp"
 #include "engine/trace_verbs.hpp"
@@ -17,9 +18,10 @@ namespace {
 
 std::vector<VerbSpec> make_table() {
   std::vector<VerbSpec> table = verbs::make_session_verbs();
-  for (auto&& part : {verbs::make_iteration_verbs(), verbs::make_measuring_verbs(),
-                      verbs::make_reading_verbs(), memory_verb_specs(), page_verb_specs(),
-                      trace_verb_specs(), audit_verb_specs(), agent_verb_specs()}) {
+  for (auto&& part :
+       {verbs::make_iteration_verbs(), verbs::make_measuring_verbs(), verbs::make_reading_verbs(),
+        memory_verb_specs(), page_verb_specs(), trace_verb_specs(), audit_verb_specs(),
+        agent_verb_specs(), export_verb_specs()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   table.push_back(analyze_verb_spec());

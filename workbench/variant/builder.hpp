@@ -170,6 +170,8 @@ class ArtifactCache {
   /// artifact_id() without starting a process once the compiler is known. Errors: the same.
   Result<std::string> id(const Variant& variant, const Configuration& configuration,
                          const BuildOptions& options, const Toolchain* toolchain);
+  /// The sound entry of that id, whoever built it, when it is one of `variant`; else nothing.
+  std::optional<Artifact> find(const std::string& id, const Variant& variant);
   [[nodiscard]] const fs::path& root() const { return m_root; }
 
  private:

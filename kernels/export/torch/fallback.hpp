@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// What one call asks for, checked, and how PyTorch's own attention answers it: for problems that
+// the exported artifact never passed. Used by op.cpp.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <optional>
+#include <string>
+
+#include "wb_domain.h"
+
+namespace wb_export {
+
+/// Tensors are [B, H, S, D] whatever their strides; a mask is broadcast to [B, Hq, Sq, Skv].
+struct Call {
+  at::Tensor q, k, v, mask;  ///< mask: undefined without one; as given
+  wb_causal causal = WB_CAUSAL_NONE;
+  double scale = 1;
+};
+
+inline wb_causal causal_of(c10::string_view word) {
+  if (word == "none") return WB_CAUSAL_NONE;
+  if (word == "top_left") return WB_CAUSAL_TOP_LEFT;
+  TORCH_CHECK_VALUE(word == "bottom_right", "causal is \"", word,
+                    "\": it must be none, top_left (PyTorch's is_causal) or bottom_right");
+  return WB_CAUSAL_BOTTOM_RIGHT;
+}
+
+/// Raises what no implementation can answer; what only this one cannot is for the fallback.
+inline Call check_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                       const std::optional<at::Tensor>& mask, c10::string_view causal,
+                       std::optional<double> scale) {
+  TORCH_CHECK_VALUE(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, "q, k and v have ", q.dim(), ", ",
+                    k.dim(), " and ", v.dim(), " dimensions: they must be [B, H, S, D]");
+  TORCH_CHECK_VALUE(k.size(0) == q.size(0) && v.size(0) == q.size(0) && v.size(1) == k.size(1) &&
+                        v.size(2) == k.size(2) && k.size(3) == q.size(3),
+                    "q ", q.sizes(), ", k ", k.sizes(), " and v ", v.sizes(),
+                    " do not fit: they must be [B,Hq,Sq,D], [B,Hkv,Skv,D] and [B,Hkv,Skv,Dv]");
+  TORCH_CHECK_VALUE(k.size(1) > 0 && q.size(1) % k.size(1) == 0, "Hq = ", q.size(1),
+                    " is no multiple of Hkv = ", k.size(1));
+  TORCH_CHECK_TYPE(k.scalar_type() == q.scalar_type() && v.scalar_type() == q.scalar_type(),
+                   "q, k and v are ", q.scalar_type(), ", ", k.scalar_type(), " and ",
+                   v.scalar_type(), ": they must be of one dtype");
+  TORCH_CHECK_VALUE(k.device() == q.device() && v.device() == q.device(), "q, k and v are on ",
+                    q.device(), ", ", k.device(), " and ", v.device(),
+                    ": they must be on one device");
+  Call call{q, k, v, {}, causal_of(causal), 1};
+  call.scale = scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(3))));
+  if (!mask.has_value() || !mask->defined()) return call;
+  TORCH_CHECK_VALUE(mask->device() == q.device(), "the mask is on ", mask->device(), ", q on ",
+                    q.device());
+  TORCH_CHECK_TYPE(mask->scalar_type() == at::kBool || mask->scalar_type() == q.scalar_type(),
+                   "the mask is ", mask->scalar_type(), ": it must be bool (true keeps) or of q's ",
+                   q.scalar_type(), " (added to the scores)");
+  call.mask = *mask;
+  return call;
+}
+
+/// [B, Hq, Sq, Dv] in q's layout: rows outside heads where q has them so. __init__.py says the
+/// same.
+inline at::Tensor empty_like_q(const at::Tensor& q, const at::Tensor& v) {
+  const int64_t B = q.size(0), H = q.size(1), S = q.size(2), Dv = v.size(3);
+  if (q.stride(1) < q.stride(2)) return at::empty({B, S, H, Dv}, q.options()).transpose(1, 2);
+  return at::empty({B, H, S, Dv}, q.options());
+}
+
+/// Which keys the causal rule keeps, bool [Sq, Skv].
+inline at::Tensor causal_keep(const Call& call) {
+  const int64_t rows = call.q.size(2), keys = call.k.size(2);
+  const int64_t diagonal = call.causal == WB_CAUSAL_BOTTOM_RIGHT ? keys - rows : 0;
+  return at::ones({rows, keys}, call.q.options().dtype(at::kBool)).tril(diagonal);
+}
+
+/// By PyTorch. Rows that see no key are 0, as the variant's would be; PyTorch's kernels differ.
+inline at::Tensor fallback(const Call& call) {
+  std::optional<at::Tensor> mask;
+  bool is_causal = call.causal == WB_CAUSAL_TOP_LEFT;
+  if (call.mask.defined()) mask = call.mask;
+  if (call.causal == WB_CAUSAL_BOTTOM_RIGHT || (is_causal && mask)) {
+    is_causal = false;
+    const at::Tensor keep = causal_keep(call);
+    if (!mask) {
+      mask = keep;
+    } else if (mask->scalar_type() == at::kBool) {
+      mask = mask->logical_and(keep);
+    } else {
+      mask = mask->masked_fill(keep.logical_not(), -std::numeric_limits<double>::infinity());
+    }
+  }
+  at::Tensor out = at::scaled_dot_product_attention(call.q, call.k, call.v, mask, 0.0, is_causal,
+                                                    call.scale, call.q.size(1) != call.k.size(1));
+  if (!mask) return out;
+  const at::Tensor keep = mask->scalar_type() == at::kBool ? *mask : mask->isneginf().logical_not();
+  return out.masked_fill(keep.any(-1, true).logical_not(), 0.0);
+}
+
+}  // namespace wb_export

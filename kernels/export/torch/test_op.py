@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""pytest test_op.py, where the package is installed: the operator's contract with PyTorch, and its
+results beside F.scaled_dot_product_attention, inside the proven domain and outside of it."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+import torch
+
+NAME = json.loads((Path(__file__).parent / "PROVENANCE.json").read_text())["package"]
+op = importlib.import_module(NAME)
+FACTS = op.provenance()
+DEVICE = "cuda" if FACTS["backend"] == "cuda" else "cpu"
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+TOLERANCE = {"f32": 2e-5, "f16": 4e-3, "bf16": 3e-2}
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU")
+pytestmark = [needs_gpu] if DEVICE == "cuda" else []
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch.manual_seed(7)
+    op.reset_counts()
+
+
+def passed_problems():
+    """Each proven dtype and head dim, its causal kinds and masks, with odd sizes below its caps."""
+    for entry in FACTS["domain"]["entries"]:
+        for causal in entry["causal"]:
+            for mask in entry["masks"]:
+                for layout in entry["layouts"]:
+                    for gqa in entry["gqa"]:
+                        rows, keys = min(37, entry["Sq_max"]), min(61, entry["Skv_max"])
+                        yield entry["dtype"], entry["D"], entry["Dv"], causal, mask, layout, gqa, (
+                            rows, keys
+                        )  # fmt: skip
+
+
+def tensors(dtype, width, value_width, layout, gqa, sizes, batch=2):
+    rows, keys = sizes
+    heads, kv_heads = (4, 2) if gqa else (3, 3)
+
+    def one(count, length, last):
+        shape = (batch, length, count, last) if layout == "BSHD" else (batch, count, length, last)
+        made = torch.randn(shape, dtype=torch.float32, device=DEVICE).to(DTYPES[dtype])
+        return made.transpose(1, 2) if layout == "BSHD" else made
+
+    q, k = one(heads, rows, width), one(kv_heads, keys, width)
+    return q, k, one(kv_heads, keys, value_width)
+
+
+def mask_of(kind, dtype, sizes, batch=2):
+    if kind == "none":
+        return None
+    keep = torch.rand((batch, 1, *sizes), device=DEVICE) < 0.7
+    keep[:, :, 0] = False  # a row that sees no key
+    if kind == "bool":
+        return keep
+    values = torch.randn(keep.shape, device=DEVICE).to(DTYPES[dtype])
+    return values.masked_fill(~keep, float("-inf"))
+
+
+def expected(q, k, v, mask, causal):
+    """In float64, by the definition; a row that sees no key is 0."""
+    repeat = q.shape[1] // k.shape[1]
+    k, v = (x.double().repeat_interleave(repeat, 1) for x in (k, v))
+    scores = q.double() @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    keep = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device)
+    if causal != "none":
+        diagonal = scores.shape[-1] - scores.shape[-2] if causal == "bottom_right" else 0
+        keep = keep.tril(diagonal)
+    if mask is not None and mask.dtype == torch.bool:
+        keep = keep & mask
+    elif mask is not None:
+        scores = scores + mask.double()
+    scores = scores.masked_fill(~keep, float("-inf"))
+    return torch.softmax(scores, -1).nan_to_num(0.0) @ v
+
+
+@pytest.mark.parametrize("case", list(passed_problems()), ids=str)
+def test_result_by_the_kernel(case):
+    dtype, width, value_width, causal, mask_kind, layout, gqa, sizes = case
+    q, k, v = tensors(dtype, width, value_width, layout, gqa, sizes)
+    mask = mask_of(mask_kind, dtype, sizes)
+    out = op.sdpa(q, k, v, mask, causal=causal)
+    counted = op.counts()
+    assert counted["kernel"] + counted["fallback"] == 1
+    if not FACTS["domain"]["restrictions"]:
+        assert counted["kernel"] == 1, op.last_reason()
+    assert (out.stride(1) < out.stride(2)) == (layout == "BSHD")
+    torch.testing.assert_close(
+        out.double(), expected(q, k, v, mask, causal), atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]
+    )
+
+
+def inside(batch=2):
+    entry = FACTS["domain"]["entries"][0]
+    layout, gqa = entry["layouts"][0], entry["gqa"][0]
+    sizes = min(32, entry["Sq_max"]), min(48, entry["Skv_max"])
+    made = tensors(entry["dtype"], entry["D"], entry["Dv"], layout, gqa, sizes, batch)
+    return made, entry["causal"][0], TOLERANCE[entry["dtype"]]
+
+
+@pytest.mark.parametrize("mask", ["none", "bool", "additive"])
+@pytest.mark.parametrize("causal", ["none", "top_left", "bottom_right"])
+def test_fallback_outside_the_domain(causal, mask):
+    width = 1 + max(entry["D"] for entry in FACTS["domain"]["entries"])
+    q, k, v = tensors("f32", width, width, "BHSD", True, (9, 5))
+    given = mask_of(mask, "f32", (9, 5))
+    out = op.sdpa(q, k, v, given, causal=causal)
+    assert op.counts() == {"kernel": 0, "fallback": 1}
+    assert "dtype and head dim" in op.last_reason()
+    want = expected(q, k, v, given, causal)
+    torch.testing.assert_close(out.double(), want, atol=2e-5, rtol=2e-5)
+
+
+def test_opcheck():
+    (q, k, v), causal, _ = inside()
+    torch.library.opcheck(getattr(torch.ops, NAME).forward.default, (q, k, v, None, causal, None))
+    assert op.counts()["kernel"] > 0
+
+
+def test_autograd_is_refused():
+    (q, k, v), causal, _ = inside()
+    q.requires_grad_()
+    with pytest.raises(NotImplementedError, match="has no backward"):
+        op.sdpa(q, k, v, causal=causal)
+    with torch.no_grad():
+        op.sdpa(q, k, v, causal=causal)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "words"),
+    [
+        (lambda q, k, v: (q[0], k, v), ValueError, "dimensions"),
+        (lambda q, k, v: (q, k[:, :, :-1], v), ValueError, "do not fit"),
+        (lambda q, k, v: (q, k.double(), v), TypeError, "one dtype"),
+    ],
+)
+def test_bad_arguments_are_named(change, kind, words):
+    (q, k, v), causal, _ = inside()
+    with pytest.raises(kind, match=words):
+        op.sdpa(*change(q, k, v), causal=causal)
+    with pytest.raises(ValueError, match="bottom_right"):
+        op.sdpa(q, k, v, causal="diagonal")
+
+
+def test_compile():
+    (q, k, v), causal, near = inside()
+
+    def layer(q, k, v):
+        return op.sdpa(q * 0.5, k, v, causal=causal) + 1
+
+    compiled = torch.compile(layer, fullgraph=True)
+    torch.testing.assert_close(compiled(q, k, v), layer(q, k, v), atol=near, rtol=near)
+    assert op.counts()["kernel"] == 2, op.last_reason()
+    (q, k, v), _, _ = inside(batch=3)  # another size: shapes become symbols
+    torch.testing.assert_close(compiled(q, k, v), layer(q, k, v), atol=near, rtol=near)
+
+
+@needs_gpu
+def test_cuda_graph():
+    if DEVICE != "cuda":
+        pytest.skip("the exported variant runs on the CPU")
+    (q, k, v), causal, near = inside()
+    op.sdpa(q, k, v, causal=causal)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = op.sdpa(q, k, v, causal=causal)
+    assert op.counts() == {"kernel": 2, "fallback": 0}, op.last_reason()
+    for _ in range(3):
+        q.normal_()
+        graph.replay()
+        want = expected(q, k, v, None, causal)
+        torch.testing.assert_close(out.double(), want, atol=near, rtol=near)
+
+
+@needs_gpu
+def test_current_stream():
+    if DEVICE != "cuda":
+        pytest.skip("the exported variant runs on the CPU")
+    (q, k, v), causal, near = inside()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        q.normal_()  # only who waits for it on this stream sees it
+        out = op.sdpa(q, k, v, causal=causal)
+    stream.synchronize()
+    want = expected(q, k, v, None, causal)
+    torch.testing.assert_close(out.double(), want, atol=near, rtol=near)
