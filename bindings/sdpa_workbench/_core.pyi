@@ -10,9 +10,13 @@ __version__: str
 
 _Path = str | os.PathLike[str]
 _Progress = Callable[[dict[str, Any]], object] | None
+_Program = Callable[[dict[str, Any]], dict[str, Any]] | None
 
 def verb_table() -> list[dict[str, Any]]: ...
 def error_codes() -> list[str]: ...
+def simulate(
+    recording: _Path, options: Mapping[str, Any], program: _Program = None
+) -> dict[str, Any]: ...
 
 class Engine:
     def __init__(
@@ -40,6 +44,7 @@ class Engine:
         session: _Path = "",
         request_id: str | None = None,
         progress: _Progress = None,
+        program: _Program = None,
     ) -> dict[str, Any]: ...
     def pause(self, reason: str) -> None: ...
     def open_playbook(
@@ -63,7 +68,11 @@ class Engine:
         progress: _Progress = None,
     ) -> dict[str, Any]: ...
     def playbook_call(
-        self, verb: str, args: Mapping[str, Any], progress: _Progress = None
+        self,
+        verb: str,
+        args: Mapping[str, Any],
+        progress: _Progress = None,
+        program: _Program = None,
     ) -> Any: ...
     def replaying(self) -> bool: ...
     def stop(self) -> None: ...
