@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ._command import command
 
 if TYPE_CHECKING:
-    from . import errors, progress, results, tensors, tools
+    from . import errors, progress, results, search, tensors, tools
     from .errors import WorkbenchError
     from .progress import Progress
     from .results import (
@@ -36,7 +36,16 @@ if TYPE_CHECKING:
     from .session import Session
     from .workbench import Workbench
 
-_MODULES = ("errors", "progress", "results", "session", "tensors", "tools", "workbench")
+_MODULES = (
+    "errors",
+    "progress",
+    "results",
+    "search",
+    "session",
+    "tensors",
+    "tools",
+    "workbench",
+)
 _HOMES = {
     **dict(zip(_MODULES, _MODULES, strict=True)),
     "WorkbenchError": "errors",
@@ -69,6 +78,7 @@ __all__ = [
     "errors",
     "progress",
     "results",
+    "search",
     "tensors",
     "tools",
 ]

@@ -10,10 +10,14 @@ __version__: str
 
 _Path = str | os.PathLike[str]
 _Progress = Callable[[dict[str, Any]], object] | None
+_Program = Callable[[dict[str, Any]], dict[str, Any]] | None
 
 def verb_table() -> list[dict[str, Any]]: ...
 def error_codes() -> list[str]: ...
 def check_arguments(verb: str, args: Mapping[str, Any]) -> dict[str, Any]: ...
+def simulate(
+    recording: _Path, options: Mapping[str, Any], program: _Program = None
+) -> dict[str, Any]: ...
 
 class Engine:
     def __init__(
@@ -41,6 +45,7 @@ class Engine:
         session: _Path = "",
         request_id: str | None = None,
         progress: _Progress = None,
+        program: _Program = None,
     ) -> dict[str, Any]: ...
     def pause(self, reason: str) -> None: ...
     def open_playbook(
@@ -64,7 +69,11 @@ class Engine:
         progress: _Progress = None,
     ) -> dict[str, Any]: ...
     def playbook_call(
-        self, verb: str, args: Mapping[str, Any], progress: _Progress = None
+        self,
+        verb: str,
+        args: Mapping[str, Any],
+        progress: _Progress = None,
+        program: _Program = None,
     ) -> Any: ...
     def replaying(self) -> bool: ...
     def stop(self) -> None: ...

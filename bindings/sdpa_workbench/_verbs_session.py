@@ -116,7 +116,8 @@ class SessionVerbs:
         hypothesis: str,
         predicted_speedup: float,
         variant: str | None = None,
-        strategy: Literal["exhaustive", "random", "hill_climb", "racing"] | None = None,
+        strategy: Literal["exhaustive", "random", "hill_climb", "racing", "tpe", "cma_es", "gp"]
+        | None = None,
         seed: int | None = None,
         evaluations: int | None = None,
         seconds: float | None = None,
@@ -132,7 +133,8 @@ class SessionVerbs:
             hypothesis: why tuning should help, one sentence
             predicted_speedup: predicted gain over the incumbent on the objective (ratio), 0.001
                 to 1000
-            strategy: what to ask for next (default random; docs/simulation.md)
+            strategy: what to ask for next (default random; docs/simulation.md); tpe, cma_es and
+                gp are Optuna's, from Python only
             seed: of the strategy's order (default 1), 0 to 4.29497e+09
             evaluations: budget of the search: answers, failed ones and duplicates included
                 (evaluations), 1 to 1e+06

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import errors
 from ._loaded import _core
+from ._program import Program
 from ._verbs_anywhere import AnywhereVerbs
 from ._verbs_session import SessionVerbs
 from .progress import Callback, Listener
@@ -122,7 +123,7 @@ class Session(SessionVerbs, AnywhereVerbs):
         if self._playbook is not None and verb in self._playbook:
             engine = self.workbench._engine
             listener = Listener(self.workbench.progress)
-            return Answer(engine.playbook_call(verb, dict(arguments or {}), listener))
+            return Answer(engine.playbook_call(verb, dict(arguments or {}), listener, Program()))
         return self.workbench.call(verb, arguments, session=self.folder, request_id=request_id)
 
     def _verb(self, verb: str, given: dict[str, Any]) -> Answer:

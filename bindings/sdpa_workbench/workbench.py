@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import errors
 from ._command import command
 from ._loaded import _core
+from ._program import Program
 from ._verbs_alone import AloneVerbs
 from ._verbs_anywhere import AnywhereVerbs
 from ._verbs_folder import FolderVerbs
@@ -131,7 +132,7 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         folder = "" if session is None else checked_path(session, "session")
         return Answer(
             self._engine.call(
-                verb, dict(arguments or {}), folder, request_id, Listener(self.progress)
+                verb, dict(arguments or {}), folder, request_id, Listener(self.progress), Program()
             )
         )
 

@@ -90,6 +90,7 @@ bool EngineThread::post(const Task& task, std::chrono::milliseconds patience) {
   m_stop = false;
   m_hurry_at.reset();
   m_news.clear();
+  m_question.reset();
   m_task = task;
   m_changed.notify_all();
   return true;
@@ -97,7 +98,7 @@ bool EngineThread::post(const Task& task, std::chrono::milliseconds patience) {
 
 bool EngineThread::wait(std::chrono::milliseconds patience, std::vector<Json>& news) {
   std::unique_lock lock(m_mutex);
-  m_changed.wait_for(lock, patience, [this] { return m_answer || !m_news.empty(); });
+  m_changed.wait_for(lock, patience, [this] { return m_answer || m_question || !m_news.empty(); });
   for (Json& item : m_news) news.push_back(std::move(item));
   m_news.clear();
   if (!m_answer) hurry();
@@ -117,6 +118,7 @@ void EngineThread::request_stop() {
   const std::lock_guard lock(m_mutex);
   if (!m_taken || m_answer || m_stop) return;
   m_stop = true;
+  m_changed.notify_all();
   m_hurry_at = std::chrono::steady_clock::now() + k_stop_grace;
 }
 
@@ -138,6 +140,28 @@ void EngineThread::tell(Json news) {
   m_changed.notify_all();
 }
 
+Result<Json> EngineThread::ask(const Json& question) {
+  std::unique_lock lock(m_mutex);
+  m_reply.reset();
+  m_question = question;
+  m_changed.notify_all();
+  m_changed.wait(lock, [this] { return m_reply || m_stop; });
+  m_question.reset();
+  if (m_reply) return *std::exchange(m_reply, std::nullopt);
+  return Error{ErrorCode::canceled, "ask", "the program", "it stops", "resume the session"};
+}
+
+std::optional<Json> EngineThread::take_question() {
+  const std::lock_guard lock(m_mutex);
+  return std::exchange(m_question, std::nullopt);
+}
+
+void EngineThread::reply(Result<Json> answer) {
+  const std::lock_guard lock(m_mutex);
+  m_reply = std::move(answer);
+  m_changed.notify_all();
+}
+
 Services EngineThread::services() {
   Services services = make_services(
       m_options, Environment::read(), m_file_system, m_clock,
@@ -147,6 +171,7 @@ Services EngineThread::services() {
     news["kind"] = "milestone";
     tell(std::move(news));
   };
+  services.ask_program = [this](const Json& question) { return ask(question); };
   return services;
 }
 

@@ -34,9 +34,12 @@ class EngineThread {
 
   /// Takes the engine for one task; false when another task still has it after `patience`.
   bool post(const Task& task, std::chrono::milliseconds patience);
-  /// Waits for the end of the posted task, for news or for `patience`; true at the end. News since
-  /// the last call are added to `news`: maps with `kind` "progress" or "milestone".
+  /// Waits for the end of the posted task, for news, a question or for `patience`; true at the end.
+  /// News since the last call are added to `news`: maps with `kind` "progress" or "milestone".
   bool wait(std::chrono::milliseconds patience, std::vector<Json>& news);
+  /// What the engine asks the program, which it waits for until reply(); once.
+  std::optional<Json> take_question();
+  void reply(Result<Json> answer);
   /// The answer of the task that ended; once, and the engine is free for the next.
   Result<Json> take_answer();
 
@@ -49,6 +52,8 @@ class EngineThread {
  private:
   void serve();
   void tell(Json news);
+  /// The engine's side of take_question() and reply(). Errors: the program's; canceled.
+  Result<Json> ask(const Json& question);
   Result<Json> answer_to(std::optional<Engine>& engine, const Task& task);
   Services services();
   /// After a stop and some grace: ends the children that hold the task up. Needs m_mutex.
@@ -66,6 +71,8 @@ class EngineThread {
   std::optional<Task> m_task;
   std::optional<Result<Json>> m_answer;
   std::deque<Json> m_news;
+  std::optional<Json> m_question;
+  std::optional<Result<Json>> m_reply;
   fs::path m_session;
   std::optional<std::chrono::steady_clock::time_point> m_hurry_at;
   std::thread m_thread;  // last: it uses all of the above

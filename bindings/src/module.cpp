@@ -16,6 +16,7 @@
 #include "engine/verb.hpp"
 #include "engine_thread.hpp"
 #include "json_python.hpp"
+#include "simulating.hpp"
 
 namespace py = pybind11;
 
@@ -37,6 +38,21 @@ template <typename T>
 T value_or_raise(Result<T> result) {
   if (!result) raise(result.error());
   return *std::move(result);
+}
+
+/// What the program says to a question of the engine: a dict, or {error: {…}}. Needs the GIL; what
+/// else it raises passes through.
+Result<Json> answer_of(const py::object& program, const Json& question) {
+  if (program.is_none()) {
+    return Error{ErrorCode::usage, "ask", "the program", "nobody answers for it",
+                 "call the verb as a method of Session or Workbench"};
+  }
+  WB_TRY_ASSIGN(Json answer, json_from_python(program(python_from_json(question)), "an answer"));
+  const auto error = answer.find("error");
+  if (error == answer.end()) return answer;
+  return Error{parse_error_code(error->value("code", "")).value_or(ErrorCode::internal),
+               error->value("attempted", ""), error->value("subject", ""),
+               error->value("cause", ""), error->value("next", "")};
 }
 
 class PyEngine;
@@ -76,14 +92,15 @@ class PyEngine {
   }
 
   py::object call(const std::string& verb, const py::object& args, const fs::path& session,
-                  const std::optional<std::string>& request_id, const py::object& progress) {
+                  const std::optional<std::string>& request_id, const py::object& progress,
+                  const py::object& program) {
     const Json given = value_or_raise(json_from_python(args, "the arguments of " + verb));
     return run(
         [=](Engine& engine) -> Result<Json> {
           if (auto other = other_session(engine, session)) return *other;
           return engine.call(verb, given, session, request_id);
         },
-        progress);
+        progress, program);
   }
 
   py::object pause(const std::string& reason) {
@@ -124,7 +141,7 @@ class PyEngine {
   }
 
   py::object playbook_call(const std::string& verb, const py::object& args,
-                           const py::object& progress) {
+                           const py::object& progress, const py::object& program) {
     const Json given = value_or_raise(json_from_python(args, "the arguments of " + verb));
     return run(
         [=](Engine& engine) -> Result<Json> {
@@ -134,7 +151,7 @@ class PyEngine {
           }
           return engine.playbook_call(verb, given);
         },
-        progress);
+        progress, program);
   }
 
   py::object replaying() {
@@ -183,8 +200,10 @@ class PyEngine {
     raise(Error{ErrorCode::usage, "use", "the engine", "it is closed", "make a new one"});
   }
 
-  /// Ctrl-C or an exception of the callback stops the task; it is raised when that has ended.
-  py::object run(const EngineThread::Task& task, const py::object& progress) {
+  /// Ctrl-C or an exception of a callback stops the task; it is raised when that has ended.
+  /// `program` answers what the engine asks (engine/program.hpp).
+  py::object run(const EngineThread::Task& task, const py::object& progress,
+                 const py::object& program = py::none()) {
     const std::shared_ptr<EngineThread> thread = usable();
     while (true) {
       bool posted = false;
@@ -209,6 +228,9 @@ class PyEngine {
         if (PyErr_CheckSignals() != 0) throw py::error_already_set();
         for (const Json& item : news) {
           if (!progress.is_none()) progress(python_from_json(item));
+        }
+        if (auto question = thread->take_question()) {
+          thread->reply(answer_of(program, *question));
         }
       } catch (py::error_already_set& error) {
         raised.emplace(error);
@@ -287,13 +309,24 @@ PYBIND11_MODULE(_core, module) {
       },
       "The word of every kind of error.");
 
+  module.def(
+      "simulate",
+      [](const fs::path& recording, const py::dict& options, const py::object& program) {
+        const Json given = value_or_raise(json_from_python(options, "the options"));
+        const auto ask = [&](const Json& question) { return answer_of(program, question); };
+        return python_from_json(value_or_raise(simulate_recording(recording, given, ask)));
+      },
+      py::arg("recording"), py::arg("options"), py::arg("program") = py::none(),
+      "Runs a strategy on a recorded space.");
+
   py::class_<PyEngine>(module, "Engine", "One engine on a thread of its own.")
       .def(py::init([](const fs::path& programs, const py::kwargs& options) {
              return std::make_unique<PyEngine>(make_options(programs, options));
            }),
            py::arg("programs"))
       .def("call", &PyEngine::call, py::arg("verb"), py::arg("args"), py::arg("session") = "",
-           py::arg("request_id") = py::none(), py::arg("progress") = py::none())
+           py::arg("request_id") = py::none(), py::arg("progress") = py::none(),
+           py::arg("program") = py::none())
       .def("pause", &PyEngine::pause, py::arg("reason"))
       .def("open_playbook", &PyEngine::open_playbook, py::arg("open_args"), py::arg("session"),
            py::arg("path"), py::arg("source"), py::arg("args"), py::arg("seed"),
@@ -302,7 +335,7 @@ PYBIND11_MODULE(_core, module) {
            py::arg("source"), py::arg("args"), py::arg("seed"), py::arg("replan") = false,
            py::arg("progress") = py::none())
       .def("playbook_call", &PyEngine::playbook_call, py::arg("verb"), py::arg("args"),
-           py::arg("progress") = py::none())
+           py::arg("progress") = py::none(), py::arg("program") = py::none())
       .def("replaying", &PyEngine::replaying)
       .def("stop", &PyEngine::stop)
       .def("close", &PyEngine::close)

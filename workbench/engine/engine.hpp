@@ -37,6 +37,8 @@ struct Services {
   ProgressSink progress;      ///< may be empty
   /// Told of wins, failures, shares of the budget and the end, between measurements; may be empty.
   std::function<void(const Json&)> on_milestone;
+  /// What only the program around the engine can do (AskProgram, program.hpp); may be empty.
+  std::function<Result<Json>(const Json&)> ask_program = nullptr;
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by SIGTERM, SIGHUP, SIGINT
   std::string workbench_version;
 };

@@ -121,6 +121,14 @@ SearchSpace::Index SearchSpace::unrestricted_size() const {
   return points;
 }
 
+std::map<std::string, std::vector<std::int64_t>> SearchSpace::parameters() const {
+  std::map<std::string, std::vector<std::int64_t>> lists;
+  for (const SpaceParameter& parameter : m_diagram->parameters()) {
+    lists[parameter.name] = parameter.values;
+  }
+  return lists;
+}
+
 std::size_t SearchSpace::node_count() const {
   return m_diagram->node_count();
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,9 @@ class SearchSpace {
   [[nodiscard]] std::optional<Index> find(const Configuration& configuration) const;
   /// Valid neighbors by parameter name, then value. Throws std::out_of_range.
   [[nodiscard]] std::vector<Index> neighbors(Index index, Neighborhood kind) const;
+
+  /// Each parameter's values, ascending, whether a restriction leaves them or not.
+  [[nodiscard]] std::map<std::string, std::vector<std::int64_t>> parameters() const;
 
   /// Nodes of the shared diagram that stands for the space; for tests and progress only.
   [[nodiscard]] std::size_t node_count() const;

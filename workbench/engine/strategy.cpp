@@ -11,18 +11,23 @@
 namespace wb {
 namespace {
 
-constexpr std::array<std::string_view, 4> k_kinds = {"exhaustive", "random", "hill_climb",
-                                                     "racing"};
+constexpr std::array<std::string_view, 7> k_kinds = {"exhaustive", "random", "hill_climb", "racing",
+                                                     "tpe",        "cma_es", "gp"};
 constexpr std::int64_t k_count_max = 1'000'000;
 
-tuning::AnyStrategy make_kind(const tuning::Field& field) {
+Result<tuning::AnyStrategy> make_kind(const tuning::Field& field) {
+  using tuning::AnyStrategy;
+  if (is_outside(field.options.kind)) {
+    WB_TRY_ASSIGN(tuning::Outside outside, tuning::Outside::make(field));
+    return AnyStrategy(std::move(outside));
+  }
   switch (field.options.kind) {
     case StrategyKind::hill_climb:
-      return tuning::HillClimb(field);
+      return AnyStrategy(tuning::HillClimb(field));
     case StrategyKind::racing:
-      return tuning::Racing(field);
+      return AnyStrategy(tuning::Racing(field));
     default:
-      return tuning::Walk(field);
+      return AnyStrategy(tuning::Walk(field));
   }
 }
 
@@ -40,6 +45,9 @@ std::optional<std::string> bad_option(const StrategyOptions& options) {
     return "a race needs 2 to 1000000 entrants";
   }
   if (!(options.stages >= 1 && options.stages <= 1000)) return "a race has 1 to 1000 stages";
+  if (!(options.in_flight >= 1 && options.in_flight <= 1000)) {
+    return "1 to 1000 questions may be in flight";
+  }
   if (!(options.worthwhile_frac >= 0 && options.worthwhile_frac < 1)) {
     return "worthwhile_frac must lie in [0, 1)";
   }
@@ -57,6 +65,10 @@ std::optional<StrategyKind> parse_strategy_kind(std::string_view word) {
     if (k_kinds[i] == word) return static_cast<StrategyKind>(i);
   }
   return {};
+}
+
+bool is_outside(StrategyKind value) {
+  return value >= StrategyKind::tpe;
 }
 
 CompareOptions compare_options(const Ask& ask, const NoiseFloor& floor, std::uint64_t seed) {
@@ -103,7 +115,7 @@ Result<Strategy> Strategy::make(SearchSpace space, StrategyOptions options) {
   }
   const auto start = options.start ? space.find(*options.start) : std::nullopt;
   tuning::Field field{std::move(space), std::move(options), start, {}};
-  tuning::AnyStrategy kind = make_kind(field);
+  WB_TRY_ASSIGN(tuning::AnyStrategy kind, make_kind(field));
   return Strategy(std::make_unique<State>(State{std::move(field), std::move(kind)}));
 }
 
@@ -136,8 +148,16 @@ Result<void> Strategy::tell(const Configuration& configuration, const Score& sco
                    "compare it with the best, or call it ambiguous");
   }
   field.answers.add(*index, score);
-  std::visit([&](auto& kind) { kind.told(field, *index); }, m_state->kind);
-  return {};
+  return std::visit(
+      [&](auto& kind) -> Result<void> {
+        if constexpr (std::is_void_v<decltype(kind.told(field, *index))>) {
+          kind.told(field, *index);
+          return {};
+        } else {
+          return kind.told(field, *index);
+        }
+      },
+      m_state->kind);
 }
 
 Result<void> Strategy::retract(const Configuration& configuration, Invalidity invalidity) {
@@ -192,6 +212,12 @@ const SearchSpace& Strategy::space() const {
 
 const StrategyOptions& Strategy::options() const {
   return m_state->field.options;
+}
+
+const std::string& Strategy::about() const {
+  static const std::string own;
+  const auto* outside = std::get_if<tuning::Outside>(&m_state->kind);
+  return outside != nullptr ? outside->about() : own;
 }
 
 std::optional<Configuration> TuneLedger::first_with(std::string_view artifact) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,9 +20,29 @@
 
 namespace wb {
 
-enum class StrategyKind { exhaustive, random, hill_climb, racing };
+enum class StrategyKind { exhaustive, random, hill_climb, racing, tpe, cma_es, gp };
 std::string_view to_string(StrategyKind value);
 std::optional<StrategyKind> parse_strategy_kind(std::string_view word);
+/// Its proposals come from a search that lives elsewhere (Optuna's samplers, in a Python program).
+bool is_outside(StrategyKind value);
+
+/// An answer as a search elsewhere hears it: ln of the time over that of the first valid
+/// configuration, k_unknown where there is none, and why there is none.
+struct Told {
+  Configuration configuration;
+  double log_time = 0;
+  std::optional<Invalidity> invalidity = {};
+};
+/// Hears what was told since it was called last, then names up to `want` configurations, at least
+/// one, of the product of the space's lists. It knows no restrictions and may name one twice: both
+/// it is told at once, the first as `constraints`. Deterministic, as the strategy is.
+struct Proposer {
+  std::string about;  ///< who it is, with its version, for the log
+  std::function<Result<std::vector<Configuration>>(std::span<const Told> news, std::size_t want)>
+      propose;
+};
+using MakeProposer = std::function<Result<Proposer>(StrategyKind kind, const SearchSpace& space,
+                                                    std::uint64_t seed)>;
 
 struct StrategyOptions {
   StrategyKind kind = StrategyKind::random;
@@ -33,6 +54,8 @@ struct StrategyOptions {
   std::int64_t entrants = 64;  ///< racing: the start and others drawn by the seed, at most these
   std::int64_t stages = 4;     ///< racing: fresh processes that the last survivors see
   double worthwhile_frac = 0;  ///< racing: who cannot beat the leader by more than this is out
+  MakeProposer make_proposer = {};  ///< of the kinds that are outside
+  std::int64_t in_flight = 1;       ///< outside: questions at a time that no answer is known for
 };
 
 /// One question. `against` is who must be timed beside it, nothing for the first valid one.
@@ -99,7 +122,8 @@ struct Standing {
 /// in order brings a strategy back to where it was. Movable, not copyable.
 class Strategy {
  public:
-  /// Errors: usage (an option out of range; a start outside the space is no error, it is left out).
+  /// Errors: usage (an option out of range; an outside kind without its proposer; a start outside
+  /// the space is no error, it is left out), those of the proposer.
   static Result<Strategy> make(SearchSpace space, StrategyOptions options);
   Strategy(Strategy&&) noexcept;
   Strategy& operator=(Strategy&&) noexcept;
@@ -111,7 +135,8 @@ class Strategy {
   /// The answer, against best() as it is now. Also for a configuration that was not asked, such as
   /// a duplicate: it will not be asked then. A failure for the machine's sake is an answer too: try
   /// again before telling it. Errors: invalid (not in the space; told before, for
-  /// racing in this stage; a comparison without a usable interval that is not ambiguous).
+  /// racing in this stage; a comparison without a usable interval that is not ambiguous), those of
+  /// the proposer, which leave the answer told.
   Result<void> tell(const Configuration& configuration, const Score& score);
 
   /// What was told as valid failed a longer look: it is no longer promising(). Only once nothing
@@ -134,6 +159,7 @@ class Strategy {
 
   [[nodiscard]] const SearchSpace& space() const;
   [[nodiscard]] const StrategyOptions& options() const;
+  [[nodiscard]] const std::string& about() const;  ///< Proposer::about; empty for our own
 
  private:
   struct State;

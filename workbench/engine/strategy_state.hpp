@@ -31,6 +31,7 @@ class Answers {
  public:
   [[nodiscard]] const Known* find(Index index) const;
   [[nodiscard]] bool has(Index index) const { return find(index) != nullptr; }
+  [[nodiscard]] std::size_t size() const { return m_known.size(); }
   [[nodiscard]] std::optional<Index> best() const { return m_best; }
   /// The valid one with the lowest estimated time.
   [[nodiscard]] std::optional<Index> promising() const { return m_promising; }
@@ -128,6 +129,29 @@ class Racing {
   std::int64_t m_stage = 0;
 };
 
-using AnyStrategy = std::variant<Walk, HillClimb, Racing>;
+/// tpe, cma_es, gp: whatever the proposer names, once. What it may not ask it is told at once;
+/// after k_refusals_max such in a row the next of a seeded order is asked instead.
+class Outside {
+ public:
+  static Result<Outside> make(const Field& field);
+  [[nodiscard]] std::optional<Question> next(const Field& field) const;
+  [[nodiscard]] bool accepts(const Field& field, Index index) const;
+  Result<void> told(Field& field, Index index);
+  [[nodiscard]] std::vector<IndexGuess> lookahead(const Field& field, std::size_t n) const;
+  [[nodiscard]] const std::string& about() const { return m_proposer.about; }
+
+ private:
+  Outside(const Field& field, Proposer proposer);
+  Result<void> ask(const Field& field);
+  bool take(const Field& field, const Configuration& proposed);
+  void draw(const Field& field);
+  Proposer m_proposer;
+  SeededOrder m_order;
+  std::uint64_t m_position = 0;  ///< of the first in the order that is not told
+  std::deque<Index> m_asked;     ///< without an answer, the next question first
+  std::vector<Told> m_news;      ///< for the proposer
+};
+
+using AnyStrategy = std::variant<Walk, HillClimb, Racing, Outside>;
 
 }  // namespace wb::tuning

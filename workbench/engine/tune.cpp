@@ -171,6 +171,13 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
           {"measure_share_frac", share(totals.measure_s, totals.search_s)}};
 }
 
+/// Member `tune` of iteration_opened.
+Json plan_json(const TunePlan& plan, const Strategy& strategy) {
+  Json json = to_json(plan);
+  if (!strategy.about().empty()) json["proposer"] = strategy.about();
+  return json;
+}
+
 /// What both verbs answer beyond an iteration, when nothing was searched.
 Json with_no_rows(Json answer) {
   answer.update({{"configuration", nullptr}, {"evaluations", Json::array()}, {"tune", nullptr}});
@@ -189,7 +196,7 @@ Result<Json> search_and_confirm(Context& context, const TunePlan& plan, const Js
   context.iteration = run.number;
   const Candidate start = plan.candidate(plan.options.start.value());
   WB_TRY(open_iteration(context, run, start.variant, start.configuration, args,
-                        {{"tune", to_json(plan)}}));
+                        {{"tune", plan_json(plan, strategy)}}));
   // The iteration's commit names it, even when the time is up before anything is built.
   WB_TRY(context.session->store_variant(plan.variant.id, plan.variant.files));
   Tuner tuner(context, plan, std::move(strategy), past);

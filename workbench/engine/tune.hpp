@@ -52,7 +52,7 @@ Result<TunePlan> plan_tune(Context& context, const Json& args);
 /// Errors: usage (fewer than two variants, or one named twice), those of resolve_variant(), and the
 /// last ones above.
 Result<TunePlan> plan_race(Context& context, const Json& args);
-Json to_json(const TunePlan& plan);  ///< member `tune` of iteration_opened
+Json to_json(const TunePlan& plan);
 
 /// One `evaluation` event.
 struct TuneAnswer {

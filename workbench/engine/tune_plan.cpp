@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
+#include "engine/program.hpp"
 #include "engine/tune.hpp"
 
 namespace wb {
@@ -155,6 +156,7 @@ Result<TunePlan> plan_tune(Context& context, const Json& args) {
                 SearchSpace::make(proposal.first.manifest, context.settings.suite));
   StrategyOptions options;
   options.kind = *parse_strategy_kind(args.value("strategy", "random"));
+  options.make_proposer = proposers_of(context.services.ask_program, options.in_flight);
   WB_TRY_ASSIGN(options.start, start_of(context, proposal.first, std::move(proposal.second)));
   return make_plan(context, args, {std::move(proposal.first), {}, std::move(space)},
                    std::move(options));

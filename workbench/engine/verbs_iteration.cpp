@@ -121,8 +121,10 @@ std::vector<VerbSpec> make_iteration_verbs() {
                      k_predicted,
                      {.name = "strategy",
                       .kind = K::enumeration,
-                      .doc = "what to ask for next (default random; docs/simulation.md)",
-                      .choices = {"exhaustive", "random", "hill_climb", "racing"}},
+                      .doc = "what to ask for next (default random; docs/simulation.md); tpe, "
+                             "cma_es and gp are Optuna's, from Python only",
+                      .choices = {"exhaustive", "random", "hill_climb", "racing", "tpe", "cma_es",
+                                  "gp"}},
                      k_seed,
                      k_evaluations,
                      k_seconds,

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""What the engine asks of the Python program around it (workbench/engine/program.hpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import errors
+
+
+class Program:
+    """Answers for one call of a verb, in the thread that called. An error of the workbench is the
+    verb's answer; any other exception stops the verb in order and is raised."""
+
+    def __init__(self) -> None:
+        self._searches: list[Any] = []
+
+    def __call__(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return getattr(self, "_" + question["ask"])(question)
+        except errors.WorkbenchError as fault:
+            return {"error": {"code": fault.code, "cause": fault.message} | fault.details}
+
+    def _search(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        from .search import Search
+
+        words = ("strategy", "parameters", "seed", "in_flight")
+        search = Search(*(question[word] for word in words))
+        self._searches.append(search)
+        return {"search": len(self._searches) - 1, "about": search.about}
+
+    def _propose(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        search = self._searches[question["search"]]
+        for told in question["told"]:
+            search.tell(told["configuration"], told["log_time"])
+        return {"configurations": [search.propose() for _ in range(question["want"])]}

@@ -1,0 +1,207 @@
+---@meta
+-- SPDX-License-Identifier: MIT
+-- For editors only: what `wb` offers and what a playbook returns (docs/add_a_playbook.md).
+-- Generated from the verb table by bindings/generate_lua_stub.py.
+
+---Arguments of the verb open; the command line's come before them.
+---@class wb.OpenArguments
+---@field suite? string a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
+---one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined by ';'
+---@field problem? string
+---@field start? string the kernel to start from
+---the closed session to go on from: its incumbent is the start; suite, objective, rivals, rates
+---and effort are its own where none are given
+---@field after? string
+---@field backend? "cpu"|"cuda" where to run (default: where the start runs)
+---@field rivals? string[] kernels to measure against, or none (default: the PyTorch rivals)
+---@field title? string one line for the report's heading
+---a git repository of yours to commit into, below sessions/, instead of the session's own
+---@field repo? string
+---@field branch? string its branch, new or not checked out anywhere; with repo
+---@field objective? "geomean_speedup"|"weighted_time"|"one_problem" the rule over the suite
+---@field objective_problem? string the problem's name, for the rule one_problem
+---@field plan? "hot"|"cold"|"eager" how to time
+---of hot turns: burst (default), or sustained, after up to two seconds of its calls
+---@field regime? "burst"|"sustained"
+---guard: no problem may fall below this speedup over the incumbent (ratio), 0 to 100
+---@field min_speedup? number
+---how many processes, placements and rounds: quick, standard (5 processes x 3 placements at
+---confirmation) or thorough
+---@field effort? "quick"|"standard"|"thorough"
+---@field evaluations? integer budget: iterations after the baseline (iterations), 0 to 1e+06
+---@field wall_s? number budget: wall time since open (s), 0 to 1e+08
+---@field usd? number budget: money (USD), 0 to 1e+09
+---stop after so many iterations in a row without a win (iterations), 1 to 1e+06
+---@field plateau? integer
+---stop after so many equal failures in a row (iterations), 1 to 1e+06
+---@field equal_failures? integer
+---@field compile_cpu_usd_per_hour? number price of one hour of compiler CPU (USD/h), 0 to 1e+06
+---@field device_usd_per_hour? number price of one hour of device (USD/h), 0 to 1e+06
+---@field token_usd_per_million? number price of one million agent tokens (USD), 0 to 1e+06
+
+---@class wb.NoteArguments
+---@field text string the note
+
+---@class wb.RecordDecisionArguments
+---@field question string what was to be decided
+---@field choice string what was chosen
+---@field reason string why
+---@field options? string[] what else could be chosen
+
+---@class wb.CloseArguments
+---@field reason? string why it ends (default: finished)
+---@field recommendation? string what the author of the session advises
+
+---@class wb.IterateArguments
+---@field variant? string a kernel by name, or the label of a variant of this session
+---@field parent? string the variant it derives from (default: the incumbent)
+---tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+---@field configuration? table<string, integer>
+---@field files? table<string, string> files of the parent to replace or add: path -> content
+---@field name? string name of the derived variant
+---@field hypothesis string why this should help, one sentence
+---predicted gain over the incumbent on the objective (ratio), 0.001 to 1000
+---@field predicted_speedup number
+---measure again in fresh processes: if_faster (default), always or never
+---@field confirm? "if_faster"|"always"|"never"
+
+---@class wb.TuneArguments
+---@field variant? string the kernel, or the label of a variant (default: the incumbent)
+---@field hypothesis string why tuning should help, one sentence
+---predicted gain over the incumbent on the objective (ratio), 0.001 to 1000
+---@field predicted_speedup number
+---what to ask for next (default random; docs/simulation.md); tpe, cma_es and gp are Optuna's, from
+---Python only
+---@field strategy? "exhaustive"|"random"|"hill_climb"|"racing"|"tpe"|"cma_es"|"gp"
+---@field seed? integer of the strategy's order (default 1), 0 to 4.29497e+09
+---budget of the search: answers, failed ones and duplicates included (evaluations), 1 to 1e+06
+---@field evaluations? integer
+---budget of the search: wall time; the confirmation comes on top (s), 0.001 to 1e+08
+---@field seconds? number
+---@field usd? number budget of the search: money (USD), 1e-06 to 1e+09
+---builds kept ahead of the one that is needed (default: two for each builder; where builds and
+---turns overlap one, and at least 4) (builds), 0 to 1000
+---@field ahead? integer
+
+---@class wb.RaceArguments
+---@field variants string[] 2 to 64 kernels or labels of variants of this session
+---@field hypothesis string why one of them should win, one sentence
+---predicted gain over the incumbent on the objective (ratio), 0.001 to 1000
+---@field predicted_speedup number
+---@field seed? integer of the strategy's order (default 1), 0 to 4.29497e+09
+---budget of the search: answers, failed ones and duplicates included (evaluations), 1 to 1e+06
+---@field evaluations? integer
+---budget of the search: wall time; the confirmation comes on top (s), 0.001 to 1e+08
+---@field seconds? number
+---@field usd? number budget of the search: money (USD), 1e-06 to 1e+09
+---builds kept ahead of the one that is needed (default: two for each builder; where builds and
+---turns overlap one, and at least 4) (builds), 0 to 1000
+---@field ahead? integer
+
+---@class wb.BuildArguments
+---@field variant string a kernel's name or a label
+---tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+---@field configuration? table<string, integer>
+---of a CUDA variant the architecture, such as sm_90a (default: the device's, else the manifest's
+---first), of a CPU variant such as x86-64-v3 (default native)
+---@field target? string
+
+---@class wb.CheckArguments
+---@field variant string a kernel's name or a label
+---@field suite? string a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
+---one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined by ';'
+---@field problem? string
+---tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+---@field configuration? table<string, integer>
+
+---@class wb.MeasureArguments
+---@field variant string a kernel's name or a label
+---@field suite? string a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
+---one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined by ';'
+---@field problem? string
+---tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+---@field configuration? table<string, integer>
+---@field plan? "hot"|"cold"|"eager" how to time
+---of hot turns: burst (default), or sustained, after up to two seconds of its calls
+---@field regime? "burst"|"sustained"
+---how many processes, placements and rounds: quick, standard (5 processes x 3 placements at
+---confirmation) or thorough
+---@field effort? "quick"|"standard"|"thorough"
+
+---@class wb.ProfileArguments
+---@field variant string a kernel's name or a label
+---@field suite? string a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
+---one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined by ';'
+---@field problem? string
+---tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+---@field configuration? table<string, integer>
+
+---@class wb.SanitizeArguments
+---@field variant string a kernel's name or a label
+---@field suite? string a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
+---@field problem? string small ones; default: the edge shapes of the suite
+---tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+---@field configuration? table<string, integer>
+---of memcheck, racecheck, initcheck and synccheck, with commas between (default
+---memcheck,racecheck)
+---@field tools? string
+
+---@class wb.CompareArguments
+---@field candidate string a kernel's name or a label
+---@field against string the other one
+---@field suite? string a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
+---one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined by ';'
+---@field problem? string
+---@field plan? "hot"|"cold"|"eager" how to time
+---of hot turns: burst (default), or sustained, after up to two seconds of its calls
+---@field regime? "burst"|"sustained"
+---how many processes, placements and rounds: quick, standard (5 processes x 3 placements at
+---confirmation) or thorough
+---@field effort? "quick"|"standard"|"thorough"
+
+---@class wb.ReportArguments
+---@field kind? "session"|"root-cause"|"bottleneck" which page (default session)
+---@field html? boolean one self-contained file of HTML with plots (docs/pages.md)
+---@field output? string the file to write (default: standard output)
+
+---@class wb.ShowArguments
+---e12 (event), i3 (iteration) or a variant's label; for code also a kernel's name, without a
+---session
+---@field id string
+---@field source? boolean all files of the variant
+---@field ptx? boolean PTX of a CUDA variant (nvcc)
+---@field sass? boolean machine code of a CUDA variant (nvcc and cuobjdump)
+---tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+---@field configuration? table<string, integer>
+---of a CUDA variant the architecture, such as sm_90a (default: the device's, else the manifest's
+---first), of a CPU variant such as x86-64-v3 (default native)
+---@field target? string
+
+---@class wb.SuitesArguments
+---@field suite? string only this one, with its problems
+
+---@class wb.KernelsArguments
+---@field name? string only this one, with its parameters
+
+---@class wb.AdviseArguments
+---@field target? number the wanted speed over the fastest rival (default 1) (ratio), 0.01 to 1000
+
+---@class wb.HistoryArguments
+---@field query? string words that must all stand there, in any case (default: all)
+---@field limit? integer at most so many (default 20) (matches), 1 to 100
+
+---@class wb.DiagnoseArguments
+---@field measure? boolean first measure what undecided causes need (in an open session)
+---how many processes, placements and rounds: quick, standard (5 processes x 3 placements at
+---confirmation) or thorough
+---@field effort? "quick"|"standard"|"thorough"
+---CSV or Markdown: problems with times, ours and a reference's (docs/analyses.md)
+---@field table? string
+---@field device? string of the files: a GPU of the table, such as H200, L4 or "RTX 4000 Ada"
+---@field shape? string what the table leaves out of its problems, such as 'D=64 f16'
+---@field ours? string the header of our times' column
+---@field reference? string the header of the reference's
+---@field plan? "hot"|"cold"|"eager" how the table's times were taken (default hot)
+---@field ncu? string a report of `ncu --csv --page details --print-units base` of one call
+---@field problem? string the problem of that call
+---@field sass? string a disassembly, as `show --sass` or `cuobjdump --dump-sass` prints it

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// What the program that uses an engine does for it: the questions that only Python can answer, as
+// JSON both ways. bindings/sdpa_workbench/_program.py answers them; the command line and Lua have
+// no such program. The simulation in the bindings asks the same way.
+#pragma once
+
+#include <functional>
+
+#include "core/json.hpp"
+#include "engine/strategy.hpp"
+
+namespace wb {
+
+/// Blocks until there is an answer. Errors: those of the program; canceled.
+using AskProgram = std::function<Result<Json>(const Json& question)>;
+
+/// The proposers of a program that has Optuna. Its questions:
+///   {ask: "search", strategy, seed, parameters, in_flight} -> {search, about}
+///   {ask: "propose", search, told: [{configuration, log_time, invalidity}], want}
+///     -> {configurations}
+/// Without a program: no proposers.
+MakeProposer proposers_of(AskProgram ask, std::int64_t in_flight);
+
+}  // namespace wb
