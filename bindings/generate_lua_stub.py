@@ -17,7 +17,8 @@ TYPES = {
     "string": "string", "text": "string", "id": "string", "int": "integer", "real": "number",
     "bool": "boolean", "id_list": "string[]", "configuration": "table<string, integer>",
     "file_map": "table<string, string>", "list": "any[]", "map": "table<string, any>",
-    "any": "any",
+    "any": "any", "edit_list": "table<string, string>[]",
+    "proposal_list": "table<string, any>[]",
 }  # fmt: skip
 
 HEADER = """\

@@ -421,6 +421,72 @@ class SessionVerbs:
         """
         return results.Answer(self._verb("read_ref", locals()))
 
+    def proof(
+        self,
+        variant: str,
+        *,
+        configuration: Mapping[str, int] | None = None,
+        problem: str | None = None,
+    ) -> results.Answer:
+        """The artifact of a variant that passed in a session, and which problems that covers.
+
+        Arguments:
+            variant: a label of the session, or a kernel's name: then the last of it that passed
+            configuration: which of several that passed: tunable parameters, NAME=VALUE
+            problem: whether the passes cover it, such as 'B=1 Hq=8 Sq=512 D=64 f16'
+
+        Answer:
+            artifact_id: string: of what passed
+            backend: string: cpu or cuda
+            configuration: map: tunable parameters
+            device: string: what it passed on
+            domain: map: entries (per dtype and head dim: causal, masks, layouts, gqa, largest
+                sizes, events), restrictions, rows_without_keys
+            library: string: the file, in the cache
+            name: string: kernel name
+            passes: list: event, problem, worst_share
+            reason: string or null: why not
+            session: string: its folder
+            takes: bool or null: the passes cover the problem
+            target: string: what it was compiled for
+            text: string: the same for people
+            variant: string: label
+            variant_id: string: of its sources
+        """
+        return results.Answer(self._verb("proof", locals()))
+
+    def export(
+        self,
+        variant: str,
+        *,
+        configuration: Mapping[str, int] | None = None,
+        torch: bool | None = None,
+        c: bool | None = None,
+        output: str | None = None,
+        name: str | None = None,
+        request_id: str | None = None,
+    ) -> results.Answer:
+        """Write a variant that passed as a package for PyTorch or C, with its provenance.
+
+        Arguments:
+            variant: a label of the session, or a kernel's name: then the last of it that passed
+            configuration: which of several that passed: tunable parameters, NAME=VALUE
+            torch: a Python package with an operator of PyTorch (docs/export.md)
+            c: a header, the library and CMake
+            output: a new or empty folder (default: the package's name)
+            name: of package and operator (default: the kernel's, then _op)
+
+        Answer:
+            artifact_id: string: of the library in it
+            domain: map: as proof gives it
+            files: list: what was written
+            folder: string: where it is
+            package: string: its name
+            text: string: the same for people
+            variant: string: label
+        """
+        return results.Answer(self._verb("export", locals()))
+
     def diagnose(
         self,
         *,

@@ -182,11 +182,50 @@
 ---@field text string the same for people
 ---@field total integer how many there are
 
+---@class wb.ProposeAnswer
+---@field cached boolean nothing was compiled
+---@field compiler_output string the compiler's words
+---@field message string what happened
+---@field outcome string pass, stopped, or why it is invalid
+---@field output_ref? string for read_ref, the whole of them
+---@field parent string what it derives from
+---@field pass boolean it takes a problem of the suite and every verdict passed
+---@field problems any[] per problem outcome, message and worst_share
+---@field spill_bytes integer registers spilled, as ptxas says (bytes)
+---@field stop_reason? string why the session should end now
+---@field variant string label, for iterate, race and as a parent
+---@field variant_id string hash of its sources
+---@field worst_share? number the largest share of the error budget
+
+---@class wb.ProposeManyAnswer
+---@field passed integer how many passed
+---rank, proposal (its place in the list, from 1), and what propose answers; outcome refused: it
+---could not be read
+---@field rows any[]
+---@field stop_reason? string why the session should end now
+
+---@class wb.RecordUsageAnswer
+---@field event integer its event id
+---@field stop_reason? string why the session should end now
+---@field tokens integer of this call
+---@field total_tokens number of the session so far
+---@field total_usd? number of the session so far, all items (USD)
+---@field usd? number its price; null: no rate was given (USD)
+---@field warning? string costs that no budget can count
+
+---@class wb.ReadRefAnswer
+---@field next_offset? integer where the next one begins; null: it is the last
+---@field offset integer where the text begins (bytes)
+---@field ref string as asked for
+---@field text string the piece
+---@field total_bytes integer of the whole text
+
 ---@class wb.DiagnoseAnswer
 ---cause, title, theory, test, prediction, state (supported, refuted, undecided), strength,
 ---contradictory, where, share_frac, evidence, needs, remedies, gain (speedup over the suite: low,
 ---expected, high); the most important first (docs/causes.md)
 ---@field causes any[]
+---@field explains any[] with iteration: causes supported of its candidate and not of its parent
 ---@field gaps any[] what could not be read, and why
 ---@field measured any[] probe, outcome, message of what --measure took
 ---@field plan string of the objective

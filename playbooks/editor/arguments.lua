@@ -160,7 +160,10 @@
 ---@field effort? "quick"|"standard"|"thorough"
 
 ---@class wb.ReportArguments
----@field kind? "session"|"root-cause"|"bottleneck" which page (default session)
+---which page (default session)
+---@field kind? "session"|"iteration"|"root-cause"|"bottleneck"|"handover"
+---of kind iteration: its number (default: the last that closed), 0 to 1e+06
+---@field iteration? integer
 ---@field html? boolean one self-contained file of HTML with plots (docs/pages.md)
 ---@field output? string the file to write (default: standard output)
 
@@ -190,8 +193,39 @@
 ---@field query? string words that must all stand there, in any case (default: all)
 ---@field limit? integer at most so many (default 20) (matches), 1 to 100
 
+---@class wb.ProposeArguments
+---kernel or label it derives from, one that failed too (default: the incumbent)
+---@field parent? string
+---replacements {path, search, replace}; search must stand in the parent's file exactly once
+---@field edits? table<string, string>[]
+---@field files? table<string, string> whole files to replace or add: path -> content
+---tunable parameters, NAME=VALUE; the rest as in the parent
+---@field configuration? table<string, integer>
+---@field name? string name of the new variant
+
+---@class wb.ProposeManyArguments
+---@field proposals table<string, any>[] 1 to 16 maps, each with the arguments of propose
+
+---@class wb.RecordUsageArguments
+---@field model string the model's name
+---@field input_tokens integer read by the model, cached ones too (tokens), 0 to 1e+12
+---@field output_tokens integer written by the model (tokens), 0 to 1e+12
+---@field cached_tokens? integer those of input_tokens that were cached (tokens), 0 to 1e+12
+---@field usd? number what its provider billed (default: by the rate) (USD), 0 to 1e+06
+
+---@class wb.ReadRefArguments
+---cpu_tiled/kernel.cpp or LABEL/kernel.cpp (file), LABEL (its files), e12 (event), i3 (iteration),
+---or 64 digits of an answer
+---@field ref string
+---where to begin (default 0; next_offset of the piece before) (bytes), 0 to 1e+12
+---@field offset? integer
+---@field limit? integer at most so much (default 3000) (bytes), 1 to 65536
+
 ---@class wb.DiagnoseArguments
 ---@field measure? boolean first measure what undecided causes need (in an open session)
+---the candidate of that iteration instead of the incumbent, by its own measurements, and what its
+---parent has not, 0 to 1e+06
+---@field iteration? integer
 ---how many processes, placements and rounds: quick, standard (5 processes x 3 placements at
 ---confirmation) or thorough
 ---@field effort? "quick"|"standard"|"thorough"

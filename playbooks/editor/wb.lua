@@ -126,6 +126,27 @@ function wb.advise(arguments) end
 ---@return wb.HistoryAnswer
 function wb.history(arguments) end
 
+---Store, compile and check a new variant, by files or by edits of a parent; nothing is timed.
+---@param arguments? wb.ProposeArguments
+---@return wb.ProposeAnswer
+function wb.propose(arguments) end
+
+---Propose several variants and rank them: right ones first, by spills and error; race times them.
+---@param arguments wb.ProposeManyArguments
+---@return wb.ProposeManyAnswer
+function wb.propose_many(arguments) end
+
+---Debit what an agent's model used; the session's token rate gives the price.
+---@param arguments wb.RecordUsageArguments
+---@return wb.RecordUsageAnswer
+function wb.record_usage(arguments) end
+
+---Read a long text by its reference, piece by piece: sources, events, compiler output, answers
+---that were cut.
+---@param arguments wb.ReadRefArguments
+---@return wb.ReadRefAnswer
+function wb.read_ref(arguments) end
+
 ---Why it is slow: known causes held against what was found, of a session or of files.
 ---@param arguments? wb.DiagnoseArguments
 ---@return wb.DiagnoseAnswer
