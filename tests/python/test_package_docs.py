@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT, events, skip_busy
 
 PAGE = ROOT / "docs" / "python.md"
+AGENTS = ROOT / "docs" / "agents.md"
 
 
 def test_the_page_runs(package, build, cache, tmp_path):
@@ -31,6 +32,28 @@ def test_the_page_runs(package, build, cache, tmp_path):
             assert done.stdout.startswith("True\nTrue\n")
     for name in ("mine", "steps"):
         assert events(tmp_path / name)[-1]["type"] == "session_closed"
+
+
+def test_the_page_for_agents_runs(package, build, cache, tmp_path):
+    blocks = re.findall(r"^```python\n(.*?)^```", AGENTS.read_text(), re.M | re.S)
+    assert len(blocks) >= 3
+    (tmp_path / "page.py").write_text("\n".join(blocks))
+    (tmp_path / "kernels").symlink_to(ROOT / "kernels")
+    env = os.environ | {"PYTHONPATH": str(build / "python"), "XDG_CACHE_HOME": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "page.py"], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    if "EnvironmentFault" in done.stderr:
+        skip_busy(done.stderr)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    core = len(package.tools.list_tools())
+    assert told[0].split()[1] == str(core)
+    assert told[2].startswith("pass mine@")
+    assert told[3] == "True invalid True"
+    assert told[4].split()[0] in ("win", "no_gain", "invalid")
+    assert told[5] == "9800.0 None"
+    assert f"has {core}: `{' '.join(package.tools.schemas.CORE)}`" in AGENTS.read_text()
 
 
 def test_the_page_names_what_is_there(package):

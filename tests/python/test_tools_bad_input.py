@@ -121,6 +121,7 @@ def test_path_tricks_in_every_string_argument(package, box, direct, wb):
                 tried += 1
     assert tried >= 60 * 20
     assert tree(wb.folder) == before
+    assert good(direct.call("propose", {"edits": [GOOD_EDIT], "name": "mine"}))["pass"] is True
 
 
 @pytest.mark.parametrize("as_list", [True, False])
