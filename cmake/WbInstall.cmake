@@ -1,6 +1,7 @@
 # What `cmake --install BUILD --prefix DIR` lays down, and with it the wheel (.ci/wheel.py):
 #   bin/                    the commands
-#   share/sdpa-workbench/   kernels, playbooks and the loop of Python subjects, as in the checkout
+#   share/sdpa-workbench/   kernels, playbooks, the loop of Python subjects and the documents that
+#                           the MCP server shows, as in the checkout
 # and, as the component gpu_tests, the tests that need a GPU: bin/sdpa-wb-gpu-test and the pytest
 # files. Programs find share/ by one rule (variant/installed.hpp); so that it holds in a build folder,
 # too, wherever that lies, it gets a link to the kernels, which leads to the checkout.
@@ -21,6 +22,8 @@ function(wb_install)
           bindings/sdpa_workbench/subject_kernels.py
           bindings/sdpa_workbench/subject_tensors.py
           DESTINATION "${WB_SHARE}/bindings/sdpa_workbench")
+  install(FILES docs/agents.md docs/kernel_abi.md docs/add_a_kernel.md docs/measurement.md
+          docs/session_format.md docs/causes.md DESTINATION "${WB_SHARE}/docs")
   install(TARGETS sdpa-wb-worker)
   if(WB_HOST)
     install(TARGETS sdpa-wb)

@@ -16,6 +16,7 @@
 #include "cli/command_line.hpp"
 #include "cli/detach.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/mcp.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/services.hpp"
@@ -128,6 +129,9 @@ int run_detached(const wb::Command& command, const std::vector<std::string>& wor
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && words[0] == "playbook-host") return wb::playbook_host_main();
+  if (!words.empty() && words[0] == "mcp") {
+    return wb::mcp_main({words.begin() + 1, words.end()}, wb::Environment::read());
+  }
   if (!words.empty() && words[0] == "command-reference") {
     std::fputs(wb::command_reference().c_str(), stdout);
     return 0;
