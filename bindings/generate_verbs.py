@@ -57,15 +57,17 @@ def part_of(verb):
         return "folder"
     if verb["session"] == "optional" or verb["name"] in ALSO_ANYWHERE:
         return "anywhere"
-    return "alone" if verb["session"] == "none" else "session"
+    return {"none": "alone", "reads": "reading"}.get(verb["session"], "session")
 
 
 PARTS = {
     "folder": ("FolderVerbs", "Verbs that begin a session, go on with one or look at its job."),
-    "session": ("SessionVerbs", "Verbs inside one session."),
+    "session": ("SessionVerbs", "Verbs that write into one session."),
+    "reading": ("ReadingVerbs", "Verbs that read one session."),
     "anywhere": ("AnywhereVerbs", "Verbs with or without a session."),
     "alone": ("AloneVerbs", "Verbs that need no session."),
 }
+OF_A_SESSION = ("session", "reading")
 
 
 def python_name(name):
@@ -118,9 +120,9 @@ def method(verb, part):
         folder = "session: str | PathLike[str]"
         words.append(folder + " | None = None" if verb["session"] == "creates" else folder)
         words.sort(key=lambda word: "= None" in word)  # Python wants those without a default first
-    words += ["*"] if named or part == "session" else []
+    words += ["*"] if named or part in OF_A_SESSION else []
     words += map(parameter, sorted(named, key=lambda a: not a["required"]))
-    if part == "session" and not verb["reads_only"]:
+    if part in OF_A_SESSION and not verb["reads_only"]:
         words.append("request_id: str | None = None")
     if words[-1] == "*":
         words.pop()

@@ -12,6 +12,7 @@ from . import errors
 from ._loaded import _core
 from ._program import Program
 from ._verbs_anywhere import AnywhereVerbs
+from ._verbs_reading import ReadingVerbs
 from ._verbs_session import SessionVerbs
 from .progress import Callback, Listener
 from .results import Answer, Ledger
@@ -22,7 +23,7 @@ def _in_playbook() -> frozenset[str]:
     return frozenset(verb["name"] for verb in _core.verb_table() if verb["in_playbook"])
 
 
-class Session(SessionVerbs, AnywhereVerbs):
+class Session(SessionVerbs, ReadingVerbs, AnywhereVerbs):
     """One session: `Session("folder")` reads it; the first verb that writes takes its lock.
 
     Every verb is a method. As a context manager it pauses at the end, with whatever exception, and
