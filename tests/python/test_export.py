@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import Workbench, events
 
 PROBLEM = "B=2 Hq=4 Hkv=2 Sq=130 Skv=200 D=64 f32;B=1 Hq=2 Sq=64 D=32 f16"
 
@@ -19,9 +20,7 @@ PROBLEM = "B=2 Hq=4 Hkv=2 Sq=130 Skv=200 D=64 f32;B=1 Hq=2 Sq=64 D=32 f16"
 @pytest.fixture(scope="module")
 def judged(build, cache, tmp_path_factory):
     """The command in a folder with a session `s` that judged cpu_tiled."""
-    from conftest import _shared
-
-    wb = _shared.Workbench(build / "sdpa-wb", tmp_path_factory.mktemp("export"), cache)
+    wb = Workbench(build / "sdpa-wb", tmp_path_factory.mktemp("export"), cache)
     wb._open_small("s", {})
     assert wb.json("check", "cpu_tiled", "--session", "s", "--problem", PROBLEM)["pass"]
     return wb
@@ -76,8 +75,6 @@ def test_another_library_falls_back_and_says_so(torch_package, tmp_path):
 
 
 def test_provenance_is_what_the_session_says(judged):
-    from conftest import _shared
-
     folder = judged.folder / "p"
     answer = judged.json("export", "cpu_tiled", "--session", "s", "--torch", "--output", "p",
                          "--name", "mine")  # fmt: skip
@@ -86,7 +83,7 @@ def test_provenance_is_what_the_session_says(judged):
     assert sorted(answer["files"]) == sorted(
         str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
     )
-    log = {event["seq"]: event for event in _shared.events(judged.folder / "s")}
+    log = {event["seq"]: event for event in events(judged.folder / "s")}
     assert facts["verdicts"]
     for verdict in facts["verdicts"]:
         event = log[verdict["event"]]

@@ -30,7 +30,7 @@ def judged(package, cache, tmp_path_factory):
         bench.open(session=session, start="cpu_unfused", problem=small, rivals=["none"],
                    effort="quick")  # fmt: skip
     except package.errors.EnvironmentFault as fault:
-        conftest._shared.skip_busy(str(fault))
+        conftest.skip_busy(str(fault))
     for kernel in KERNELS:
         assert bench.call("check", {"variant": kernel, "problem": PROBLEMS}, session=session)[
             "pass"
