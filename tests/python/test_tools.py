@@ -13,7 +13,7 @@ STYLES = ("openai", "anthropic", "mcp")
 # is a figure that the workbench measures; a new one has to be argued into this list.
 NUMBERS = {
     "predicted_speedup", "seed", "evaluations", "seconds", "usd", "limit", "offset", "wait_s",
-    "target", "input_tokens", "output_tokens", "cached_tokens", "value",
+    "iteration", "target", "input_tokens", "output_tokens", "cached_tokens", "value",
 }  # fmt: skip
 
 
