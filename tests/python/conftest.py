@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -64,7 +65,8 @@ def small(wb, package, bench):
 @pytest.fixture
 def script(package, build, cache, tmp_path):
     """Starts Python code in a process of its own, with ROOT, CACHE, the package as `wb`, and
-    `bench`, a workbench."""
+    `bench`, a workbench. Ctrl-C works there even where these tests run in the background of a
+    shell that has it ignored."""
     head = (
         "import sys\nimport sdpa_workbench as wb\n"
         f"ROOT, CACHE = {str(_shared.ROOT)!r}, {str(cache)!r}\n"
@@ -79,6 +81,7 @@ def script(package, build, cache, tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-u", file], cwd=tmp_path, env=env, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         started.append(process)
         return process
