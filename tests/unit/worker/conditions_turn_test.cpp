@@ -44,6 +44,7 @@ class TurnBench {
     args.plan.kind = kind;
     args.plan.settle_us = 1'000;
     args.plan.timed_us = 30'000;
+    args.fresh_calls = false;  // nothing here says what an empty call costs on this machine
     const TurnContext context{.judge = m_judge, .fresh = m_fresh, .subject = "c", .gpu = m_gpu};
     auto result = conduct_turn(m_subject->process, args, context, wait());
     if (!result.ok()) FAIL(result.error().message);
