@@ -132,6 +132,27 @@ void add_reads(Finding& finding, const Observation& observation, const KernelFac
                   *rows, *rows == 1 ? "" : "s", redundancy, byte_words(requested), rate);
 }
 
+/// What is known of the threads that work: a thread for each row at least, and at most the lanes
+/// that were active in the warps that issued. A warp that waits is in neither.
+void add_active_threads(Finding& finding, const KernelFacts& kernel) {
+  if (!kernel.threads_per_block) return;
+  const auto threads = static_cast<double>(*kernel.threads_per_block);
+  if (const auto rows = finding.figures.find("rows_per_block"); rows != finding.figures.end()) {
+    const double at_work = std::min(threads, rows->get<double>());
+    finding.figures["row_threads_per_block"] = at_work;
+    finding.figures["row_threads_frac"] = at_work / threads;
+  }
+  const auto seen = kernel.metrics.find("Avg. Active Threads Per Warp []");
+  if (seen == kernel.metrics.end() || !(seen->second > 0 && seen->second <= k_warp_threads)) return;
+  const double frac = seen->second / static_cast<double>(k_warp_threads);
+  finding.figures["active_threads_per_block"] = threads * frac;
+  finding.figures["active_threads_frac"] = frac;
+  finding.statement += fmt::format(
+      "; of its {:.0f} threads {:.3g} ({:.0f} %) were active in warps "
+      "that issued",
+      threads, threads * frac, 100 * frac);
+}
+
 Finding finding_of(const Device& device, const Observation& observation,
                    const KernelFacts& kernel) {
   const Coverage coverage = coverage_of(device, kernel);
@@ -165,6 +186,7 @@ Finding finding_of(const Device& device, const Observation& observation,
   }
   add_shared_memory(finding, device, kernel);
   add_reads(finding, observation, kernel);
+  add_active_threads(finding, kernel);
   finding.events = observation.events;
   finding.events.insert(finding.events.end(), kernel.events.begin(), kernel.events.end());
   finding.unseen = "which rows and keys a block takes, and which of its threads do the work";

@@ -212,6 +212,8 @@ Result<void> judge_candidate(Context& context, Run& run);
 /// "selection" or "confirmation": times the candidate beside the incumbent (and the rivals), fills
 /// total or failure.
 Result<void> time_candidate(Context& context, Run& run, const std::string& phase);
+/// The figure, where it is one.
+Json speedup_or_null(const std::optional<Comparison>& total);
 /// Hypothesis, incumbent, debit, iteration_closed (with the members of `more`), commit. Returns the
 /// verb's answer.
 Result<Json> conclude_iteration(Context& context, Run& run, const Variant& variant,

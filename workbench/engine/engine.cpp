@@ -4,21 +4,11 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
-#include "engine/advise.hpp"
-#include "engine/agent_verbs.hpp"
-#include "engine/analyze_verb.hpp"
-#include "engine/audit_verb.hpp"
-#include "engine/context.hpp"
 #include "engine/diagnose.hpp"
-#include "engine/experience.hpp"
-#include "engine/export.hpp"
+#include "engine/engine_state.hpp"
 #include "engine/jobs.hpp"
-#include "engine/memory_verbs.hpp"
 #include "engine/milestones.hpp"
-#include "engine/page_verbs.hpp"
 #include "engine/recorded.hpp"
-#include "engine/replay.hpp"
-#include "engine/trace_verbs.hpp"
 #include "engine/verb_bodies.hpp"
 
 namespace wb {
@@ -53,28 +43,6 @@ bool ends_session(ErrorCode code) {
       return false;
   }
 }
-
-struct Engine::State {
-  explicit State(Services services) : context(std::move(services)) {}
-  Context context;
-  std::map<std::string, Body, std::less<>> bodies;
-  std::int64_t next_call = 1;  ///< n of the next recorded call
-  Replay replay;
-  bool in_playbook = false;  ///< the call that runs comes from the playbook
-
-  /// `restore`: an iteration that was in flight is abandoned.
-  Result<void> hold_session(const fs::path& folder, bool restore);
-  /// Incumbent and rivals of a held session, built again for what is going to be measured.
-  Result<void> need_subjects();
-  Result<Json> run_body(Engine& engine, const VerbSpec& verb, const Json& args,
-                        const fs::path& folder);
-  Result<Json> run_reading(const VerbSpec& verb, const Json& args, const fs::path& folder);
-  Result<Json> run_recorded(Engine& engine, const VerbSpec& verb, const Json& args,
-                            const fs::path& folder, const std::optional<std::string>& request_id);
-  Result<Json> close_session(const Json& args);
-  Result<std::optional<Json>> answered_before(const std::string& request_id,
-                                              const std::string& verb, const Json& args);
-};
 
 Engine::Engine(Services services) : m_state(std::make_unique<State>(std::move(services))) {}
 Engine::~Engine() = default;
@@ -124,145 +92,6 @@ Result<void> Engine::State::need_subjects() {
   if (context.incumbent) return {};
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
   return view->incumbent.empty() ? Result<void>() : restore_context(context);
-}
-
-Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
-                                        const fs::path& folder) {
-  std::optional<Session> reader;
-  const bool is_code = verb.name == "show" && asks_for_code(args);
-  if (verb.name == "analyze" || verb.name == "diagnose") {
-    WB_TRY(check_analyze_arguments(args, context.session.has_value() || !folder.empty()));
-    if (asks_for_files(args) && in_playbook) {
-      return Error{ErrorCode::usage, "read", "files", "a playbook reads none",
-                   "diagnose the session that it runs in"};
-    }
-    if (asks_for_files(args) && args.contains("iteration")) {
-      return Error{ErrorCode::usage, "diagnose", "an iteration", "files have none",
-                   "leave out the files or --iteration"};
-    }
-    if (asks_for_files(args)) {
-      return verb.name == "analyze" ? verb_analyze_files(context.services.file_system, args)
-                                    : verb_diagnose_files(context.services, args);
-    }
-  }
-  if (!context.session) {
-    if (folder.empty() && is_code) return verb_show_code(context, nullptr, args);
-    if (folder.empty()) {
-      return Error{ErrorCode::usage, "read", "the session", "no session was named",
-                   "give --session DIR"};
-    }
-    if (verb.name == "get_job") return verb_get_job(context, args, folder);
-    if (verb.name == "cancel_job") return verb_cancel_job(context, folder);
-    WB_TRY_ASSIGN(reader, Session::open_reader(context.services.file_system, folder));
-  }
-  const Session& session = reader ? *reader : *context.session;
-  if (is_code) return verb_show_code(context, &session, args);
-  if (verb.name == "analyze") {
-    WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
-    return verb_analyze_session(view);
-  }
-  if (verb.name == "status") return verb_status(session, context.services.clock);
-  if (verb.name == "report") {
-    if (in_playbook && args.contains("output")) {
-      return Error{ErrorCode::usage, "write", "the report", "a playbook writes no files",
-                   "take its text from the answer"};
-    }
-    return verb_report(context.services.file_system, session, args);
-  }
-  if (verb.name == "brief") return verb_brief(session);
-  if (verb.name == "history") return verb_history(session, args);
-  if (verb.name == "diagnose") return verb_diagnose(context.services, session, args);
-  if (verb.name == "advise") return verb_advise(context.services, session, args);
-  if (verb.name == "read_ref") return verb_read_ref(context, session, args);
-  if (verb.name == "proof") return verb_proof(context, session, args);
-  if (verb.name == "export") return verb_export(context, session, args);
-  return verb_show(session, args);
-}
-
-Result<Json> Engine::State::close_session(const Json& args) {
-  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
-  const bool won = confirmed_gain(*view).has_value();
-  WB_TRY(record_causes(context));
-  WB_TRY(record_roadmap(context));
-  WB_TRY(write_session_report(context));
-  WB_TRY_ASSIGN(const std::string oid,
-                context.session->close({{"reason", args.value("reason", "finished")},
-                                        {"outcome", won ? "improved" : "unchanged"},
-                                        {"recommendation", args.value("recommendation", "")}}));
-  // The report now knows how the session ended; the log and this page agree.
-  WB_TRY(write_session_report(context));
-  tell_end(context, "closed", args.value("reason", "finished"));
-  const fs::path folder = context.session->folder();
-  return Json{{"session", folder.string()},
-              {"report", (folder / "reports" / "session.md").string()},
-              {"commit", oid}};
-}
-
-Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const Json& args,
-                                     const fs::path& folder) {
-  if (const auto body = bodies.find(verb.name); body != bodies.end()) {
-    return body->second(engine, args, folder);
-  }
-  if (verb.name == "open") return verb_open(context, args, folder);
-  if (verb.name == "doctor") return verb_doctor(context);
-  if (verb.name == "suites") return verb_suites(context, args);
-  if (verb.name == "kernels") return verb_kernels(context, args);
-  if (verb.name == "new") return verb_new(context, args, folder);
-  if (verb.name == "diff") return verb_diff(context.services, args);
-  if (verb.name == "audit") return verb_audit(context.services, args, folder);
-  if (verb.name == "gc") return verb_gc(context, args);
-  if (verb.name == "best") return verb_best(context, args);
-  if (verb.name == "site") return verb_site(context, args);
-  if (verb.name == "experience") return verb_experience(context.services, args);
-  if (verb.name == "pack") return verb_pack(context, args);
-  if (verb.name == "reproduce") return verb_reproduce(context, args);
-  if (verb.name.starts_with("trace_")) return verb_trace(context, verb.name, args);
-  if (verb.name == "build") return verb_build(context, args);
-  if (verb.name == "check") return verb_check(context, args);
-  if (verb.name == "measure") return verb_measure(context, args);
-  if (verb.name == "profile") return verb_profile(context, args);
-  if (verb.name == "sanitize") return verb_sanitize(context, args);
-  if (verb.name == "compare") return verb_compare(context, args);
-  if (asks_to_measure(verb, args)) {
-    WB_TRY(check_analyze_arguments(args, true));
-    if (args.contains("iteration")) {
-      return Error{ErrorCode::usage, "measure", "an iteration",
-                   "only the incumbent is measured again", "leave out --measure or --iteration"};
-    }
-    return verb_diagnose_measuring(context, args);
-  }
-  if (verb.session == SessionNeed::reads) return run_reading(verb, args, folder);
-  const bool proposes = verb.name == "propose" || verb.name == "propose_many";
-  if (proposes || verb.name == "iterate" || verb.name == "tune" || verb.name == "race") {
-    if (!context.incumbent) {
-      return Error{ErrorCode::invalid, std::string(verb.name) + " in",
-                   context.session->folder().string(), "its baseline never closed",
-                   "run `sdpa-wb resume` first"};
-    }
-    if (!context.device_checked) WB_TRY(environment_since_open(context));
-    if (verb.name == "propose") return verb_propose(context, args);
-    if (verb.name == "propose_many") return verb_propose_many(context, args);
-    if (verb.name == "tune") return verb_tune(context, args);
-    return verb.name == "race" ? verb_race(context, args) : verb_iterate(context, args);
-  }
-  if (verb.name == "note") {
-    WB_TRY_ASSIGN(const std::int64_t seq,
-                  context.log("note", {{"text", args["text"]}, {"iteration", nullptr}}));
-    return Json{{"event", seq}};
-  }
-  if (verb.name == "record_decision") {
-    WB_TRY_ASSIGN(
-        const std::int64_t seq,
-        context.log("decision_recorded", {{"question", args["question"]},
-                                          {"options", args.value("options", Json::array())},
-                                          {"choice", args["choice"]},
-                                          {"reason", args["reason"]}}));
-    return Json{{"event", seq}};
-  }
-  if (verb.name == "record_usage") return verb_record_usage(context, args);
-  if (verb.name == "close") return close_session(args);
-  return Error{ErrorCode::internal, "call the verb", std::string(verb.name), "it has no body here",
-               "the verb is offered by the command line only"};
 }
 
 Result<std::optional<Json>> Engine::State::answered_before(const std::string& request_id,

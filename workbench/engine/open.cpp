@@ -144,6 +144,7 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
                 {"effort", args.value("effort", "standard")},
                 {"workbench_version", context.services.workbench_version},
                 {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
+  if (args.contains("planned_minutes")) identity["planned_minutes"] = args["planned_minutes"];
   WB_TRY_ASSIGN(const Json repository, repository_of(args, folder));
   if (!repository.is_null()) identity["repository"] = repository;
   if (before) {

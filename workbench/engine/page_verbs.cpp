@@ -57,8 +57,12 @@ Result<const IterationView*> iteration_of(const SessionView& view, const Json& a
                "`sdpa-wb resume` goes on with it"};
 }
 
-Result<std::string> page_of(const SessionView& view, const std::string& kind, const Json& args) {
-  if (kind == "root-cause") return render_root_cause(view);
+Result<std::string> page_of(const Session& session, const SessionView& view,
+                            const std::string& kind, const Json& args) {
+  if (kind == "root-cause") {
+    const SourceChanges changes = source_changes(session, view);
+    return render_root_cause(view, &changes);
+  }
   if (kind == "bottleneck") return render_bottleneck(view);
   if (kind == "handover") return render_handover(view);
   if (kind != "iteration") return render_session(view);
@@ -107,7 +111,7 @@ Result<Json> verb_report(FileSystem& files, const Session& session, const Json& 
     WB_TRY_ASSIGN(text, session_html(session));
   } else {
     WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
-    WB_TRY_ASSIGN(text, page_of(*current, kind, args));
+    WB_TRY_ASSIGN(text, page_of(session, *current, kind, args));
   }
   if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
   const fs::path output = args["output"].get<std::string>();

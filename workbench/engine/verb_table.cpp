@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table itself: to add a verb, add an entry in the part it belongs to (verb_table.hpp), its
-// body (engine.cpp lists bodies) and a test.
+// body (answering.cpp lists bodies) and a test.
 #include "engine/verb_table.hpp"
 
 #include "engine/agent_verbs.hpp"
@@ -9,6 +9,7 @@
 #include "engine/diagnose.hpp"
 #include "engine/experience.hpp"
 #include "engine/export.hpp"
+#include "engine/loops_verb.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/page_verbs.hpp"
 #include "engine/trace_verbs.hpp"
@@ -27,6 +28,7 @@ std::vector<VerbSpec> make_table() {
   table.push_back(analyze_verb_spec());
   table.push_back(diagnose_verb_spec());
   table.push_back(experience_verb_spec());
+  table.push_back(loops_verb_spec());
   return table;
 }
 

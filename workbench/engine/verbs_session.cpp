@@ -43,6 +43,14 @@ const ArgumentSpec k_repo{
 const ArgumentSpec k_branch{.name = "branch",
                             .kind = K::string,
                             .doc = "its branch, new or not checked out anywhere; with repo"};
+const ArgumentSpec k_planned_minutes{.name = "planned_minutes",
+                                     .kind = K::real,
+                                     .unit = "min",
+                                     .doc =
+                                         "planned for opening and baseline; the report holds "
+                                         "what they took against it",
+                                     .min = 0.0,
+                                     .max = 1e6};
 const ArgumentSpec k_usd{
     .name = "usd", .kind = K::real, .unit = "USD", .doc = "budget: money", .min = 0.0, .max = 1e9};
 
@@ -81,6 +89,7 @@ std::vector<VerbSpec> make_session_verbs() {
                      k_evaluations,
                      k_wall_s,
                      k_usd,
+                     k_planned_minutes,
                      {.name = "plateau",
                       .kind = K::integer,
                       .unit = "iterations",
@@ -138,6 +147,7 @@ std::vector<VerbSpec> make_session_verbs() {
                      k_evaluations,
                      k_wall_s,
                      k_usd,
+                     k_planned_minutes,
                      {.name = "seed",
                       .kind = K::integer,
                       .doc = "of the playbook's random source",
@@ -209,7 +219,16 @@ std::vector<VerbSpec> make_session_verbs() {
                       .kind = K::text,
                       .doc = "the note",
                       .required = true,
-                      .positional = true}},
+                      .positional = true},
+                     {.name = "phase",
+                      .kind = K::string,
+                      .doc = "the note begins a phase of this name, up to the next one"},
+                     {.name = "planned_minutes",
+                      .kind = K::real,
+                      .unit = "min",
+                      .doc = "planned for that phase; the report holds what it took against it",
+                      .min = 0.0,
+                      .max = 1e6}},
        .result = {{"event", "int: its event id"}}},
       {.name = "record_decision",
        .doc = "write a decision into the session's log: what was asked, what was chosen and why",

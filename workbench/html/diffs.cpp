@@ -7,6 +7,7 @@
 
 #include "html/document.hpp"
 #include "html/text.hpp"
+#include "report/source_changes.hpp"
 #include "session/line_diff.hpp"
 
 namespace wb::html {
@@ -14,50 +15,12 @@ namespace {
 
 constexpr std::size_t k_max_lines = 400;
 
-using Files = std::map<std::string, std::string>;
+using Files = page::SourceFiles;
 
 struct Change {
   std::string body;  ///< HTML
   std::int64_t added = 0, removed = 0, files = 0;
 };
-
-/// `label` is that of a subject (name@artifact) or of a variant (name@variant).
-std::string variant_id_of(const SessionView& view, std::string_view label) {
-  const std::string_view name = page::base_name(label);
-  const std::string_view hash = label.size() > name.size() ? label.substr(name.size() + 1) : "";
-  for (const IterationView& iteration : view.iterations) {
-    for (const Fact& built : iteration.built) {
-      const std::string subject = page::text(built.payload, "subject");
-      const std::string id = page::text(built.payload, "variant_id");
-      const bool is_it = subject == label || (!hash.empty() && page::base_name(subject) == name &&
-                                              id.starts_with(hash));
-      if (is_it && !id.empty()) return id;
-    }
-  }
-  return {};
-}
-
-std::string own_variant_id(const IterationView& iteration) {
-  if (const Fact* built = page::candidate_build(iteration)) {
-    const std::string id = page::text(built->payload, "variant_id");
-    if (!id.empty()) return id;
-  }
-  return page::text(iteration.opened.payload, "variant_id");
-}
-
-/// "kernel.cu" of "cpu_tiled/kernel.cu" where all files lie in one folder: a candidate's has
-/// another name than its parent's.
-Files without_own_folder(Files files) {
-  Files result;
-  for (auto& [path, content] : files) {
-    const bool is_shared = path.starts_with("common/");
-    const std::size_t slash = path.find('/');
-    const std::string name =
-        is_shared || slash == std::string::npos ? path : path.substr(slash + 1);
-    result.emplace(result.contains(name) ? path : name, std::move(content));
-  }
-  return result;
-}
 
 void add_file(Change& change, const std::string& path, std::string_view before,
               std::string_view after) {
@@ -126,7 +89,8 @@ std::string item(Material& material, const IterationView& iteration, const Versu
         "</span></p>",
         head, with, cite);
   }
-  const Change change = change_of(without_own_folder(*before), without_own_folder(*after));
+  const Change change =
+      change_of(page::without_own_folder(*before), page::without_own_folder(*after));
   return fmt::format(
       "<details><summary>{}{} <span class=\"soft\">{}, +{} \u2212{}</span></summary>{}{}</details>",
       head, with, page::count(change.files, "file"), change.added, change.removed, change.body,
@@ -145,8 +109,8 @@ std::string diffs_part(Material& material, std::size_t max_bytes) {
     Versus versus;
     versus.parent = page::text(iteration->opened.payload, "parent");
     if (versus.parent.empty()) versus.parent = incumbent;
-    versus.before_id = variant_id_of(facts.view, versus.parent);
-    versus.after_id = own_variant_id(*iteration);
+    versus.before_id = page::variant_id_of(facts.view, versus.parent);
+    versus.after_id = page::own_variant_id(*iteration);
     if (iteration->incumbent_changed) {
       incumbent = page::text(iteration->incumbent_changed->payload, "to");
     }

@@ -8,7 +8,9 @@
 #include <map>
 
 #include "report/causes.hpp"
+#include "report/evidence.hpp"
 #include "report/report.hpp"
+#include "report/sweeps.hpp"
 
 namespace wb::page {
 namespace {
@@ -41,14 +43,8 @@ std::vector<const Fact*> shares_of(const Page& page, const std::vector<Fact>& fi
   return shares;
 }
 
-std::string verdict_words(double share) {
-  return share >= 0.6   ? "near the peak"
-         : share >= 0.3 ? "fair"
-         : share >= 0.1 ? "poor"
-                        : "very poor";
-}
-
-std::string performance(const Page& page, const std::vector<const Fact*>& shares) {
+std::string performance(const Page& page, const Evidence& evidence,
+                        const std::vector<const Fact*>& shares) {
   std::string out = "## Performance\n\n";
   double best = 0;
   for (const Fact* finding : shares) {
@@ -72,6 +68,7 @@ std::string performance(const Page& page, const std::vector<const Fact*>& shares
   }
   out += table.empty() ? "No time of the incumbent beside a known peak.\n\n" : table.str() + "\n";
   out += "Verdict: from 60 % of a peak on near it, from 30 % fair, from 10 % poor.\n\n";
+  out += sweeps_section(page, evidence, shares);
   const std::string beside = comparison_tables(page.facts, page.held, "incumbent", false);
   out +=
       beside.empty() ? "Nothing was measured beside it.\n\n" : "### Beside the others\n\n" + beside;
@@ -187,13 +184,15 @@ namespace wb {
 std::string render_bottleneck(const SessionView& view) {
   const page::Page page(view);
   const std::vector<Fact> findings = page::findings_now(view);
-  std::string out = page::header(page) + page::performance(page, page::shares_of(page, findings)) +
-                    page::regimes(page, findings);
+  std::string out =
+      page::header(page) +
+      page::performance(page, log_evidence(view).evidence, page::shares_of(page, findings)) +
+      page::regimes(page, findings);
   const std::string demand = page::demand_table(page.facts, findings);
   const std::string launches = page::launch_table(page.facts, findings);
   out += "## Demand of the problems\n\n" + (demand.empty() ? "Not known.\n\n" : demand);
   out += "## Launches\n\n" + (launches.empty() ? "No tool saw a launch.\n\n" : launches);
-  out += page::access_pattern(page, findings);
+  out += page::thread_table(page.facts, findings) + page::access_pattern(page, findings);
   const std::string causes = page::causes_section(page);
   out += causes.empty()
              ? "## Causes\n\nNone was decided in this log; `sdpa-wb diagnose` decides them.\n\n"

@@ -117,4 +117,33 @@ std::string launch_table(const Facts& facts, const std::vector<Fact>& findings) 
          table.str() + "\n" + left_out(launches.size());
 }
 
+std::string thread_table(const Facts& facts, const std::vector<Fact>& findings) {
+  Table table({"problem", "kernel", "threads a block>", "lanes of its warps>",
+               "active, a thread a row>", "active, as ncu saw it>", "events"});
+  const auto launches = of_analysis(facts, findings, "launch");
+  for (std::size_t i = 0; i < std::min(launches.size(), k_max_rows); ++i) {
+    const auto& [problem, finding] = launches[i];
+    const Json& figures = field(finding->payload, "figures");
+    const auto threads = number(figures, "threads_per_block");
+    if (!threads) continue;
+    const auto active = [&](const char* count_key, const char* share_key, const char* without) {
+      const auto many = number(figures, count_key), share = number(figures, share_key);
+      return many && share ? fmt::format("{:.3g} ({:.0f} %)", *many, 100 * *share)
+                           : std::string(without);
+    };
+    const auto lanes = number(figures, "warp_lanes_frac");
+    table.row({inline_text(facts.title(problem), 60), code(text(figures, "kernel"), 60),
+               fmt::format("{:g}", *threads),
+               lanes ? fmt::format("{:.0f} % filled", 100 * *lanes) : std::string("-"),
+               active("row_threads_per_block", "row_threads_frac", "rows not known"),
+               active("active_threads_per_block", "active_threads_frac", "not seen"),
+               cite(finding->seq)});
+  }
+  if (table.empty()) return {};
+  return "Threads of a block at work: at least one for each of its rows, which is all where a row "
+         "has one thread only; at most the lanes that ncu saw active in the warps that issued "
+         "(warps that wait at a barrier issue nothing and are not in it):\n\n" +
+         table.str() + "\n" + left_out(launches.size());
+}
+
 }  // namespace wb::page

@@ -17,11 +17,19 @@ constexpr double k_hour_s = 3600;
 std::string handover_header(const Page& page) {
   const SessionView& view = page.facts.view;
   const std::string title = text(view.opened.payload, "title");
+  const std::string configuration =
+      page.facts.holder == nullptr
+          ? std::string()
+          : configuration_text(field(page.facts.holder->opened.payload, "configuration"));
+  const std::string holder =
+      view.incumbent.empty()
+          ? "no incumbent yet"
+          : incumbent_name(page, false) +
+                (configuration.empty() ? "" : " (" + code(configuration, 400) + ")");
   return fmt::format(
       "# Handover: {}\n\nDate: {}. Session: {}. Holder: {}.\n\n",
       title.empty() ? code(text(view.opened.payload, "session"), 60) : inline_text(title, 120),
-      plain(view.last_t.substr(0, 10)), to_string(view.status),
-      view.incumbent.empty() ? "no incumbent yet" : incumbent_name(page));
+      plain(view.last_t.substr(0, 10)), to_string(view.status), holder);
 }
 
 std::string technical(const Page& page) {
@@ -172,7 +180,8 @@ namespace wb {
 std::string render_handover(const SessionView& view) {
   const page::Page page(view);
   std::string out = page::handover_header(page) + "## Achievements\n\n" + page::technical(page) +
-                    page::process(page) + page::lessons(page) + page::returned(page);
+                    page::process(page) + page::lessons(page) + page::insights_section(page) +
+                    page::execution_section(page) + page::returned(page);
   const std::string money = page::gain_per_cost(page);
   if (!money.empty()) out += "## Gain per cost\n\n" + money;
   out += page::next_iteration_section(page) + page::next_session_section(page) +

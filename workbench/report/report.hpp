@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/source_changes.hpp"
 #include "session/view.hpp"
 
 namespace wb {
@@ -33,11 +34,12 @@ std::string render_roadmap(const Json& roadmap);
 std::string render_causes(const Json& decided);
 
 /// `report --kind root-cause`: which cause sets the time, what says so, what was mended, what a fix
-/// should bring and how to see that it did.
-std::string render_root_cause(const SessionView& view);
+/// should bring and how to see that it did. `changes`: where the fixes lie, if the sources are at
+/// hand.
+std::string render_root_cause(const SessionView& view, const SourceChanges* changes = nullptr);
 
 /// `report --kind bottleneck`: how fast, what the problems demand of the device, how the launches
-/// meet it, what bounds them, and what to do. Both from the log alone; what it does not hold is
+/// meet it, what bounds them, and what to do. From the log alone; what it does not hold is
 /// said.
 std::string render_bottleneck(const SessionView& view);
 

@@ -7,6 +7,7 @@
 #include "analyze/scaling_families.hpp"
 #include "report/causes.hpp"
 #include "report/evidence.hpp"
+#include "report/fixes.hpp"
 #include "report/report.hpp"
 
 namespace wb::page {
@@ -142,50 +143,6 @@ std::string hypotheses(const Page& page, const Json& decided) {
   return out;
 }
 
-/// What each win changed, predicted and measured.
-std::string fixes(const Page& page) {
-  std::string out = "## Fixes made\n\n";
-  if (page.facts.wins.empty()) return out + "None: the start still holds its place.\n\n";
-  Table table({"#>", "from", "to", "what changed", "predicted>", "measured>"});
-  for (const IterationView* win : page.facts.wins) {
-    const Json& change = win->incumbent_changed->payload;
-    const Json& hypothesis = field(win->opened.payload, "hypothesis");
-    table.row({fmt::format("{}", win->number), code(text(change, "from"), 60),
-               code(text(change, "to"), 60),
-               brief(text(hypothesis, "theory"), 200) + cite(win->opened.seq),
-               speedup(number(hypothesis, "predicted_speedup")),
-               speedup(ratio(change)) + cite(win->incumbent_changed->seq)});
-  }
-  return out + table.str() +
-         "\nThe sources before and after are in each iteration's commit (`git show`).\n\n";
-}
-
-/// Now, after the best fix of the first supported cause, and the marks of the rival.
-std::string expected(const Page& page, const Json& decided) {
-  const auto supported = causes_of(decided, "supported");
-  std::string out = "## After the fix\n\n";
-  if (supported.empty()) return out + "Without a supported cause nothing is expected.\n\n";
-  const Json& cause = *supported.front();
-  const auto where = strings(cause, "where");
-  Table table({"problem", "cause at work", "now us>", "fastest rival us>", "4x the rival us>",
-               "within 4x now"});
-  for (const SuiteEntry& entry : page.facts.suite) {
-    if (entry.held_out && page.facts.hide_held_out) continue;
-    const Compared* sdpa = fastest_rival(page.facts, page.held, entry.problem, page.facts.plan);
-    if (sdpa == nullptr || !sdpa->candidate_us || !sdpa->against_us) continue;
-    const std::string title = page.facts.title(entry.problem);
-    const bool is_there = std::find(where.begin(), where.end(), title) != where.end();
-    table.row({inline_text(title, 60), is_there ? "yes" : "no",
-               microseconds(sdpa->candidate_us) + cite(sdpa->seq), microseconds(sdpa->against_us),
-               microseconds(4 * *sdpa->against_us),
-               *sdpa->candidate_us <= 4 * *sdpa->against_us ? "yes" : "no"});
-  }
-  out += fmt::format("{} Gain over the suite: {}.\n\n", inline_text(text(cause, "prediction"), 400),
-                     gain_words(cause));
-  if (table.empty()) return out + "No rival stands, so there are no marks to reach.\n\n";
-  return out + table.str() + "\n";
-}
-
 std::string validation(const Page& page, const Json& decided) {
   const std::string problem = example_problem(page.facts);
   std::string out = "## Validation\n\n";
@@ -245,16 +202,17 @@ std::string follow_up(const SessionView& view) {
 
 namespace wb {
 
-std::string render_root_cause(const SessionView& view) {
+std::string render_root_cause(const SessionView& view, const SourceChanges* changes) {
   const page::Page page(view);
   const Json none;
   const Json& decided = view.causes ? view.causes->payload : none;
   const std::vector<Fact> findings = page::findings_now(view);
   return page::header(page, decided) + page::summary(page, decided) +
          page::scaling_tables(page.facts, view) + page::symptoms_section(page.facts, findings) +
-         page::hypotheses(page, decided) + page::fixes(page) + page::expected(page, decided) +
-         page::validation(page, decided) + page::follow_up(view) + "## Not seen\n\n" +
-         page::unseen_list(view, findings) + page::conclusion(page, decided);
+         page::hypotheses(page, decided) + page::fixes_section(page, changes) +
+         page::after_fix_section(page, decided) + page::validation(page, decided) +
+         page::follow_up(view) + "## Not seen\n\n" + page::unseen_list(view, findings) +
+         page::conclusion(page, decided);
 }
 
 }  // namespace wb

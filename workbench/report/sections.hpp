@@ -120,6 +120,12 @@ std::string series_section(const Page& page);  ///< empty for a session that sta
 std::string roadmap_section(const Page& page);
 /// Empty where the log holds no decided causes.
 std::string causes_section(const Page& page);
+/// Evidence, interpretation and implication of each cause that is supported, or was of the start.
+std::string insights_section(const Page& page);
+/// Phases with minutes planned and taken, and what came of each.
+std::string execution_section(const Page& page);
+/// Minutes were planned, or phases begun by name.
+bool has_stated_plan(const Facts& facts);
 std::string next_steps_section(const Page& page);
 std::string decision_section(const Page& page);
 std::string checklist_section(const Page& page);
@@ -143,6 +149,8 @@ std::string conditions_words(const std::vector<const Compared*>& rows, std::stri
 /// "driver 580.65.06, SM clock up to 1980 MHz, …" of an environment's `gpu`.
 std::string gpu_settings_words(const Json& gpu);
 std::string verdict_table(const Facts& facts, const IterationView& iteration);
+/// What a search was told, and its counts and times; empty for an iteration that searched nothing.
+std::string evaluation_section(const IterationView& iteration);
 /// What ptxas said of the kernels of the iteration's own variant; empty where it said nothing.
 std::string ptxas_table(const IterationView& iteration);
 /// A profile_taken event of torch.profiler: "- kernels of one call of `torch_default` on decode:
@@ -156,6 +164,9 @@ bool is_in_demand_tables(const Fact& finding);
 std::string demand_table(const Facts& facts, const std::vector<Fact>& findings);
 /// What each call launches. Empty without such findings.
 std::string launch_table(const Facts& facts, const std::vector<Fact>& findings);
+/// How many threads of a block have work, as far as launches and a profiler tell. Empty without
+/// launches whose threads are known.
+std::string thread_table(const Facts& facts, const std::vector<Fact>& findings);
 /// Regime and roofline share as one table a plan, launches and demands as one, everything else a
 /// line each.
 std::string finding_tables(const Facts& facts, const std::vector<Fact>& findings,

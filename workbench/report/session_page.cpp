@@ -119,6 +119,8 @@ std::string render_session(const SessionView& view) {
   out += page::findings_section(page);
   out += page::correctness_section(page);
   out += page::cost_section(page.facts, page.costs) + page::gain_per_cost(page);
+  // Without a plan or phases by name the section would say again what the cost table says.
+  if (page::has_stated_plan(page.facts)) out += page::execution_section(page);
   out += page::series_section(page);
   out += page::next_steps_section(page);
   out += page::causes_section(page);

@@ -34,11 +34,20 @@ Result<void> Folder::update(const EventLog& log) {
     const EventEnvelope envelope = log.envelope(m_view.events + 1);
     WB_TRY(apply(log, envelope));
     if (envelope.seq == 1) m_view.first_t = envelope.t;
+    note_away(log, envelope);
     m_view.events = envelope.seq;
   }
   if (m_view.events > 0) m_view.last_t = log.envelope(m_view.events).t;
   m_view.log_head = log.head();
   return {};
+}
+
+void Folder::note_away(const EventLog& log, const EventEnvelope& envelope) {
+  if (envelope.seq < 2) return;
+  const EventEnvelope before = log.envelope(envelope.seq - 1);
+  // A process that was killed writes no pause: its absence begins with its last event.
+  if (before.type != "session_paused" && envelope.type != "session_resumed") return;
+  m_view.away.push_back({std::string(before.t), std::string(envelope.t)});
 }
 
 Result<void> Folder::apply(const EventLog& log, const EventEnvelope& envelope) {

@@ -20,6 +20,7 @@ class Folder {
 
  private:
   Result<void> apply(const EventLog& log, const EventEnvelope& envelope);
+  void note_away(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_turn(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_answer(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_verdict(Fact fact);

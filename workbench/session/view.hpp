@@ -71,6 +71,11 @@ struct SessionView {
   /// closes, and never when that is abandoned.
   std::string incumbent;
   SessionStatus status = SessionStatus::open;
+  /// A time in which no process worked on the session: after a pause, or before it was resumed.
+  struct Away {
+    std::string from_t, to_t;
+  };
+  std::vector<Away> away;
   std::int64_t events = 0;
   std::int64_t not_understood = 0;  ///< events of an unknown type or a higher version
   std::string log_head, first_t, last_t;

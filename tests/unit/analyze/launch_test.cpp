@@ -80,6 +80,27 @@ TEST_CASE("Waves follow from registers and shared memory, re-reads from the bloc
   CHECK(figures.at("shared_frac").get<double>() == Approx(48.0 / 228));
 }
 
+TEST_CASE("Threads at work lie between one a row and the lanes that were active",
+          "[analyze][launch]") {
+  Evidence evidence = on("NVIDIA H200");
+  Json main = launch("(8, 32, 1)", "(256, 1, 1)");
+  main["metrics"]["Avg. Active Threads Per Warp"] = {{"value", 20.0}, {"unit", ""}};
+  add_profile(evidence, taken(Json::array({main}), "ncu"), 20);
+  const auto findings = made::run("launch", evidence);
+  REQUIRE(findings.size() == 1);
+  const Json& figures = findings[0].figures;
+  CHECK(figures.at("row_threads_per_block") == 64);  // 512 rows over 8 blocks a head
+  CHECK(figures.at("row_threads_frac").get<double>() == Approx(0.25));
+  CHECK(figures.at("active_threads_per_block").get<double>() == Approx(256 * 20.0 / 32));
+  CHECK(figures.at("active_threads_frac").get<double>() == Approx(20.0 / 32));
+  // More rows than threads keep all of them at work, and no more than all.
+  Evidence few = on("NVIDIA H200");
+  add_profile(few, taken(Json::array({launch("(8, 32, 1)", "(32, 1, 1)")}), "ncu"), 20);
+  const auto all = made::run("launch", few);
+  CHECK(all[0].figures.at("row_threads_frac") == 1.0);
+  CHECK_FALSE(all[0].figures.contains("active_threads_per_block"));
+}
+
 TEST_CASE("A kernel that does a part of the work tells nothing of re-reads", "[analyze][launch]") {
   Evidence evidence = on("NVIDIA H200");
   add_profile(evidence,

@@ -48,6 +48,14 @@ TEST_CASE("the pages about causes are as approved", "[report][approved]") {
         std::string::npos);
 }
 
+TEST_CASE("the pages that hand work over are as approved", "[report][approved]") {
+  const auto log = wb::test::handed_over_session();
+  const wb::SessionView& view = log.view();
+  check_approved("handover.md", wb::render_handover(view));
+  check_approved("iteration_1.md", wb::render_iteration_report(view, view.iterations[1]));
+  check_approved("iteration_3.md", wb::render_iteration_report(view, view.iterations[3]));
+}
+
 TEST_CASE("pages about causes come out of any causes_decided", "[report][hostile]") {
   for (const wb::Json& payload :
        {wb::Json(), wb::Json::object(), wb::Json{{"causes", 3}}, wb::Json{{"causes", {1, nullptr}}},

@@ -14,49 +14,6 @@ using namespace wb::test;
 
 namespace {
 
-Json roadmap_entry(const char* technique, double low, double expected, double high) {
-  return {{"technique", technique},
-          {"title", std::string("the title of ") + technique},
-          {"low", low},
-          {"expected", expected},
-          {"high", high},
-          {"strength", "strong"},
-          {"why", "all of the suite is bound by memory"},
-          {"causes", {"memory_bandwidth"}},
-          {"events", Json::array()},
-          {"source", "a session"},
-          {"hours_low", 2},
-          {"hours_high", 6},
-          {"complexity", "low"},
-          {"risk", "low"},
-          {"needs", Json::array()},
-          {"pros", "fewer bytes"},
-          {"cons", "more registers"}};
-}
-
-Json roadmap(std::int64_t predictions = 0) {
-  return {
-      {"calibration", {{"share", 0.5}, {"count", predictions}, {"events", Json::array()}}},
-      {"entries",
-       {roadmap_entry("cache_tiling", 1.1, 1.25, 1.6), roadmap_entry("split_kv", 1.0, 1.2, 3.0)}},
-      {"not_advised", Json::array()},
-      {"stages",
-       {{{"techniques", {"cache_tiling", "split_kv"}},
-         {"low", 1.1},
-         {"expected", 1.5},
-         {"high", 4.8},
-         {"rival_low", 0.9},
-         {"rival_expected", 1.3}}}},
-      {"rival_ratio", 0.8},
-      {"target_ratio", 1.0},
-      {"reached_at_stage", 1},
-      {"hours_low", 4},
-      {"hours_high", 12},
-      {"measuring_s", 120.0},
-      {"measuring_usd", nullptr},
-      {"unseen", Json::array()}};
-}
-
 /// A win, a refuted try, one that does not compile, and a roadmap.
 LogBuilder advised(std::int64_t predictions = 0) {
   LogBuilder log;
@@ -66,14 +23,10 @@ LogBuilder advised(std::int64_t predictions = 0) {
   run_win(log, 1);
   run_no_gain(log, 2);
   run_compile_failure(log, 3);
-  log.add("roadmap_made", roadmap(predictions));
+  log.add("roadmap_made", roadmap_payload(predictions));
   close_session(log, "finished");
   log.view().log_head = std::string(64, 'a');
   return log;
-}
-
-bool tells(const std::string& page, const std::string& words) {
-  return page.find(words) != std::string::npos;
 }
 
 double figure_after(const std::string& line, const std::string& before) {
@@ -145,7 +98,7 @@ TEST_CASE("times after a gain are times before divided by it", "[report][handove
            {"figures", {{"plan", "hot"}, {"time_us", 500.0}, {"achieved_flops_per_s", 4e9}}},
            {"events", Json::array()},
            {"unseen", ""}});
-  log.add("roadmap_made", roadmap());
+  log.add("roadmap_made", roadmap_payload());
   const std::string page = render_handover(log.view());
   const auto at = page.find("If each problem gained");
   REQUIRE(at != std::string::npos);
@@ -180,13 +133,13 @@ TEST_CASE("the next dollar is the first step of the roadmap over what a try took
     close_iteration(log, i, "no_gain");
   }
   CHECK_FALSE(tells(render_session(log.view()), "The next dollar"));  // without a roadmap
-  log.add("roadmap_made", roadmap(3));
+  log.add("roadmap_made", roadmap_payload(3));
   const std::string line = line_with(render_session(log.view()), "- The next dollar: ");
   CHECK(tells(line, "`cache_tiling` should bring 1.25x"));
   CHECK(tells(line, "calibrated by the predictions"));
   CHECK(figure_after(line, "at $") == Approx(0.05).epsilon(0.05));
   CHECK(figure_after(line, "that is ") == Approx(25 / 0.05).epsilon(0.05));
-  log.add("roadmap_made", roadmap(2));
+  log.add("roadmap_made", roadmap_payload(2));
   CHECK(tells(line_with(render_session(log.view()), "- The next dollar: "), "too few predictions"));
   open_iteration(log, 5, "v5", "theory", 1.1);
   debit(log, 5, "device", 18, std::nullopt);

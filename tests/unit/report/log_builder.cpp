@@ -55,6 +55,8 @@ std::int64_t LogBuilder::add(const std::string& type, Json payload) {
   m_events.emplace_back(type, payload);
   const std::string t = fmt::format("2026-11-20T18:{:02}:{:02}.000Z", seq / 60 % 60, seq % 60);
   if (m_view.first_t.empty()) m_view.first_t = t;
+  const bool was_paused = seq > 1 && m_events[m_events.size() - 2].first == "session_paused";
+  if (was_paused || type == "session_resumed") m_view.away.push_back({m_view.last_t, t});
   m_view.last_t = t;
   if (type == "cost_debited") {
     const CostItem item = payload["item"] == "tokens"   ? CostItem::tokens
@@ -111,6 +113,10 @@ LogBuilder LogBuilder::prefix(std::size_t n) const {
     shorter.add(m_events[i].first, m_events[i].second);
   }
   return shorter;
+}
+
+bool tells(const std::string& page, const std::string& words) {
+  return page.find(words) != std::string::npos;
 }
 
 std::string line_with(const std::string& page, const std::string& start) {

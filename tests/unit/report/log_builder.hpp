@@ -99,6 +99,11 @@ LogBuilder whole_session();
 /// supported of the start.
 LogBuilder explained_session();
 
+/// The same with a roadmap, minutes planned and a phase by name: what a handover is made from.
+LogBuilder handed_over_session();
+Json roadmap_payload(std::int64_t predictions = 0);
+
+bool tells(const std::string& page, const std::string& words);
 /// The line of the page that starts so, which it must have.
 std::string line_with(const std::string& page, const std::string& start);
 

@@ -216,8 +216,9 @@ LogBuilder whole_session() {
   return ended(story());
 }
 
-LogBuilder explained_session() {
-  LogBuilder log = story();
+namespace {
+
+void decide_causes(LogBuilder& log) {
   Json supported = cause("memory_bandwidth", "memory bandwidth", "supported");
   supported["evidence"] = {evidence("supported", "cpu_tiled on prefill: 80 % of the bandwidth", 9)};
   supported["where"] = {"prefill"};
@@ -239,6 +240,80 @@ LogBuilder explained_session() {
                              {"causes", {supported, open, refuted}},
                              {"start", {{"subject", k_start}, {"causes", {mended}}}},
                              {"gaps", Json::array()}});
+}
+
+}  // namespace
+
+LogBuilder explained_session() {
+  LogBuilder log = story();
+  decide_causes(log);
+  return ended(std::move(log));
+}
+
+namespace {
+
+Json roadmap_entry(const char* technique, double low, double expected, double high) {
+  return {{"technique", technique},
+          {"title", std::string("the title of ") + technique},
+          {"low", low},
+          {"expected", expected},
+          {"high", high},
+          {"strength", "strong"},
+          {"why", "all of the suite is bound by memory"},
+          {"causes", {"memory_bandwidth"}},
+          {"events", Json::array()},
+          {"source", "a session"},
+          {"hours_low", 2},
+          {"hours_high", 6},
+          {"complexity", "low"},
+          {"risk", "low"},
+          {"needs", Json::array()},
+          {"pros", "fewer bytes"},
+          {"cons", "more registers"}};
+}
+
+}  // namespace
+
+Json roadmap_payload(std::int64_t predictions) {
+  return {
+      {"calibration", {{"share", 0.5}, {"count", predictions}, {"events", Json::array()}}},
+      {"entries",
+       {roadmap_entry("cache_tiling", 1.1, 1.25, 1.6), roadmap_entry("split_kv", 1.0, 1.2, 3.0)}},
+      {"not_advised", Json::array()},
+      {"stages",
+       {{{"techniques", {"cache_tiling", "split_kv"}},
+         {"low", 1.1},
+         {"expected", 1.5},
+         {"high", 4.8},
+         {"rival_low", 0.9},
+         {"rival_expected", 1.3}}}},
+      {"rival_ratio", 0.8},
+      {"target_ratio", 1.0},
+      {"reached_at_stage", 1},
+      {"hours_low", 4},
+      {"hours_high", 12},
+      {"measuring_s", 120.0},
+      {"measuring_usd", nullptr},
+      {"unseen", Json::array()}};
+}
+
+LogBuilder handed_over_session() {
+  LogBuilder log;
+  Json opened = opened_payload();
+  opened["planned_minutes"] = 1.0;
+  log.add("session_opened", opened);
+  record_environment(log);
+  run_baseline(log);
+  log.add("note", {{"text", "from here on kernels are tried"},
+                   {"iteration", nullptr},
+                   {"phase", "search"},
+                   {"planned_minutes", 1.5}});
+  run_win(log, 1);
+  run_no_gain(log, 2);
+  run_compile_failure(log, 3);
+  log.add("note", {{"text", "tiles of queries are what helps"}, {"iteration", nullptr}});
+  decide_causes(log);
+  log.add("roadmap_made", roadmap_payload(3));
   return ended(std::move(log));
 }
 

@@ -243,6 +243,32 @@ TEST_CASE("pausing and resuming show in the status", "[session][fold]") {
   CHECK(to_string(status()) == "closed");
 }
 
+TEST_CASE("a pause, and the time before a killed session was resumed, are times away",
+          "[session][fold]") {
+  LogFixture f;
+  f.clock.advance(std::chrono::minutes(1));
+  f.add("session_paused", {{"reason", "SIGTERM"}});
+  f.clock.advance(std::chrono::minutes(10));
+  f.add("session_resumed", {{"environment_changed", Json::array()}});
+  f.clock.advance(std::chrono::minutes(2));
+  f.add("note", {{"text", "then it was killed"}});
+  f.clock.advance(std::chrono::minutes(7));
+  f.add("session_resumed", {{"environment_changed", Json::array()}});
+  f.clock.advance(std::chrono::minutes(3));
+  f.add("note", {{"text", "work is no absence"}});
+  for (const FoldDepth depth : {FoldDepth::brief, FoldDepth::full}) {
+    const SessionView view = must(fold(f.log, depth));
+    REQUIRE(view.away.size() == 2);
+    const auto minutes = [](const SessionView::Away& away) {
+      return std::chrono::duration_cast<std::chrono::minutes>(*parse_iso8601(away.to_t) -
+                                                              *parse_iso8601(away.from_t))
+          .count();
+    };
+    CHECK(minutes(view.away[0]) == 10);
+    CHECK(minutes(view.away[1]) == 7);
+  }
+}
+
 TEST_CASE("facts outside an iteration are kept apart", "[session][fold]") {
   LogFixture f;
   f.add("verdict_given", {{"iteration", nullptr}, {"pass", true}});

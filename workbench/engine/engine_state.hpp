@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: what an engine keeps between calls. engine.cpp records, repeats and replays
+// calls; answering.cpp finds the body that answers one.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/context.hpp"
+#include "engine/engine.hpp"
+#include "engine/replay.hpp"
+
+namespace wb {
+
+struct Engine::State {
+  explicit State(Services services) : context(std::move(services)) {}
+  Context context;
+  std::map<std::string, Body, std::less<>> bodies;
+  std::int64_t next_call = 1;  ///< n of the next recorded call
+  Replay replay;
+  bool in_playbook = false;  ///< the call that runs comes from the playbook
+
+  /// `restore`: an iteration that was in flight is abandoned.
+  Result<void> hold_session(const fs::path& folder, bool restore);
+  /// Incumbent and rivals of a held session, built again for what is going to be measured.
+  Result<void> need_subjects();
+  Result<Json> run_body(Engine& engine, const VerbSpec& verb, const Json& args,
+                        const fs::path& folder);
+  Result<Json> run_reading(const VerbSpec& verb, const Json& args, const fs::path& folder);
+  Result<Json> run_recorded(Engine& engine, const VerbSpec& verb, const Json& args,
+                            const fs::path& folder, const std::optional<std::string>& request_id);
+  Result<Json> close_session(const Json& args);
+  Result<std::optional<Json>> answered_before(const std::string& request_id,
+                                              const std::string& verb, const Json& args);
+};
+
+}  // namespace wb

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "report/fixes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace wb::page {
+namespace {
+
+constexpr std::size_t k_most_files = 6, k_most_ranges = 6;
+
+/// "`kernel.cu` lines 40 to 52, 80 (14 added, 3 removed)".
+std::string file_words(const FileChange& file) {
+  if (file.is_new || file.is_gone) {
+    return fmt::format("{} ({}, {})", code(file.path, 80), file.is_new ? "new" : "gone",
+                       count(file.added + file.removed, "line"));
+  }
+  std::string lines;
+  for (std::size_t i = 0; i < std::min(file.lines.size(), k_most_ranges); ++i) {
+    const auto [first, last] = file.lines[i];
+    lines += fmt::format("{}{}", lines.empty() ? "" : ", ", first);
+    if (last > first) lines += fmt::format(" to {}", last);
+  }
+  if (file.lines.size() > k_most_ranges) {
+    lines += fmt::format(" and {} more places", file.lines.size() - k_most_ranges);
+  }
+  const bool is_one = file.lines.size() == 1 && file.lines[0].first == file.lines[0].second;
+  return fmt::format("{} {} {} ({} added, {} removed)", code(file.path, 80),
+                     is_one ? "line" : "lines", lines, file.added, file.removed);
+}
+
+/// "`TILE_M` 16 to 32" for each parameter that both have and that differs.
+std::string parameter_words(const Json& before, const Json& after) {
+  std::string out;
+  if (!before.is_object() || !after.is_object()) return out;
+  for (const auto& [name, value] : after.items()) {
+    const Json& was = field(before, name);
+    if (was == value || was.is_null()) continue;
+    out += fmt::format("{}{} {} to {}", out.empty() ? "" : ", ", code(name, 40),
+                       inline_text(was.dump(), 40), inline_text(value.dump(), 40));
+  }
+  return out;
+}
+
+/// The configuration in which a label was built; null where no build tells.
+const Json& configuration_of(const SessionView& view, const std::string& label) {
+  static const Json k_none;
+  for (const IterationView& iteration : view.iterations) {
+    for (const Fact& built : iteration.built) {
+      if (text(built.payload, "subject") == label) return field(built.payload, "configuration");
+    }
+  }
+  return k_none;
+}
+
+std::string place_words(const SessionView& view, const IterationView& win,
+                        const SourceChanges* changes) {
+  const Json& change = win.incumbent_changed->payload;
+  const std::string parameters = parameter_words(configuration_of(view, text(change, "from")),
+                                                 configuration_of(view, text(change, "to")));
+  const std::string with = parameters.empty() ? parameters : "; parameters: " + parameters;
+  const auto found =
+      changes == nullptr ? SourceChanges::const_iterator() : changes->find(win.number);
+  if (changes == nullptr || found == changes->end()) return "the sources are not at hand" + with;
+  const SourceChange& sources = found->second;
+  if (!sources.unknown.empty()) return inline_text(sources.unknown, 160) + with;
+  if (sources.files.empty()) {
+    return parameters.empty() ? "the same sources" : "the same sources; parameters: " + parameters;
+  }
+  std::string out;
+  for (std::size_t i = 0; i < std::min(sources.files.size(), k_most_files); ++i) {
+    out += (out.empty() ? "" : "; ") + file_words(sources.files[i]);
+  }
+  if (sources.files.size() > k_most_files) {
+    out += fmt::format("; and {} more files", sources.files.size() - k_most_files);
+  }
+  return out + with;
+}
+
+std::string places(const Page& page, const SourceChanges* changes) {
+  std::string out = "Where (lines of the file after the change):\n\n";
+  for (const IterationView* win : page.facts.wins) {
+    const std::string oid = win->committed ? text(win->committed->payload, "oid") : std::string();
+    out += fmt::format("- iteration {}, {}: {}\n", win->number,
+                       oid.empty()
+                           ? std::string("not committed")
+                           : "commit " + code(oid.substr(0, 10), 40) + cite(win->committed->seq),
+                       place_words(page.facts.view, *win, changes));
+  }
+  return out + "\n`git show` of a commit prints the change itself.\n\n";
+}
+
+/// What each prediction meant on each problem, and what was measured there.
+std::string times(const Page& page) {
+  Table table({"#>", "problem", "before us>", "predicted us>", "measured us>", "prediction"});
+  for (const IterationView* win : page.facts.wins) {
+    const ComparisonIndex index(*win);
+    const auto predicted = number(field(win->opened.payload, "hypothesis"), "predicted_speedup");
+    for (const SuiteEntry& entry : page.facts.suite) {
+      if (entry.held_out && page.facts.hide_held_out) continue;
+      const Compared* one = index.find("", entry.problem, page.facts.plan);
+      if (one == nullptr || !one->against_us || !one->candidate_us) continue;
+      const bool is_known = predicted && *predicted > 0;
+      const double expected_us = is_known ? *one->against_us / *predicted : 0;
+      const double off = is_known ? *one->candidate_us / expected_us : 0;
+      table.row({fmt::format("{}", win->number), inline_text(page.facts.title(entry.problem), 60),
+                 microseconds(one->against_us),
+                 is_known ? microseconds(expected_us) : std::string("none"),
+                 microseconds(one->candidate_us) + cite(one->seq),
+                 !is_known  ? std::string("none")
+                 : off <= 1 ? std::string("reached")
+                            : fmt::format("missed, {:.2f}x the time", off)});
+    }
+  }
+  if (table.empty()) return {};
+  return "Times, if each problem had gained what was predicted over the suite:\n\n" + table.str() +
+         "\n";
+}
+
+}  // namespace
+
+std::string fixes_section(const Page& page, const SourceChanges* changes) {
+  std::string out = "## Fixes made\n\n";
+  if (page.facts.wins.empty()) return out + "None: the start still holds its place.\n\n";
+  Table table({"#>", "from", "to", "what changed", "predicted>", "measured>"});
+  for (const IterationView* win : page.facts.wins) {
+    const Json& change = win->incumbent_changed->payload;
+    const Json& hypothesis = field(win->opened.payload, "hypothesis");
+    table.row({fmt::format("{}", win->number), code(text(change, "from"), 60),
+               code(text(change, "to"), 60),
+               brief(text(hypothesis, "theory"), 200) + cite(win->opened.seq),
+               speedup(number(hypothesis, "predicted_speedup")),
+               speedup(ratio(change)) + cite(win->incumbent_changed->seq)});
+  }
+  return out + table.str() + "\n" + places(page, changes) + times(page);
+}
+
+}  // namespace wb::page
