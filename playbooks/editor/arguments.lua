@@ -64,6 +64,9 @@
 ---@field predicted_speedup number
 ---measure again in fresh processes: if_faster (default), always or never
 ---@field confirm? "if_faster"|"always"|"never"
+---what a confirmation times: all (default: hot, cold and eager) or deciding, the objective's
+---alone, for a step on the way to others
+---@field plans? "all"|"deciding"
 
 ---@class wb.TuneArguments
 ---@field variant? string the kernel, or the label of a variant (default: the incumbent)

@@ -186,6 +186,7 @@ struct Run {
   std::int64_t number = 0;
   Hypothesis hypothesis;
   std::string confirm = "if_faster";
+  bool all_plans = true;  ///< at confirmation, or that of the objective alone
   std::optional<Subject> candidate;
   std::vector<Problem> problems;    ///< that the candidate takes, without the held-out ones
   std::optional<Comparison> total;  ///< of the objective, from the last phase that measured

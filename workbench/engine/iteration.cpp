@@ -230,7 +230,7 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
   request.phase = phase;
   if (confirmation) {
     for (const Subject& rival : context.rivals) request.subjects.push_back(&rival);
-    request.plans = {PlanKind::hot, PlanKind::cold, PlanKind::eager};
+    if (run.all_plans) request.plans = {PlanKind::hot, PlanKind::cold, PlanKind::eager};
     request.other_instances = effort.other_instances;
     const std::vector<Problem> held_out = held_out_problems(context, run);
     request.problems.insert(request.problems.end(), held_out.begin(), held_out.end());
@@ -310,6 +310,7 @@ Result<Json> verb_iterate(Context& context, const Json& args) {
   WB_TRY_ASSIGN(run.number, next_iteration(context));
   run.hypothesis = {args["hypothesis"].get<std::string>(), args["predicted_speedup"].get<double>()};
   run.confirm = args.value("confirm", "if_faster");
+  run.all_plans = args.value("plans", "all") == "all";
   context.iteration = run.number;
   WB_TRY(open_iteration(context, run, proposal.first, proposal.second, args));
   context.report_progress({.stage = "build", .what = label(proposal.first)});
