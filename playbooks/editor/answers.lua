@@ -110,7 +110,9 @@
 ---@class wb.CompareAnswer
 ---@field interval table<string, any> low, high, confidence
 ---@field outcome string faster, slower, same or ambiguous, over all problems
----@field problems any[] per problem comparison
+---per problem and other one the comparison, against, candidate_us, against_us (us), fastest (of
+---the others there)
+---@field problems any[]
 ---@field speedup number geometric mean (ratio, above 1: candidate is faster)
 
 ---@class wb.StatusAnswer

@@ -152,6 +152,8 @@
 ---@class wb.CompareArguments
 ---@field candidate string a kernel's name or a label
 ---@field against string the other one
+---more to compare it with, in the same turns; the fastest of all that take a problem counts
+---@field others? string[]
 ---@field suite? string a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
 ---one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined by ';'
 ---@field problem? string

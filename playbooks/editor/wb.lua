@@ -83,7 +83,7 @@ function wb.profile(arguments) end
 ---@return wb.SanitizeAnswer
 function wb.sanitize(arguments) end
 
----Time two variants in turns and compare them.
+---Time a variant and one or more others in turns and compare them.
 ---@param arguments wb.CompareArguments
 ---@return wb.CompareAnswer
 function wb.compare(arguments) end

@@ -113,7 +113,7 @@ std::vector<VerbSpec> make_measuring_verbs() {
                    "invalidity), errors, warnings, messages"}},
        .is_long = true},
       {.name = "compare",
-       .doc = "time two variants in turns and compare them",
+       .doc = "time a variant and one or more others in turns and compare them",
        .session = SessionNeed::optional,
        .arguments = {{.name = "candidate",
                       .kind = K::id,
@@ -125,6 +125,10 @@ std::vector<VerbSpec> make_measuring_verbs() {
                       .doc = "the other one",
                       .required = true,
                       .positional = true},
+                     {.name = "others",
+                      .kind = K::id_list,
+                      .doc = "more to compare it with, in the same turns; the fastest of all that "
+                             "take a problem counts"},
                      k_suite,
                      k_problem,
                      k_plan,
@@ -133,7 +137,9 @@ std::vector<VerbSpec> make_measuring_verbs() {
        .result = {{"outcome", "string: faster, slower, same or ambiguous, over all problems"},
                   {"speedup", "real: geometric mean (ratio, above 1: candidate is faster)"},
                   {"interval", "map: low, high, confidence"},
-                  {"problems", "list: per problem comparison"}},
+                  {"problems",
+                   "list: per problem and other one the comparison, against, candidate_us, "
+                   "against_us (us), fastest (of the others there)"}},
        .is_long = true},
   };
 }
