@@ -164,8 +164,12 @@ Result<std::vector<Subject>> compared_subjects(Context& context, const Json& arg
   names.insert(names.end(), others.begin(), others.end());
   std::vector<Subject> subjects;
   for (const std::string& name : names) {
-    WB_TRY_ASSIGN(Subject subject, subject_from_arguments(context, {{"variant", name}}, "variant"));
     const bool is_candidate = subjects.empty();
+    Json asked{{"variant", name}};
+    if (is_candidate && args.contains("configuration")) {
+      asked["configuration"] = args["configuration"];
+    }
+    WB_TRY_ASSIGN(Subject subject, subject_from_arguments(context, asked, "variant"));
     WB_TRY_ASSIGN(const auto judgements,
                   judge_or_fail(context, subject, problems,
                                 is_candidate ? Refusal::fails : Refusal::excludes));

@@ -129,6 +129,7 @@ std::vector<VerbSpec> make_measuring_verbs() {
                       .kind = K::id_list,
                       .doc = "more to compare it with, in the same turns; the fastest of all that "
                              "take a problem counts"},
+                     k_configuration,
                      k_suite,
                      k_problem,
                      k_plan,
