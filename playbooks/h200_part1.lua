@@ -12,12 +12,20 @@ local parts = {
     key = "documents",
     name = "n6, iteration3 and v3 (f16)",
     suite = "n6+iteration3+v3",
+    otherwise = "sm90_wgmma_carry",
     mean = 1.8,
     least = function(row)
       return row.against_us < 10 and 1.2 or 1.08
     end,
   },
-  { key = "short", name = "short (bf16, causal)", suite = "short", mean = 1.5, least = 1.15 },
+  {
+    key = "short",
+    name = "short (bf16, causal)",
+    suite = "short",
+    otherwise = "sm90_wgmma_carry",
+    mean = 1.5,
+    least = 1.15,
+  },
   {
     key = "large_hdim",
     name = "large head dims (f32)",
@@ -51,11 +59,30 @@ local parts = {
     mean = 3.0,
     least = 2.8,
   },
-  { key = "chunked_64", name = "chunked, 64 queries", suite = "chunked:chunk_Sq64_*", mean = 1.7 },
-  { key = "dim_512", name = "D 512 (bf16)", suite = "unusual:D512_*", mean = 2.5 },
+  {
+    key = "chunked_64",
+    name = "chunked, 64 queries",
+    suite = "chunked:chunk_Sq64_*",
+    otherwise = "sm90_splitkv_chunked",
+    mean = 1.7,
+  },
+  {
+    key = "dim_512",
+    name = "D 512 (bf16)",
+    suite = "unusual:D512_*",
+    otherwise = "sm90_wgmma_wide",
+    mean = 2.5,
+  },
   { key = "f32", name = "f32, D 64 and 128", suite = "unusual:fp32_D*", mean = 1.3 },
   { key = "f32_gqa", name = "f32, grouped heads", suite = "unusual:fp32_gqa_*", mean = 4.5 },
-  { key = "masks", name = "masks, S 1024", suite = "unusual:mask_*", mean = 1.3, least = 1.2 },
+  {
+    key = "masks",
+    name = "masks, S 1024",
+    suite = "unusual:mask_*",
+    otherwise = "sm90_wgmma_pingpong",
+    mean = 1.3,
+    least = 1.2,
+  },
 }
 
 return {

@@ -169,6 +169,7 @@ class AnywhereVerbs:
         against: str,
         *,
         others: Sequence[str] | None = None,
+        configuration: Mapping[str, int] | None = None,
         suite: str | None = None,
         problem: str | None = None,
         plan: Literal["hot", "cold", "eager"] | None = None,
@@ -182,6 +183,7 @@ class AnywhereVerbs:
             against: the other one
             others: more to compare it with, in the same turns; the fastest of all that take a
                 problem counts
+            configuration: tunable parameters, NAME=VALUE; the rest from the manifest's defaults
             suite: a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
             problem: one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined
                 by ';'

@@ -184,6 +184,21 @@
 ---@field text string the same for people
 ---@field total integer how many there are
 
+---@class wb.BestAnswer
+---@field artifact_id? string of the recorded pass
+---@field configuration table<string, any> tunable parameters
+---@field device? string the name that the rules saw
+---@field fallback boolean it is the last rule
+---@field passed_over any[] rule, variant, reason of rules that could not serve
+---@field problem string its text form
+---@field proof? table<string, any> of proven ones variant (label), session and artifact_id
+---@field rule integer its place in the table, from 1
+---@field session? string that proved it
+---@field table string the file
+---@field text string the same for people
+---@field variant string kernel name
+---@field when string its conditions
+
 ---@class wb.ProposeAnswer
 ---@field cached boolean nothing was compiled
 ---@field compiler_output string the compiler's words

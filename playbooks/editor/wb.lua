@@ -126,6 +126,11 @@ function wb.advise(arguments) end
 ---@return wb.HistoryAnswer
 function wb.history(arguments) end
 
+---Which variant the dispatch rules choose for a problem, and what proves it.
+---@param arguments wb.BestArguments
+---@return wb.BestAnswer
+function wb.best(arguments) end
+
 ---Store, compile and check a new variant, by files or by edits of a parent; nothing is timed.
 ---@param arguments? wb.ProposeArguments
 ---@return wb.ProposeAnswer

@@ -1,16 +1,29 @@
 -- SPDX-License-Identifier: MIT
--- Goals beside rivals: for each part of a table the kernels that the dispatch rules choose are timed
--- in the same turns as every rival, and what came out stands beside what was asked for.
+-- Goals beside rivals: for each part of a table the kernels that the dispatch rules choose are
+-- timed in the same turns as every rival, and what came out stands beside what was asked for.
 local words = require "lib.words"
 
 local goals = {}
 
+-- The kernel that the rules choose, or `otherwise` where no rule before the fallback takes it; nil
+-- where there is neither.
+local function choose(wb, problem, otherwise)
+  local fine, best = pcall(wb.best, { problem = problem })
+  if fine and not (best.fallback and otherwise) then
+    return best
+  end
+  return otherwise and { variant = otherwise, configuration = {} } or nil
+end
+
 -- Problems that the same kernel answers share its processes: { variant, configuration, problems },
--- in the order in which they first appear.
-local function by_kernel(wb, problems)
+-- in the order in which they first appear. A problem that no kernel takes is in none.
+local function by_kernel(wb, problems, otherwise)
   local groups, known = {}, {}
   for _, problem in ipairs(problems) do
-    local best = wb.best { problem = problem.problem }
+    local best = choose(wb, problem.problem, otherwise)
+    if not best then
+      goto continue
+    end
     local names = {}
     for name, value in pairs(best.configuration) do
       names[#names + 1] = name .. "=" .. value
@@ -22,6 +35,7 @@ local function by_kernel(wb, problems)
       groups[#groups + 1] = known[key]
     end
     table.insert(known[key].problems, problem.problem)
+    ::continue::
   end
   return groups
 end
@@ -37,7 +51,7 @@ local function measure(wb, part, how)
     end
   end
   local rows = {}
-  for _, group in ipairs(by_kernel(wb, problems)) do
+  for _, group in ipairs(by_kernel(wb, problems, part.otherwise)) do
     local answer = wb.compare {
       candidate = group.variant,
       configuration = group.configuration,
@@ -71,9 +85,10 @@ local function least_of(part, row)
   return part.least
 end
 
--- Whether rows reach a part's goals, and what falls short. Goals: `mean`, the geometric mean at
--- least; `least`, each problem's figure at least (a number, or a function of the row); `never_slower`,
--- no problem may be `slower`.
+-- A part is { key, name, suite, goals, otherwise }; `otherwise`: the kernel where no rule is
+-- proven. Whether rows reach its goals, and what falls short. Goals: `mean`, the geometric mean at
+-- least; `least`, each problem's figure at least (a number, or a function of the row);
+-- `never_slower`, no problem may be `slower`.
 function goals.judge(part, rows, count)
   local verdict = { name = part.name, problems = count, short = {} }
   local log_sum, figures = 0.0, 0
@@ -102,7 +117,8 @@ end
 function goals.words(part, verdict)
   local asked = part.mean and string.format("geometric mean %.2f asked for, ", part.mean) or ""
   if not verdict.mean then
-    return string.format("%s: %sno figure on any of %d problems", part.name, asked, verdict.problems)
+    return string.format("%s: %sno figure on any of %d problems", part.name, asked,
+                         verdict.problems)
   end
   local text = string.format("%s: %s%.3f reached; lowest %s %.3f; goal %s", part.name, asked,
                              verdict.mean, verdict.lowest_problem, verdict.lowest,
