@@ -12,7 +12,7 @@ std::string_view to_string(Severity value) {
 }
 
 std::span<const Check> all_checks() {
-  static constexpr std::array<Check, 26> k_checks{{
+  static constexpr std::array<Check, 27> k_checks{{
       {"table_totals", "totals of rows and columns against their parts", check_table_totals},
       {"list_totals", "lists and brackets that end in a sum or a product", check_list_totals},
       {"repeated_figures", "the duration and the cost told several times; phases",
@@ -44,6 +44,8 @@ std::span<const Check> all_checks() {
       {"superlatives", "shortest, highest … against the table", check_superlatives},
       {"statements", "what is attributed to known algorithms", check_statements},
       {"advice", "advice whose premise cannot be seen", check_advice},
+      {"principles", "findings about the attention of a profile: what they must tell",
+       check_principles},
   }};
   return k_checks;
 }

@@ -52,5 +52,7 @@ void check_exactness(const Facts& facts, Notes& notes);
 void check_superlatives(const Facts& facts, Notes& notes);
 void check_statements(const Facts& facts, Notes& notes);
 void check_advice(const Facts& facts, Notes& notes);
+// Findings about the attention of a profile (check_principles.cpp)
+void check_principles(const Facts& facts, Notes& notes);
 
 }  // namespace wb::audit

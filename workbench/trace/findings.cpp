@@ -9,6 +9,7 @@
 #include "trace/findings_tables.hpp"
 #include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
+#include "trace/model_pattern.hpp"
 
 namespace wb::trace {
 namespace {
@@ -251,7 +252,8 @@ std::string gaps(const Json& metrics) {
 
 std::string findings_page(const Json& metrics, const Json& tree, const CategoryFiles& category) {
   return vendor_neutral(title_of(category) + header(metrics) + operations_table(metrics) +
-                        bottlenecks(metrics) + kernel_section(metrics) + workload_section(metrics) +
+                        call_section(metrics) + bottlenecks(metrics) + kernel_section(metrics) +
+                        workload_section(metrics) + model_section(metrics["model_pattern"]) +
                         anomalies(metrics) + recommendations(metrics) + chains(tree) +
                         gaps(metrics));
 }

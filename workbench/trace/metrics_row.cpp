@@ -48,6 +48,21 @@ Result<double> must_be_number(const CsvTable& table, std::size_t row, std::strin
   return bad_cell(row, column, table.cell(row, column), "is no number from 0 on");
 }
 
+/// What the profiler says of one call; null where the table does not.
+Json per_call_of(const CsvTable& table, std::size_t row) {
+  Json times = Json::object();
+  for (const auto& [key, column] : {std::pair{"mean_us", "Kernel Time (µs)_mean"},
+                                    {"median_us", "Kernel Time (µs)_median"},
+                                    {"min_us", "Kernel Time (µs)_min"},
+                                    {"max_us", "Kernel Time (µs)_max"},
+                                    {"std_us", "Kernel Time (µs)_std"},
+                                    {"host_mean_us", "mean_duration_us"}}) {
+    const auto value = cell_number(table.cell(row, column));
+    times[key] = value && *value >= 0 && *value < k_max_integer ? Json(*value) : Json();
+  }
+  return times;
+}
+
 /// The precision whose peak counts: the table's, else that of the first tensor.
 std::string spec_of(const MetricsRow& row) {
   if (!row.compute_spec.empty()) return row.compute_spec;
@@ -100,6 +115,7 @@ Result<MetricsRow> read_metrics_row(const CsvTable& table, std::size_t i) {
   WB_TRY_ASSIGN(row.types, literal(table, i, "Input type"));
   row.params_text = table.cell(i, "perf_params");
   row.kernels_text = table.cell(i, "kernel_details_summary");
+  row.per_call = per_call_of(table, i);
   const std::string& model = table.cell(i, "has_perf_model");
   row.has_model = model == "True" || model == "true" || (model.empty() && row.gflop_each);
   if (!row.params.is_object()) row.params = Json::object();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "trace/model_pattern.hpp"
 #include "trace/op_rows.hpp"
 
 namespace wb::trace {
@@ -64,7 +65,8 @@ Json utilization_json(const GpuTime& time) {
 
 Json metadata_json(const PrepareRequest& request, const PlatformSpec& platform,
                    const Category& category, const GpuTime& gpu,
-                   const std::vector<std::string>& gaps, const std::string& device) {
+                   const std::vector<std::string>& gaps, const std::string& device,
+                   const Json& pattern) {
   Json time = time_json(breakdown(category.rows));
   time["note"] = "rank by gpu_kernel_time_ms; sync_time_ms is host time beyond it";
   Json models = Json::array();
@@ -83,6 +85,7 @@ Json metadata_json(const PrepareRequest& request, const PlatformSpec& platform,
           {"category", category.files.display},
           {"category_name", category.files.name},
           {"gpu_utilization", utilization_json(gpu)},
+          {"model_pattern", pattern},
           {"trace_loading_policy", "DO_NOT_LOAD_TRACE_use_precomputed_tree_data"},
           {"gaps", gaps},
           {"without_model", models},
@@ -183,6 +186,7 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
                       printable(trace.device_name), platform.name));
     }
   }
+  const Json pattern = to_json(model_pattern(trace, calls));
   Json categories = Json::array();
   std::vector<OpRow> rows = rows_of(trace, calls);
   for (const bool backward : {false, true}) {
@@ -199,8 +203,9 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
     const CategoryFiles& files = category.files;
     WB_TRY(writer.write(files.ops(), ops_csv(trace, calls, category.rows, files)));
     WB_TRY(writer.write(files.tree(), pretty(tree_data(trace, calls, category.rows))));
-    WB_TRY(writer.write(files.metadata(), pretty(metadata_json(request, platform, category, gpu,
-                                                               result.gaps, trace.device_name))));
+    WB_TRY(writer.write(files.metadata(),
+                        pretty(metadata_json(request, platform, category, gpu, result.gaps,
+                                             trace.device_name, pattern))));
     categories.push_back(manifest_entry(category, request.output_dir));
   }
   WB_TRY(writer.write(k_manifest_file,

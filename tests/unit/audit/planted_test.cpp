@@ -56,6 +56,22 @@ const std::string k_scaling =
     "| Batch | Heads | Time (ms) | vs B=1 | Status |\n|---|---|---|---|---|\n"
     "| 1 | 8 | 2.0 | 1.0x | start |\n| 4 | 8 | 8.0 | 4.0x | linear |\n";
 
+/// Findings that keep all rules.
+const std::string k_findings =
+    "# SDPA Forward Analysis Findings\n\n**Attention type:** Paged Attention\n\n"
+    "| Operation | ctx_ratio | Workload |\n|---|---|---|\n| `unified_attention` | 0.91 | "
+    "prefill_heavy |\n\n## Bottlenecks\n\n## Recommendations\n\n- **Algorithmic:** chunk "
+    "prefills\n- **Kernel:** tune `_fwd_kernel`\n";
+
+const std::string k_unfused_findings =
+    "# Findings about attention\n\n**Attention type:** Standard (unfused) "
+    "Attention\n\n\n\n## Recommendations\n\n";
+
+const std::string k_short_findings =
+    "# SDPA Findings\n\n**Attention type:** Flash Attention\n\n## Bottlenecks\n\n### The kernel "
+    "at N_Q=4096\nEfficiency: 12.0% of peak\n\n## Recommendations\n\nAlgorithmic: pack. "
+    "Kernel: tune.\n";
+
 const std::string k_references =
     "| B | H | S | D | Reference (ms) | Ours (ms) |\n|---|---|---|---|---|---|\n"
     "| 1 | 4 | 64 | 64 | 0.010 | 0.020 |\n| 1 | 4 | 256 | 64 | 0.040 | 0.060 |\n"
@@ -241,6 +257,43 @@ std::vector<Plant> plants() {
        false},
       {"statements", k_wrong, 1, "query tiles", "FA-2 splits KV over its blocks.\n",
        "Flash-Decoding splits KV over its blocks.\n", false},
+      // Findings about a profile
+      {"principles", k_doubt, 1, "no line tells the kind",
+       with(k_findings, "**Attention type:**", "Kernels:"), k_findings},
+      {"principles", k_doubt, 15, "told after line 8",
+       with(k_findings, "**Attention type:** Paged Attention\n", "") +
+           "\n**Attention type:** Paged Attention\n",
+       k_findings},
+      {"principles", k_wrong, 7, "0.91; decode-heavy is below 0.2",
+       with(k_findings, "prefill_heavy", "decode_heavy"), k_findings},
+      {"principles", k_wrong, 7, "0.41; prefill-heavy is above 0.8",
+       with(k_findings, "0.91", "0.41"), with(k_findings, "0.91 | prefill_heavy", "0.41 | mixed"),
+       false},
+      {"principles", k_doubt, 11, "no advice of the kind: algorithmic",
+       with(k_findings, "**Algorithmic:**", "**Then:**"), k_findings},
+      {"principles", k_doubt, 11, "no advice of the kind: kernel",
+       with(k_findings, "**Kernel:** tune `_fwd_kernel`", "Tune it"), k_findings},
+      {"principles", k_doubt, 11, "tokens is 0.91 (line 7)",
+       with(with(k_findings, "chunk prefills", "decode more at once"), "`_fwd_kernel`",
+            "`kernel_paged_attention_2d`"),
+       k_findings},
+      {"principles", k_doubt, 11, "tokens is 0.11 (line 7)",
+       with(k_findings, "0.91 | prefill_heavy", "0.11 | decode_heavy"), k_findings},
+      {"principles", k_doubt, 3, "neither prefill nor decode",
+       "# SDPA Findings\n\n**Attention type:** Paged Attention\n",
+       "# SDPA Findings\n\n**Attention type:** Paged Attention, for decoding\n"},
+      {"principles", k_doubt, 7, "none of them is to fuse it",
+       k_unfused_findings + "Algorithmic: batch more. Kernel: tune the softmax.\n",
+       k_unfused_findings + "Algorithmic: use flash attention. Kernel: tune the softmax.\n"},
+      {"principles", k_doubt, 8, "from 5 % on is expected",
+       with(k_short_findings, "N_Q=4096", "N_Q=256"), k_short_findings},
+      {"principles", k_doubt, 8, "no length of a sequence",
+       with(k_short_findings, "N_Q=4096", "one"), k_short_findings},
+      {"principles", k_doubt, 5, "no section of recommendations",
+       with(k_short_findings, "## Recommendations", "## More"), k_short_findings},
+      {"principles", k_wrong, 5, "line 3 says Status: ERROR",
+       "# SDPA Findings\n\n**Status:** ERROR\n\n## Bottlenecks\n\nThe copies.\n",
+       "# SDPA Findings\n\n**Status:** ERROR\n\nA column is missing.\n"},
   };
 }
 
