@@ -8,7 +8,6 @@
 #include "audit/checks.hpp"
 
 namespace wb::audit {
-namespace {
 
 Result<void> check_text(const std::string& name, std::string_view bytes) {
   if (bytes.size() > k_max_document_bytes) {
@@ -30,8 +29,6 @@ Result<void> check_text(const std::string& name, std::string_view bytes) {
   }
   return {};
 }
-
-}  // namespace
 
 std::size_t Audited::count(Severity severity) const {
   return static_cast<std::size_t>(

@@ -26,6 +26,7 @@ void check_repeated_figures(const Facts& facts, Notes& notes);
 void check_arithmetic(const Facts& facts, Notes& notes);
 void check_changes(const Facts& facts, Notes& notes);
 void check_projections(const Facts& facts, Notes& notes);
+void check_stages(const Facts& facts, Notes& notes);  // check_stages.cpp
 // Ratios (check_ratios.cpp, check_intervals.cpp)
 void check_ratio_columns(const Facts& facts, Notes& notes);
 void check_intervals(const Facts& facts, Notes& notes);

@@ -56,6 +56,13 @@ const std::string k_scaling =
     "| Batch | Heads | Time (ms) | vs B=1 | Status |\n|---|---|---|---|---|\n"
     "| 1 | 8 | 2.0 | 1.0x | start |\n| 4 | 8 | 8.0 | 4.0x | linear |\n";
 
+const std::string k_roadmap =
+    "| technique | expected | evidence |\n|---|---|---|\n| `a`: tiles | 1.50x (1.00x to 2.00x) | "
+    "strong |\n| `b`: copies | 1.20x (1.00x to 2.00x) | weak |\n| `c`: more | 2.00x (1.00x to "
+    "3.00x) | "
+    "weak |\n\n| stage | techniques | over the incumbent then |\n|---|---|---|\n| 1 | `a`, `b` | "
+    "1.80x (1.00x to 4.00x) |\n| 2 | `c` | 3.60x (1.00x to 12.0x) |\n";
+
 /// Findings that keep all rules.
 const std::string k_findings =
     "# SDPA Forward Analysis Findings\n\n**Attention type:** Paged Attention\n\n"
@@ -257,6 +264,17 @@ std::vector<Plant> plants() {
        false},
       {"statements", k_wrong, 1, "query tiles", "FA-2 splits KV over its blocks.\n",
        "Flash-Decoding splits KV over its blocks.\n", false},
+      // A roadmap: 1.5 x 1.2, then x 2
+      {"stages", k_wrong, 9, "expected: the stage before times its steps = 1.8",
+       with(k_roadmap, "1.80x", "2.00x"), k_roadmap},
+      {"stages", k_wrong, 10, "least: the stage before times its steps = 1",
+       with(k_roadmap, "(1.00x to 12.0x)", "(1.50x to 12.0x)"), k_roadmap},
+      {"stages", k_wrong, 10, "greatest: the stage before times its steps = 12",
+       with(k_roadmap, "to 12.0x", "to 60.0x"), k_roadmap},
+      // Capped: then all that is capped is the upper end; else it does not follow.
+      {"stages", k_wrong, 10, "expected: the stage before times its steps = 3.6",
+       with(k_roadmap, "3.60x (1.00x to 12.0x)", "2.50x (1.00x to 5.00x)"),
+       with(k_roadmap, "3.60x (1.00x to 12.0x)", "2.50x (1.00x to 2.50x)")},
       // Findings about a profile
       {"principles", k_doubt, 1, "no line tells the kind",
        with(k_findings, "**Attention type:**", "Kernels:"), k_findings},
