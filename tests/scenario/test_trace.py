@@ -150,6 +150,24 @@ def test_the_profile_of_another_gpu_is_said(wb):
     assert any("NVIDIA L4" in gap for gap in result["gaps"])
 
 
+@pytest.mark.parametrize(
+    ("devices", "said"),
+    [('{"name":"NVIDIA X1"}', "NVIDIA X1, whose peaks are not known here; efficiencies are against L4"),
+     ('{"name":"NVIDIA L4"},{"name":"NVIDIA X1"}', "several kinds (NVIDIA L4, NVIDIA X1); all"),
+     ('{"name":"NVIDIA L4"},{"name":"NVIDIA L4"}', None)],
+)  # fmt: skip
+def test_a_named_platform_hides_no_other_gpu(wb, tmp_path, devices, said):
+    trace = tmp_path / "other.json"
+    text = (OWN / "synthetic_unfused.json").read_text()
+    trace.write_text(text.replace('{"id":0,"name":"NVIDIA L4"}', devices))
+    assert trace.read_text() != text
+    result = wb.json("trace", "report", trace, "--platform", "L4", "--output-dir", "out")
+    gaps = result["prepared"]["gaps"]
+    assert [said in gap for gap in gaps] == [True] if said else gaps == []
+    if said:
+        assert said in findings(wb.folder / "out")
+
+
 @pytest.fixture
 def elsewhere(wb, tmp_path, monkeypatch):
     """`ssh` and `docker` that note their words and run them here, `sdpa-wb` beside them."""

@@ -212,6 +212,12 @@ Result<Json> metrics_of(const CategoryData& data, const CategoryFiles& category)
                  fmt::format("the column \"{}\" is missing", column),
                  "make the table again with `sdpa-wb trace prepare`"};
   }
+  for (auto column = data.ops.header.begin(); column != data.ops.header.end(); ++column) {
+    if (std::find(data.ops.header.begin(), column, *column) == column) continue;
+    return Error{ErrorCode::invalid, "read the operations", category.ops().string(),
+                 fmt::format("the column \"{}\" stands there twice", printable(*column, 60)),
+                 "make the table again with `sdpa-wb trace prepare`"};
+  }
   WB_TRY_ASSIGN(const Peaks peaks, peaks_of(data.metadata));
   std::vector<MetricsRow> rows;
   double all_us = 0;

@@ -87,10 +87,11 @@ Json to_json(const ModelPattern& pattern) {
 
 std::string model_section(const Json& pattern) {
   std::string text = "## The model as a whole\n\n";
-  if (!has_number(pattern, "attention_percent") || !has_number(pattern, "gpu_work_ms")) {
+  const double share = real_member(pattern, "attention_percent");
+  const bool is_share = has_number(pattern, "attention_percent") && share >= 0 && share <= 100;
+  if (!is_share || !(real_member(pattern, "gpu_work_ms") > 0)) {
     return text + "Not recorded in this folder.\n\n";
   }
-  const double share = real_member(pattern, "attention_percent");
   text += fmt::format(
       "**Attention-heavy:** {}. Attention is {:.2f} % of the {:.3f} ms of GPU work that operators "
       "of the profile launched (from {:g} % on it is called heavy)",

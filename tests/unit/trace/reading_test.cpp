@@ -149,6 +149,24 @@ TEST_CASE("an event without a duration or a time is left out and counted", "[tra
   CHECK(gap_sentences(trace, calls).size() == 4);
 }
 
+TEST_CASE("entries that are no events, and a second list of them, are told", "[trace][read]") {
+  const Trace trace = linked_trace("{\"traceEvents\":[1,\"x\",[" + flash(10, 50) + "],null]}");
+  CHECK(trace.gaps.not_events == 4);
+  CHECK(gap_sentences(trace, find_sdpa_calls(trace)) ==
+        std::vector<std::string>{"4 entries of traceEvents are no events and are left out."});
+  // Added up, both would be counted; taken by turns, one of them would be lost.
+  CHECK(testing::read_refusal("{\"traceEvents\":[],\"traceEvents\":[]}")
+            .find("a second list \"traceEvents\"") != std::string::npos);
+}
+
+TEST_CASE("GPUs of several kinds are all named", "[trace][read]") {
+  const Trace trace = linked_trace(std::string(
+      R"({"deviceProperties":[{"name":"A"},{"name":"A"},{"name":"B"},{},3,{"name":"B"}],)"
+      R"("traceEvents":[]})"));
+  CHECK(trace.device_name == "A");
+  CHECK(trace.other_devices == std::vector<std::string>{"B"});
+}
+
 TEST_CASE("kernels find their operator by correlation, else by external id", "[trace][link]") {
   SECTION("a correlation id that two operators claim belongs to none") {
     const Trace trace = linked_trace(trace_text(
