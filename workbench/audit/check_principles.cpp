@@ -68,8 +68,13 @@ struct Page {
 const Section* findings_title(const Document& document) {
   for (const Section& section : document.sections) {
     if (section.level != 1) continue;
-    const bool is_page =
-        has_any(section.title, {"finding"}) && has_any(section.title, {"sdpa", "attention"});
+    if (!has_any(section.title, {"finding"})) return nullptr;
+    const bool is_about_kernels =
+        std::any_of(document.lines.begin(), document.lines.end(), [](const Line& line) {
+          return has_any(line.lower, {"gpu", "kernel", "flash", "paged", "status"});
+        });
+    const bool is_page = has_any(section.title, {"sdpa"}) ||
+                         (has_any(section.title, {"attention"}) && is_about_kernels);
     return is_page ? &section : nullptr;
   }
   return nullptr;
@@ -212,7 +217,7 @@ struct Ratio {
 std::vector<Ratio> context_ratios(const Facts& facts) {
   std::vector<Ratio> ratios;
   const auto add = [&](const Figure& figure, int line) {
-    const bool is_share = figure.unit == Unit::none && figure.value >= 0 && figure.value <= 1;
+    const bool is_share = figure.unit == Unit::none && figure.value >= 0;
     if (is_share && !figure.bounded)
       ratios.push_back({figure.value, line, facts.document.at(line).lower});
   };
@@ -239,6 +244,12 @@ std::vector<Ratio> context_ratios(const Facts& facts) {
 void check_workload(const Page& page, Notes& notes) {
   const std::vector<Ratio> ratios = context_ratios(page.facts);
   for (const Ratio& ratio : ratios) {
+    if (ratio.value > 1) {
+      doubt(notes, ratio.line, fmt::format("a share of context tokens of {:g}", ratio.value),
+            "a share lies between 0 and 1", "the tokens were counted otherwise",
+            Severity::contradiction);
+      continue;
+    }
     const bool prefill = has_any(ratio.row, {"prefill_heavy", "prefill-heavy", "prefill heavy"});
     const bool decode = has_any(ratio.row, {"decode_heavy", "decode-heavy", "decode heavy"});
     if (prefill == decode) continue;

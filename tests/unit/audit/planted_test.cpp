@@ -264,6 +264,9 @@ std::vector<Plant> plants() {
        false},
       {"statements", k_wrong, 1, "query tiles", "FA-2 splits KV over its blocks.\n",
        "Flash-Decoding splits KV over its blocks.\n", false},
+      {"peaks", k_doubt, 1, "100 % is all", "It reaches 150% of the peak.\n",
+       "[ANOMALY] 150% of the peak cannot be.\n", false},
+      {"principles", k_wrong, 7, "between 0 and 1", with(k_findings, "0.91", "9.1"), k_findings},
       // A roadmap: 1.5 x 1.2, then x 2
       {"stages", k_wrong, 9, "expected: the stage before times its steps = 1.8",
        with(k_roadmap, "1.80x", "2.00x"), k_roadmap},
