@@ -152,7 +152,7 @@ def test_the_profile_of_another_gpu_is_said(wb):
 
 @pytest.mark.parametrize(
     ("devices", "said"),
-    [('{"name":"NVIDIA X1"}', "NVIDIA X1, whose peaks are not known here; efficiencies are against L4"),
+    [('{"name":"NVIDIA X1"}', "X1, whose peaks are not known here; efficiencies are against L4"),
      ('{"name":"NVIDIA L4"},{"name":"NVIDIA X1"}', "several kinds (NVIDIA L4, NVIDIA X1); all"),
      ('{"name":"NVIDIA L4"},{"name":"NVIDIA L4"}', None)],
 )  # fmt: skip
