@@ -34,8 +34,9 @@ def test_a_broken_playbook_is_listed_with_the_reason(wb, tmp_path):
     (folder / "mine.md").write_text("# no front matter\n")
     (folder.parent / "odd.lua").write_text("return 5\n")
     (folder / "sdpa-analyzer.md").write_text(
-        "---\nname: sdpa-analyzer\ndescription: mine\nmodel: small\n---\nDo it.\n"
+        "---\nname: sdpa-analyzer\ndescription: mine\nmodel: small\n---\nDo \x1b[31mit.\n"
     )
+    assert "Do \\x1b[31mit.\n" in wb.run("playbooks", "sdpa-analyzer", "--path", tmp_path).stdout
     answer = wb.json("playbooks", "--path", tmp_path)
     listed = {one["name"]: one for one in answer["playbooks"]}
     assert "first line is not ---" in listed["agents/mine"]["problem"]

@@ -19,6 +19,10 @@ std::string_view stripped(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
+std::string_view stripped_end(std::string_view line) {
+  return line.substr(0, line.find_last_not_of(" \t\r") + 1);
+}
+
 std::string unquoted(std::string_view value) {
   const bool quoted = value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
                       value.back() == value.front();
@@ -159,6 +163,18 @@ std::string line_of(const Json& entry) {
   return text + "\n";
 }
 
+/// For a terminal: nothing in it steers one.
+std::string shown(const std::string& body) {
+  std::string text;
+  for (std::size_t at = 0; at < body.size();) {
+    const std::size_t end = std::min(body.find('\n', at), body.size());
+    text += printable(stripped_end(std::string_view(body).substr(at, end - at)), 4 * body.size()) +
+            "\n";
+    at = end + 1;
+  }
+  return text;
+}
+
 /// `name` with its folder, or an agent's without.
 bool is_named(const Json& entry, const std::string& name) {
   const auto own = entry["name"].get<std::string>();
@@ -201,7 +217,7 @@ Result<Json> list_playbooks(const Engine& engine, const PlaybookOptions& options
       entry.erase("instructions");
       text += line_of(entry);
     } else if (is_named(entry, name)) {
-      text = line_of(entry) + "\n" + entry.value("instructions", std::string());
+      text = line_of(entry) + "\n" + shown(entry.value("instructions", std::string()));
       Json one = Json::array({entry});
       return Json{{"playbooks", std::move(one)}, {"text", std::move(text)}};
     }
