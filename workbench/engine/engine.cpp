@@ -210,6 +210,7 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "new") return verb_new(context, args, folder);
   if (verb.name == "diff") return verb_diff(context.services, args);
   if (verb.name == "audit") return verb_audit(context.services, args, folder);
+  if (verb.name == "import_report") return verb_import_report(context.services, args);
   if (verb.name == "gc") return verb_gc(context, args);
   if (verb.name == "best") return verb_best(context, args);
   if (verb.name == "site") return verb_site(context, args);
