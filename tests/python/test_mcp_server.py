@@ -133,7 +133,7 @@ def test_a_whole_session(server, wb):
                 progress_callback=told,
             )  # fmt: skip
             if faster["speedup"] is None:
-                skip_busy(faster["message"])
+                skip_busy(str(faster))
             # On a shared machine the interval of so small a problem may reach below 1.
             assert faster["speedup"] > 1
             assert faster["outcome"] in ("win", "no_gain")
@@ -161,8 +161,9 @@ def test_a_whole_session(server, wb):
     numbers = [progress for progress, _ in seen]
     assert numbers
     assert numbers == sorted(set(numbers))
-    assert any("turn_measured" in message for _, message in seen)
     kinds = [event["type"] for event in events(wb.folder / "s")]
+    # What the log grew by when it was looked at: which events those were is a matter of time.
+    assert all(any(kind in message for kind in kinds) for _, message in seen)
     assert kinds[-1] == "session_closed"
     tunes = [e for e in events(wb.folder / "s") if e["type"] == "verb_called"
              and e["payload"]["verb"] == "tune"]  # fmt: skip
