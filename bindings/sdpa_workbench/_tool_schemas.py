@@ -30,6 +30,7 @@ HIDDEN = {
     "report": {"output", "html"},
     "analyze": {"table", "device", "shape", "ours", "reference", "plan", "ncu", "problem", "sass"},
     "diagnose": {"table", "device", "shape", "ours", "reference", "plan", "ncu", "problem", "sass"},
+    "best": {"device", "proofs"},
     "iterate": {"files", "name", "parent"},
     "tune": {"ahead"},
     "race": {"ahead"},

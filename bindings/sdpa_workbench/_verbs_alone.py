@@ -47,6 +47,20 @@ class AloneVerbs:
         """
         return results.Answer(self._verb("kernels", locals()))
 
+    def playbooks(self, name: str | None = None) -> results.Answer:
+        """The playbooks that can be found, Lua's and agents'.
+
+        Arguments:
+            name: only this one; an agent's with its instructions
+
+        Answer:
+            playbooks: list: name, kind (lua or agent), about, arguments (lua: name to default and
+                doc), model and tools (agent), file, problem (why it cannot be read, or null),
+                instructions (of one agent)
+            text: string: the same for people
+        """
+        return results.Answer(self._verb("playbooks", locals()))
+
     def playbook_check(self, playbook: str) -> results.Answer:
         """Dry-run a playbook on a fake engine.
 
@@ -323,6 +337,24 @@ class AloneVerbs:
             text: string: the same for people
         """
         return results.Answer(self._verb("trace_suite", locals()))
+
+    def import_report(self, report: str, *, output: str | None = None) -> results.Answer:
+        """Repair the text of a foreign report and take it apart: sections and tables.
+
+        Arguments:
+            report: Markdown or plain text of anyone
+            output: a new file for the repaired text
+
+        Answer:
+            file: string or null: where the text was written
+            gaps: list: what could not be read, in sentences
+            lines: int: lines, which keep their numbers
+            repaired: string or null: what was mended
+            sections: list: line, level, title
+            tables: list: line, section, complete, headers, rows {line, cells}
+            text: string: the repaired text; with output, what was done
+        """
+        return results.Answer(self._verb("import_report", locals()))
 
     def experience(self, folder: str) -> results.Answer:
         """How often each technique and cause of the catalogues was used in the sessions of a

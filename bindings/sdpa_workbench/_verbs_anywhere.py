@@ -168,17 +168,22 @@ class AnywhereVerbs:
         candidate: str,
         against: str,
         *,
+        others: Sequence[str] | None = None,
+        configuration: Mapping[str, int] | None = None,
         suite: str | None = None,
         problem: str | None = None,
         plan: Literal["hot", "cold", "eager"] | None = None,
         regime: Literal["burst", "sustained"] | None = None,
         effort: Literal["quick", "standard", "thorough"] | None = None,
     ) -> results.Comparison:
-        """Time two variants in turns and compare them.
+        """Time a variant and one or more others in turns and compare them.
 
         Arguments:
             candidate: a kernel's name or a label
             against: the other one
+            others: more to compare it with, in the same turns; the fastest of all that take a
+                problem counts
+            configuration: tunable parameters, NAME=VALUE; the rest from the manifest's defaults
             suite: a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
             problem: one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined
                 by ';'
@@ -191,7 +196,8 @@ class AnywhereVerbs:
         Answer:
             interval: map: low, high, confidence
             outcome: string: faster, slower, same or ambiguous, over all problems
-            problems: list: per problem comparison
+            problems: list: per problem and other one the comparison, against, candidate_us,
+                against_us (us), fastest (of the others there)
             speedup: real: geometric mean (ratio, above 1: candidate is faster)
         """
         return results.Comparison.of(self._verb("compare", locals()))

@@ -80,6 +80,7 @@ class SessionVerbs:
         files: Mapping[str, str] | None = None,
         name: str | None = None,
         confirm: Literal["if_faster", "always", "never"] | None = None,
+        plans: Literal["all", "deciding"] | None = None,
         request_id: str | None = None,
     ) -> results.Iteration:
         """One iteration: hypothesis, build, verdict, measurement beside the incumbent, commit.
@@ -94,6 +95,8 @@ class SessionVerbs:
             predicted_speedup: predicted gain over the incumbent on the objective (ratio), 0.001
                 to 1000
             confirm: measure again in fresh processes: if_faster (default), always or never
+            plans: what a confirmation times: all (default: hot, cold and eager) or deciding, the
+                objective's alone, for a step on the way to others
 
         Answer:
             decision: string: supported, refuted or undecided

@@ -127,8 +127,9 @@ class Iteration(Record):
 
 @dataclass(frozen=True)
 class Comparison(Record):
-    """Two variants timed in turns. `outcome`: faster, slower, same or ambiguous; `speedup` (ratio,
-    above 1: the candidate is faster) is the geometric mean over `problems`."""
+    """A variant timed in turns with others. `outcome`: faster, slower, same or ambiguous; `speedup`
+    (ratio, above 1: the candidate is faster) is the geometric mean over the problems, of each the
+    row in `problems` that is `fastest`: against the fastest of the others."""
 
     _rows_of: ClassVar[str] = "problems"
     outcome: str

@@ -68,7 +68,7 @@ return {
   run = function(wb, args)
     local evaluations = math.tointeger(tonumber(args.evaluations))
     assert(evaluations and evaluations >= 0, "evaluations is no whole number: " .. args.evaluations)
-    local done = climb.steps(wb, steps)
+    local done = climb.steps(wb, steps, nil, true)
     wb.note { text = climb.words(done) }
     local result = { won = done.won, speedup = done.product, stop = done.stop }
     if done.stop or done.won == 0 or evaluations == 0 then

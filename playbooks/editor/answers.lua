@@ -110,7 +110,9 @@
 ---@class wb.CompareAnswer
 ---@field interval table<string, any> low, high, confidence
 ---@field outcome string faster, slower, same or ambiguous, over all problems
----@field problems any[] per problem comparison
+---per problem and other one the comparison, against, candidate_us, against_us (us), fastest (of
+---the others there)
+---@field problems any[]
 ---@field speedup number geometric mean (ratio, above 1: candidate is faster)
 
 ---@class wb.StatusAnswer
@@ -181,6 +183,21 @@
 ---@field matches any[]
 ---@field text string the same for people
 ---@field total integer how many there are
+
+---@class wb.BestAnswer
+---@field artifact_id? string of the recorded pass
+---@field configuration table<string, any> tunable parameters
+---@field device? string the name that the rules saw
+---@field fallback boolean it is the last rule
+---@field passed_over any[] rule, variant, reason of rules that could not serve
+---@field problem string its text form
+---@field proof? table<string, any> of proven ones variant (label), session and artifact_id
+---@field rule integer its place in the table, from 1
+---@field session? string that proved it
+---@field table string the file
+---@field text string the same for people
+---@field variant string kernel name
+---@field when string its conditions
 
 ---@class wb.ProposeAnswer
 ---@field cached boolean nothing was compiled

@@ -64,6 +64,9 @@
 ---@field predicted_speedup number
 ---measure again in fresh processes: if_faster (default), always or never
 ---@field confirm? "if_faster"|"always"|"never"
+---what a confirmation times: all (default: hot, cold and eager) or deciding, the objective's
+---alone, for a step on the way to others
+---@field plans? "all"|"deciding"
 
 ---@class wb.TuneArguments
 ---@field variant? string the kernel, or the label of a variant (default: the incumbent)
@@ -149,6 +152,10 @@
 ---@class wb.CompareArguments
 ---@field candidate string a kernel's name or a label
 ---@field against string the other one
+---more to compare it with, in the same turns; the fastest of all that take a problem counts
+---@field others? string[]
+---tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+---@field configuration? table<string, integer>
 ---@field suite? string a suite name, or names joined by '+'; part of one: prefill:gqa_*,fa_D64_*
 ---one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined by ';'
 ---@field problem? string
@@ -192,6 +199,12 @@
 ---@class wb.HistoryArguments
 ---@field query? string words that must all stand there, in any case (default: all)
 ---@field limit? integer at most so many (default 20) (matches), 1 to 100
+
+---@class wb.BestArguments
+---@field problem string one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'
+---@field device? string the device's name (default: this machine's, when a rule asks)
+---@field proven? boolean only what can be loaded here and whose recorded passes cover the problem
+---@field proofs? string[] sessions beside the rules' own whose passes count; means --proven
 
 ---@class wb.ProposeArguments
 ---kernel or label it derives from, one that failed too (default: the incumbent)

@@ -83,7 +83,7 @@ function wb.profile(arguments) end
 ---@return wb.SanitizeAnswer
 function wb.sanitize(arguments) end
 
----Time two variants in turns and compare them.
+---Time a variant and one or more others in turns and compare them.
 ---@param arguments wb.CompareArguments
 ---@return wb.CompareAnswer
 function wb.compare(arguments) end
@@ -125,6 +125,11 @@ function wb.advise(arguments) end
 ---@param arguments? wb.HistoryArguments
 ---@return wb.HistoryAnswer
 function wb.history(arguments) end
+
+---Which variant the dispatch rules choose for a problem, and what proves it.
+---@param arguments wb.BestArguments
+---@return wb.BestAnswer
+function wb.best(arguments) end
 
 ---Store, compile and check a new variant, by files or by edits of a parent; nothing is timed.
 ---@param arguments? wb.ProposeArguments

@@ -8,10 +8,12 @@ local climb = {}
 -- steps: list of { variant, configuration (may be absent), reason, predicted }. With `keep` a
 -- step's parameters are added to those of the steps of the same variant that won before it, so
 -- that each shows one change.
+-- With `rungs_only` steps before the last are confirmed under the deciding plan alone: nobody asks
+-- for the cold and eager times of a rung, and they are two thirds of a confirmation.
 -- Returns { lines, won, product, kept, stop }: lines are words, kept the winning parameters.
-function climb.steps(wb, steps, keep)
+function climb.steps(wb, steps, keep, rungs_only)
   local done = { lines = {}, won = 0, product = 1.0, kept = {} }
-  for _, step in ipairs(steps) do
+  for index, step in ipairs(steps) do
     local configuration = {}
     if keep and done.variant == step.variant then
       for name, value in pairs(done.kept) do
@@ -27,6 +29,7 @@ function climb.steps(wb, steps, keep)
       hypothesis = step.reason,
       predicted_speedup = step.predicted,
       confirm = "always",
+      plans = rungs_only and index < #steps and "deciding" or "all",
     }
     done.stop = answer.stop_reason
     if answer.outcome == "stopped" then

@@ -122,11 +122,22 @@ def test_a_whole_session(server, wb):
                 client, "propose", files=[{"path": "kernel.cpp", "content": wrong}], wait_s=120
             )
             assert (wrong["pass"], wrong["outcome"]) == (False, "correctness")
+            better = await text_of(client, "kernels/cpu_online/kernel.cpp")
+            proposed = await called(
+                client, "propose", files=[{"path": "kernel.cpp", "content": better}], wait_s=120
+            )
+            assert (proposed["pass"], proposed["outcome"]) == (True, "pass")
             faster = await called(
-                client, "iterate", variant="cpu_tiled", hypothesis="tiles reuse keys",
-                predicted_speedup=1.1, wait_s=200, progress_callback=told,
+                client, "iterate", variant=proposed["variant"], predicted_speedup=1.1,
+                hypothesis="an online softmax needs no score matrix", wait_s=200,
+                progress_callback=told,
             )  # fmt: skip
+            if faster["speedup"] is None:
+                skip_busy(str(faster))
+            # On a shared machine the interval of so small a problem may reach below 1.
+            assert faster["speedup"] > 1
             assert faster["outcome"] in ("win", "no_gain")
+            assert (faster["outcome"] == "win") == (faster["incumbent"] == proposed["variant"])
             running = await called(client, "tune", **TUNE, wait_s=0)
             assert (running["done"], running["job"]) == (False, "the-tune")
             wait_until(lambda: '"type":"evaluation"' in log.read_text())
@@ -150,8 +161,9 @@ def test_a_whole_session(server, wb):
     numbers = [progress for progress, _ in seen]
     assert numbers
     assert numbers == sorted(set(numbers))
-    assert any("turn_measured" in message for _, message in seen)
     kinds = [event["type"] for event in events(wb.folder / "s")]
+    # What the log grew by when it was looked at: which events those were is a matter of time.
+    assert all(any(kind in message for kind in kinds) for _, message in seen)
     assert kinds[-1] == "session_closed"
     tunes = [e for e in events(wb.folder / "s") if e["type"] == "verb_called"
              and e["payload"]["verb"] == "tune"]  # fmt: skip

@@ -41,6 +41,16 @@ def test_nothing_is_found_in_our_own_reports(wb):
     assert len(held) > 500
 
 
+@pytest.mark.parametrize("name", ["from-benchmarks", "n6-baseline", "batch-scaling"])
+def test_our_roadmaps_are_the_products_of_their_ranges(wb, tmp_path, name):
+    page = tmp_path / "roadmap.md"
+    page.write_text(wb.json("advise", "--session", ROOT / "sessions" / name)["text"])
+    (document,) = wb.json("audit", page)["documents"]
+    assert document["findings"] == []
+    stages = [one for one in document["held"] if one["check"] == "stages"]
+    assert len(stages) == 3, document
+
+
 def test_a_speedup_that_is_not_of_its_times_is_found_without_the_log(wb, tmp_path):
     text = (ROOT / "sessions" / "h200-mma-v3" / "reports" / "session.md").read_text()
     row = "|        5.228 |    9.169 | 1.75x"
@@ -235,6 +245,67 @@ def test_a_hundred_megabytes_are_refused_at_once(wb, tmp_path):
         file.truncate(100 << 20)
     done = wb.run("audit", path, check=5, timeout=20)
     assert "larger than 8 MiB" in done.stderr
+
+
+FOREIGN = """\
+# Report — “best” kernel ✅
+
+Speedup: 2× from S=64→512, ≤ 3 µs
+
+## Times
+
+| S | Torch (µs) | Mine (µs) |
+|---|---|---|
+| 64 | 1.0 | 2.0 |
+| 512 | 4.0 | 5.0 |
+| broken | 1 |
+"""
+
+
+def test_a_foreign_report_is_imported_as_it_was_meant(wb, tmp_path):
+    """UTF-8 that was taken for CP1252 on its way comes back; sections and tables are values."""
+    report, output = tmp_path / "report.md", tmp_path / "mended.md"
+    undefined = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # which CP1252 leaves as they are
+    damaged = "".join(
+        chr(byte) if byte in undefined else bytes([byte]).decode("cp1252")
+        for byte in FOREIGN.encode()
+    )
+    report.write_bytes(damaged.replace("\n", "\r\n").encode())
+    answer = wb.json("import", "report", report)
+    assert answer["text"] == FOREIGN
+    assert "restored" in answer["repaired"]
+    assert answer["lines"] == FOREIGN.count("\n")
+    assert answer["file"] is None
+    assert [(one["line"], one["level"], one["title"]) for one in answer["sections"]][1] == (
+        5, 2, "Times",
+    )  # fmt: skip
+    (table,) = answer["tables"]
+    assert table["line"] == 7
+    assert table["section"] == "Times"
+    assert not table["complete"]
+    assert table["rows"] == [
+        {"line": 9, "cells": ["64", "1.0", "2.0"]}, {"line": 10, "cells": ["512", "4.0", "5.0"]},
+    ]  # fmt: skip
+    assert "1" in answer["gaps"][0]
+    said = wb.run("import", "report", report, "--output", output, check=0).stdout
+    assert output.read_text() == FOREIGN
+    assert "restored" in said
+    again = wb.run("import", "report", report, "--output", report)
+    assert again.returncode == 65
+    assert "there is a file already" in again.stderr
+    clean = wb.json("import", "report", output)
+    assert clean["repaired"] is None
+    assert clean["text"] == FOREIGN
+
+
+@pytest.mark.parametrize(("content", "code"), [(b"a\0b", 65), (None, 2), (b"x" * (9 << 20), 5)])
+def test_what_is_no_report_is_not_imported(wb, tmp_path, content, code):
+    report = tmp_path / "report.md"
+    if content is not None:
+        report.write_bytes(content)
+    done = wb.run("import", "report", report, "--output", tmp_path / "out.md", check=code)
+    assert "report.md" in done.stderr
+    assert not (tmp_path / "out.md").exists()
 
 
 def test_what_is_no_file(wb, tmp_path):

@@ -40,6 +40,38 @@ def test_unfused_attention_is_advised_to_be_fused(wb):
     assert "- **Kernel:** Until then, tune the single kernels" in page
 
 
+def test_the_model_as_a_whole_and_times_of_calls_are_told(wb):
+    """2 calls of 80 us, a product of 500 us that is no attention, nothing else."""
+    wb.run("trace", "report", OWN / "synthetic_unfused.json", "--output-dir", "out", check=0)
+    page = findings(wb.folder / "out")
+    assert "**Attention-heavy:** yes. Attention is 24.24 % of the 0.660 ms" in page
+    assert "1.32 times as fast" in page
+    assert "| `bmm` | 5 | 0.110 | 0.500 |" in page
+    assert "| `softmax` | 2 | 0.040 | 0.000 |" in page
+    assert "| 1 | `unfused_attention` | 2 | 80.00 | 80.00 | 80.00 | 80.00 | 0.00 |" in page
+
+
+def test_our_findings_keep_the_rules_of_findings(wb):
+    """The checker of anyone's page (`audit`) on ours: kinds, workloads, a failure."""
+    names = ("synthetic_flash_gqa_train", "synthetic_unfused", "synthetic_paged_classic")
+    pages = []
+    for name in names:
+        wb.run("trace", "report", OWN / f"{name}.json", "--output-dir", name, check=0)
+        pages.append(wb.folder / name / "category_findings" / "sdpa_fwd_findings.md")
+    broken = wb.folder / "broken"
+    wb.run("trace", "report", OWN / "nowhere.json", "--platform", "L4", "--output-dir", broken)
+    pages.append(broken / "category_findings" / "sdpa_fwd_findings.md")
+    answer = wb.json("audit", *pages)
+    assert answer["contradictions"] == answer["doubtful"] == 0, answer["text"]
+    held = [{one["what"] for one in document["held"] if one["check"] == "principles"}
+            for document in answer["documents"]]  # fmt: skip
+    both = "advice is of both kinds, algorithmic and kernel"
+    assert {"the kind of attention is told before it is judged", both} <= held[1] & held[2]
+    assert "unfused attention is told to be replaced" in held[1]
+    assert "the workload of paged attention is told" in held[2]
+    assert held[3] == {"Status: ERROR, and no findings"}
+
+
 def test_findings_speak_of_no_vendor_outside_of_names(wb):
     for name in ("synthetic_flash_gqa_train", "synthetic_unfused", "synthetic_paged_classic"):
         wb.run("trace", "report", OWN / f"{name}.json", "--output-dir", name, check=0)
@@ -116,6 +148,24 @@ def test_the_profile_of_another_gpu_is_said(wb):
     result = wb.json("trace", "prepare", OWN / "synthetic_unfused.json",
                             "--platform", "MI300X", "--output-dir", "out")  # fmt: skip
     assert any("NVIDIA L4" in gap for gap in result["gaps"])
+
+
+@pytest.mark.parametrize(
+    ("devices", "said"),
+    [('{"name":"NVIDIA X1"}', "X1, whose peaks are not known here; efficiencies are against L4"),
+     ('{"name":"NVIDIA L4"},{"name":"NVIDIA X1"}', "several kinds (NVIDIA L4, NVIDIA X1); all"),
+     ('{"name":"NVIDIA L4"},{"name":"NVIDIA L4"}', None)],
+)  # fmt: skip
+def test_a_named_platform_hides_no_other_gpu(wb, tmp_path, devices, said):
+    trace = tmp_path / "other.json"
+    text = (OWN / "synthetic_unfused.json").read_text()
+    trace.write_text(text.replace('{"id":0,"name":"NVIDIA L4"}', devices))
+    assert trace.read_text() != text
+    result = wb.json("trace", "report", trace, "--platform", "L4", "--output-dir", "out")
+    gaps = result["prepared"]["gaps"]
+    assert [said in gap for gap in gaps] == [True] if said else gaps == []
+    if said:
+        assert said in findings(wb.folder / "out")
 
 
 @pytest.fixture

@@ -172,6 +172,35 @@ def test_metrics_equal_the_reference(wb, tmp_path, whose):
 
 
 @needs_profiles
+def test_times_of_calls_are_those_of_the_profiler(wb):
+    """The page's table against the reference's own: an H100's 24 calls of causal attention."""
+    trace, reference, platform = REFERENCES["flash_causal"]
+    folder = prepared(wb, SHARED / trace, platform)
+    wb.run("trace", "analyze", "--output-dir", folder, check=0)
+    (row,) = [row for row in rows(SHARED / reference / "SDPA_fwd.csv") if row["name"]]
+    cells = " | ".join(f"{float(row['Kernel Time (µs)_' + part]):.2f}"
+                       for part in ("mean", "median", "min", "max", "std"))  # fmt: skip
+    assert f"| 24 | {cells} |" in findings(folder)
+    assert "**Attention-heavy:** no" in findings(folder)
+
+
+@needs_profiles
+def test_a_foreign_page_of_findings_is_held_against_the_rules(wb, tmp_path):
+    folder = SHARED / "sdpa_01_long_seq_low_eff" / "analysis_output_ref" / "category_findings"
+    text = (folder / "sdpa_fwd_findings.md").read_text(encoding="utf-8")
+    page = tmp_path / "page.md"
+
+    def principles():
+        page.write_text(text, encoding="utf-8")
+        (document,) = wb.json("audit", page)["documents"]
+        return [one["computed"] for one in document["findings"] if one["check"] == "principles"]
+
+    assert principles() == []
+    text = text.replace("(algorithmic)", "").replace("| algorithmic |", "| other |")
+    assert principles() == ["no advice of the kind: algorithmic"]
+
+
+@needs_profiles
 def test_an_efficiency_above_the_peak_is_an_anomaly(wb):
     folder = prepared(wb, SHARED / REFERENCES["flash_made"][0], "MI300X")
     wb.run("trace", "analyze", "--output-dir", folder, check=0)

@@ -10,6 +10,7 @@ namespace wb {
 // One analysis, one file of that name. A new one is declared and listed here.
 std::vector<Finding> analyze_call_cost(const Evidence& evidence);
 std::vector<Finding> analyze_clocks(const Evidence& evidence);
+std::vector<Finding> analyze_grid_check(const Evidence& evidence);
 std::vector<Finding> analyze_grid_scaling(const Evidence& evidence);
 std::vector<Finding> analyze_intensity(const Evidence& evidence);
 std::vector<Finding> analyze_key_walk(const Evidence& evidence);
@@ -26,7 +27,7 @@ std::vector<Finding> analyze_working_set(const Evidence& evidence);
 namespace {
 
 // What casts doubt on figures first, then what rules the time, then why, then what is always so.
-constexpr std::array<Analysis, 14> k_analyses{{
+constexpr std::array<Analysis, 15> k_analyses{{
     {"clocks", "whether a GPU's clock was another for one side of a comparison", analyze_clocks},
     {"reference_check", "whether the times that others are held against depend on the work",
      analyze_reference_check, true},
@@ -37,6 +38,8 @@ constexpr std::array<Analysis, 14> k_analyses{{
     {"call_cost", "what a call from the host takes beside one that was captured",
      analyze_call_cost},
     {"grid_scaling", "whether the grid misses batch and heads", analyze_grid_scaling},
+    {"grid_check", "the grid and block of each launch as seen, against what the heads need",
+     analyze_grid_check},
     {"key_walk", "whether the keys are walked one after another", analyze_key_walk},
     {"parallelism", "whether too few blocks can be the only cause of a slow subject",
      analyze_parallelism},

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 
+#include "analyze/sass_loops.hpp"
 #include "analyze/shared_banks.hpp"
 #include "variant/ptxas_record.hpp"
 
@@ -53,6 +54,7 @@ void end_kernel(std::vector<SassKernel>& kernels, std::vector<SassLine>& code) {
     SharedBanks banks = shared_banks(code);
     kernels.back().shared_ways = std::move(banks.ways);
     kernels.back().shared_unknown = banks.unknown;
+    kernels.back().sync = synchronization(code);
   }
   code.clear();
 }
@@ -165,7 +167,7 @@ Finding finding_of(const SassKernel& kernel) {
         "; local memory: {} loads, {} stores (spills, or an array with a computed index)",
         kernel.local_loads, kernel.local_stores);
   }
-  finding.statement += bank_words(kernel);
+  finding.statement += bank_words(kernel) + sync_words(kernel.sync);
   const std::int64_t loads = sum_of(kernel.global_loads);
   const auto widest = kernel.global_loads.find(k_widest_bits);
   finding.figures = {{"kernel", kernel.kernel},
@@ -184,8 +186,16 @@ Finding finding_of(const SassKernel& kernel) {
                      {"matrix", kernel.matrix},
                      {"warpgroup_matrix", kernel.warpgroup_matrix},
                      {"fma", kernel.fma},
-                     {"atomics", kernel.atomics}};
+                     {"atomics", kernel.atomics},
+                     {"barriers", kernel.sync.barriers},
+                     {"barrier_verdict", barrier_verdict(kernel.sync)}};
   finding.figures["global_loads"] = loads;
+  if (const auto& loop = kernel.sync.loop) {
+    finding.figures["loop_instructions"] = loop->instructions;
+    finding.figures["loop_products"] = loop->products;
+    finding.figures["loop_barriers"] = loop->barriers;
+    if (loop->copies_in_flight) finding.figures["copies_in_flight"] = *loop->copies_in_flight;
+  }
   if (!kernel.shared_ways.empty()) {
     finding.figures["worst_shared_ways"] = kernel.shared_ways.rbegin()->first;
   }
@@ -196,6 +206,11 @@ Finding finding_of(const SassKernel& kernel) {
   finding.unseen =
       "how often each instruction runs, and whether neighboring threads load "
       "neighboring addresses";
+  if (!kernel.sync.is_followed) {
+    finding.unseen += "; loops and their barriers: jumps go to places that the code does not name";
+  } else if (kernel.sync.barriers > 0) {
+    finding.unseen += "; how long threads wait at barriers, and waits on barriers in shared memory";
+  }
   if (kernel.shared_unknown > 0) {
     finding.unseen += fmt::format(
         "; bank conflicts of {} accesses to shared memory, whose addresses "

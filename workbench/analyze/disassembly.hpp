@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the machine code of a kernel shows by itself: how wide its memory accesses are, whether its
-// products run on the matrix units, whether it uses local memory. Reads what `cuobjdump
+// products run on the matrix units, whether it uses local memory, how its loop synchronizes. Reads
+// what `cuobjdump
 // --dump-sass` prints. Pure; who calls: the verb that analyzes files.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/sass_loops.hpp"
 #include "measure/finding.hpp"
 
 namespace wb {
@@ -33,6 +35,7 @@ struct SassKernel {
   /// the fewest that are possible -> instructions; and how many others there are.
   std::map<int, std::int64_t> shared_ways;
   std::int64_t shared_unknown = 0;
+  SassSync sync;
 };
 
 /// The kernels of a listing, in its order. Errors: parse (it has no function of machine code).

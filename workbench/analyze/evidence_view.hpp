@@ -53,6 +53,11 @@ namespace wb {
   return most;
 }
 
+/// The launch that a call is about: the largest share of its kernels' time, else the most threads.
+/// Null where no tool saw one (launch.cpp).
+[[nodiscard]] const KernelFacts* main_launch(const Evidence& evidence,
+                                             const Observation& observation);
+
 /// Whether the subject is one of those that the others are held against.
 [[nodiscard]] inline bool is_reference(const Evidence& evidence, std::string_view subject) {
   return std::any_of(evidence.beside.begin(), evidence.beside.end(),

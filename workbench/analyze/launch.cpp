@@ -24,24 +24,6 @@ constexpr std::size_t k_name_bytes = 80;
 /// From this share of a call's time on, one kernel does the work.
 constexpr double k_whole_share = 0.95;
 
-/// The launch that a call is about: the largest share of its kernels' time, else the most threads.
-const KernelFacts* main_launch(const Evidence& evidence, const Observation& observation) {
-  const auto size = [](const KernelFacts& kernel) {
-    return static_cast<double>(*kernel.blocks) *
-           static_cast<double>(kernel.threads_per_block.value_or(1));
-  };
-  const KernelFacts* best = nullptr;
-  for (const KernelFacts& kernel : evidence.kernels) {
-    if (!kernel.problem || !kernel.blocks || kernel.subject != observation.subject) continue;
-    if (to_text(*kernel.problem) != to_text(observation.problem)) continue;
-    const bool is_better = best == nullptr || (kernel.share_frac && best->share_frac
-                                                   ? *kernel.share_frac > *best->share_frac
-                                                   : size(kernel) > size(*best));
-    if (is_better) best = &kernel;
-  }
-  return best;
-}
-
 std::optional<Occupancy> occupancy_of(const Device& device, const KernelFacts& kernel) {
   const auto limits = sm_limits(device.architecture);
   const bool is_known = kernel.threads_per_block && kernel.registers &&
@@ -228,6 +210,23 @@ Finding not_seen(const Evidence& evidence, const Observation& observation) {
 }
 
 }  // namespace
+
+const KernelFacts* main_launch(const Evidence& evidence, const Observation& observation) {
+  const auto size = [](const KernelFacts& kernel) {
+    return static_cast<double>(*kernel.blocks) *
+           static_cast<double>(kernel.threads_per_block.value_or(1));
+  };
+  const KernelFacts* best = nullptr;
+  for (const KernelFacts& kernel : evidence.kernels) {
+    if (!kernel.problem || !kernel.blocks || kernel.subject != observation.subject) continue;
+    if (to_text(*kernel.problem) != to_text(observation.problem)) continue;
+    const bool is_better = best == nullptr || (kernel.share_frac && best->share_frac
+                                                   ? *kernel.share_frac > *best->share_frac
+                                                   : size(kernel) > size(*best));
+    if (is_better) best = &kernel;
+  }
+  return best;
+}
 
 std::vector<Finding> analyze_launch(const Evidence& evidence) {
   std::vector<Finding> findings;

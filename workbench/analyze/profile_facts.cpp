@@ -90,7 +90,9 @@ void add_launches(Evidence& evidence, const Json& launches, const std::string& s
     kernel.source = source;
     kernel.problem = problem;
     kernel.blocks = product_of(text_of(launch, "grid"));
+    if (kernel.blocks) kernel.grid = text_of(launch, "grid");
     kernel.threads_per_block = product_of(text_of(launch, "block"));
+    if (kernel.threads_per_block) kernel.block = text_of(launch, "block");
     kernel.metrics = numbers_of(launch);
     kernel.registers = count_of(kernel.metrics, "Registers Per Thread [register/thread]");
     kernel.static_shared_bytes =

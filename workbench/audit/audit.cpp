@@ -8,7 +8,6 @@
 #include "audit/checks.hpp"
 
 namespace wb::audit {
-namespace {
 
 Result<void> check_text(const std::string& name, std::string_view bytes) {
   if (bytes.size() > k_max_document_bytes) {
@@ -30,8 +29,6 @@ Result<void> check_text(const std::string& name, std::string_view bytes) {
   }
   return {};
 }
-
-}  // namespace
 
 std::size_t Audited::count(Severity severity) const {
   return static_cast<std::size_t>(
@@ -60,6 +57,13 @@ Result<Audited> audit_document(const std::string& name, std::string_view bytes,
   for (const auto& line : facts.figures) audited.figures += line.size();
   audited.repaired = document.repaired;
   audited.gaps = document.gaps;
+  const auto commas = std::count_if(document.lines.begin(), document.lines.end(),
+                                    [](const Line& line) { return has_decimal_comma(line.plain); });
+  if (commas > 0) {
+    audited.gaps.push_back(
+        fmt::format("{} line{} with a decimal comma (1,5) or a list: such figures are not read",
+                    commas, commas == 1 ? " has a figure" : "s have figures"));
+  }
   audited.findings = std::move(notes.m_findings);
   audited.held = std::move(notes.m_held);
   const auto by_line = [](const auto& a, const auto& b) { return a.line < b.line; };

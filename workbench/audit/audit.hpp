@@ -16,6 +16,10 @@ namespace wb::audit {
 
 inline constexpr std::uint64_t k_max_document_bytes = 8u << 20;
 
+/// Whether bytes are a report at all. Errors: limit (longer than k_max_document_bytes), parse (a
+/// NUL byte, or mostly bytes that are no text).
+Result<void> check_text(const std::string& name, std::string_view bytes);
+
 struct Audited {
   std::string name;
   std::size_t lines = 0, tables = 0, figures = 0;
@@ -28,8 +32,7 @@ struct Audited {
 };
 
 /// `name` stands in messages and in the report; `sources` are kernels that its advice is about.
-/// Errors: limit (longer than k_max_document_bytes), parse (a NUL byte, or mostly bytes that are no
-/// text).
+/// Errors: those of check_text.
 Result<Audited> audit_document(const std::string& name, std::string_view bytes,
                                const std::vector<Source>& sources = {});
 

@@ -15,6 +15,7 @@ namespace {
 constexpr double k_same_peak = 0.06;  ///< printed peaks are rounded: 30 for 30.3, 2000 for 2039
 
 constexpr std::size_t k_most_shares = 200;
+constexpr double k_above_all = 105;  ///< percent; a little above may be a clock's
 
 enum class Kind { f32, half, sparse, memory };
 struct Peak {
@@ -257,11 +258,34 @@ void check_impossible(const Facts& facts, Notes& notes) {
   }
 }
 
+/// "150% of peak", where nobody calls that odd.
+void check_above(const Facts& facts, Notes& notes) {
+  constexpr std::array<std::string_view, 4> k_odd{"anomal", "warning", "cannot", "impossible"};
+  for (const Line& line : facts.document.lines) {
+    const bool is_told = std::any_of(k_odd.begin(), k_odd.end(), [&](std::string_view word) {
+      return line.lower.find(word) != std::string::npos;
+    });
+    for (const Figure& figure : facts.of(line.number)) {
+      const std::size_t peak = line.lower.find("peak", figure.end);
+      const bool is_share = figure.unit == Unit::percent && !figure.bounded &&
+                            std::string_view(line.lower).substr(figure.end).starts_with(" of ") &&
+                            peak < figure.end + 40;
+      if (is_told || !is_share || figure.value <= k_above_all) continue;
+      notes.add({.severity = Severity::doubtful,
+                 .line = line.number,
+                 .printed = figure.printed + " of a peak",
+                 .computed = "100 % is all that a peak has",
+                 .meaning = "the work, the time or the peak is wrong"});
+    }
+  }
+}
+
 }  // namespace
 
 void check_peaks(const Facts& facts, Notes& notes) {
   for (const Share& share : shares_in(facts)) judge_share(facts, share, notes);
   check_impossible(facts, notes);
+  check_above(facts, notes);
 }
 
 }  // namespace wb::audit

@@ -12,7 +12,7 @@ std::string_view to_string(Severity value) {
 }
 
 std::span<const Check> all_checks() {
-  static constexpr std::array<Check, 26> k_checks{{
+  static constexpr std::array<Check, 28> k_checks{{
       {"table_totals", "totals of rows and columns against their parts", check_table_totals},
       {"list_totals", "lists and brackets that end in a sum or a product", check_list_totals},
       {"repeated_figures", "the duration and the cost told several times; phases",
@@ -20,6 +20,7 @@ std::span<const Check> all_checks() {
       {"arithmetic", "arithmetic that is written out", check_arithmetic},
       {"changes", "\"from a -> b = c times\"", check_changes},
       {"projections", "steps of a cumulative speedup", check_projections},
+      {"stages", "stages of a roadmap against the impact ranges of their steps", check_stages},
       {"ratio_columns", "ratios against the two times of their row", check_ratio_columns},
       {"intervals", "factors with an interval against it and the times of their row",
        check_intervals},
@@ -44,6 +45,8 @@ std::span<const Check> all_checks() {
       {"superlatives", "shortest, highest … against the table", check_superlatives},
       {"statements", "what is attributed to known algorithms", check_statements},
       {"advice", "advice whose premise cannot be seen", check_advice},
+      {"principles", "findings about the attention of a profile: what they must tell",
+       check_principles},
   }};
   return k_checks;
 }

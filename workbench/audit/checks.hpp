@@ -26,6 +26,7 @@ void check_repeated_figures(const Facts& facts, Notes& notes);
 void check_arithmetic(const Facts& facts, Notes& notes);
 void check_changes(const Facts& facts, Notes& notes);
 void check_projections(const Facts& facts, Notes& notes);
+void check_stages(const Facts& facts, Notes& notes);  // check_stages.cpp
 // Ratios (check_ratios.cpp, check_intervals.cpp)
 void check_ratio_columns(const Facts& facts, Notes& notes);
 void check_intervals(const Facts& facts, Notes& notes);
@@ -52,5 +53,7 @@ void check_exactness(const Facts& facts, Notes& notes);
 void check_superlatives(const Facts& facts, Notes& notes);
 void check_statements(const Facts& facts, Notes& notes);
 void check_advice(const Facts& facts, Notes& notes);
+// Findings about the attention of a profile (check_principles.cpp)
+void check_principles(const Facts& facts, Notes& notes);
 
 }  // namespace wb::audit

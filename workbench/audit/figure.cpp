@@ -12,6 +12,8 @@
 namespace wb::audit {
 namespace {
 
+constexpr double k_most = 1e200;  ///< what is larger, or as small, is no measurement
+
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -157,6 +159,35 @@ bool is_bound(std::string_view text, std::size_t at) {
   return at < 2 || text[at - 2] != '-';  // an arrow is no bound
 }
 
+/// "1,5 ms", "| 0,50 |": one and a half, or a list, or fifteen? Where it ends; 0 where none begins.
+/// Lists ("4,64,65", "S=128,256") and thousands ("1,024") are none.
+std::size_t decimal_comma_end(std::string_view text, std::size_t at) {
+  if (at > 0 && (is_word(text[at - 1]) || text[at - 1] == '.' || text[at - 1] == ',')) return 0;
+  std::size_t comma = at;
+  while (is_digit(char_at(text, comma))) ++comma;
+  std::size_t end = comma + 1;
+  while (is_digit(char_at(text, end))) ++end;
+  const std::size_t digits = end - comma - 1;
+  const bool has_comma = comma > at && char_at(text, comma) == ',' && digits > 0;
+  if (!has_comma || (digits == 3 && text[at] != '0')) return 0;
+  const char next = char_at(text, end);
+  if ((next == ',' || next == '.') && is_digit(char_at(text, end + 1))) return 0;
+  if (unit_after(text, end).unit != Unit::none) return end;
+  const auto is_edge = [&](std::string_view side, std::size_t place) {
+    return place == std::string_view::npos || side[place] == '|';
+  };
+  const std::string_view before = text.substr(0, at), after = text.substr(end);
+  const bool is_cell =
+      is_edge(before, before.find_last_not_of(' ')) && is_edge(after, after.find_first_not_of(' '));
+  return is_cell ? end : 0;
+}
+
+/// "-5 ms": a sign, where a figure has none; taken without it, it would be another figure.
+bool is_negative(std::string_view text, std::size_t at) {
+  if (at == 0 || text[at - 1] != '-') return false;
+  return at == 1 || std::string_view(" (|:=~,[").find(text[at - 2]) != std::string_view::npos;
+}
+
 /// How much larger a figure is when its KB, MB … mean powers of 1024.
 double binary_factor(const Figure& figure) {
   double factor = 1;
@@ -253,6 +284,8 @@ std::optional<Figure> figure_at(std::string_view plain, std::size_t at) {
       }
     }
   }
+  const double largest = std::max(number->value, figure.high) * unit.scale;
+  if (!(largest < k_most) || (largest > 0 && largest < 1 / k_most)) return std::nullopt;
   figure.unit = unit.unit;
   figure.scale = unit.scale;
   figure.binary_too = unit.binary_too;
@@ -273,12 +306,29 @@ std::optional<Figure> figure_at(std::string_view plain, std::size_t at) {
   return figure;
 }
 
+bool has_decimal_comma(std::string_view plain) {
+  for (std::size_t at = 0; at < plain.size(); ++at) {
+    const bool begins = is_digit(plain[at]) && (at == 0 || !is_digit(plain[at - 1]));
+    if (begins && decimal_comma_end(plain, at) > 0) return true;
+  }
+  return false;
+}
+
 std::vector<Figure> figures_in(std::string_view plain) {
   std::vector<Figure> figures;
   for (std::size_t at = 0; at < plain.size();) {
     const char c = plain[at];
     if (!is_digit(c) && c != '$') {
       ++at;
+      continue;
+    }
+    if (const std::size_t end = decimal_comma_end(plain, at); end > 0) {
+      at = end;
+      continue;
+    }
+    if (is_negative(plain, at)) {
+      const auto figure = figure_at(plain, at);
+      at = figure ? std::max(figure->end, at + 1) : at + 1;
       continue;
     }
     if (auto figure = figure_at(plain, at)) {

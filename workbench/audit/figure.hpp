@@ -68,6 +68,10 @@ std::optional<Figure> figure_at(std::string_view plain, std::size_t at);
 /// inside names (FA-2, v3, sm_90) are none.
 std::vector<Figure> figures_in(std::string_view plain);
 
+/// "1,5 ms" or a cell "0,50": what the comma means cannot be told, so figures_in() leaves it out;
+/// as it does figures with a minus sign.
+bool has_decimal_comma(std::string_view plain);
+
 /// "0.0470", "441", "3.36e+07": four significant digits at most.
 std::string show(double value);
 /// The value in a unit fit for it: "93.0 GB/s".

@@ -40,7 +40,7 @@ Result<Json> write_note(Context& context, const Json& args) {
 
 Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
                                         const fs::path& folder) {
-  std::optional<Session> reader;
+  const Session* read = context.session ? &*context.session : nullptr;
   const bool is_code = verb.name == "show" && asks_for_code(args);
   if (verb.name == "analyze" || verb.name == "diagnose") {
     WB_TRY(check_analyze_arguments(args, context.session.has_value() || !folder.empty()));
@@ -65,9 +65,9 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
     }
     if (verb.name == "get_job") return verb_get_job(context, args, folder);
     if (verb.name == "cancel_job") return verb_cancel_job(context, folder);
-    WB_TRY_ASSIGN(reader, Session::open_reader(context.services.file_system, folder));
+    WB_TRY_ASSIGN(read, context.recent.read(context.services.file_system, folder));
   }
-  const Session& session = reader ? *reader : *context.session;
+  const Session& session = *read;
   if (is_code) return verb_show_code(context, &session, args);
   if (verb.name == "analyze") {
     WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
@@ -122,6 +122,7 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "new") return verb_new(context, args, folder);
   if (verb.name == "diff") return verb_diff(context.services, args);
   if (verb.name == "audit") return verb_audit(context.services, args, folder);
+  if (verb.name == "import_report") return verb_import_report(context.services, args);
   if (verb.name == "gc") return verb_gc(context, args);
   if (verb.name == "best") return verb_best(context, args);
   if (verb.name == "site") return verb_site(context, args);

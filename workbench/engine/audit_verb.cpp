@@ -8,6 +8,7 @@
 #include <set>
 
 #include "audit/audit.hpp"
+#include "audit/import.hpp"
 #include "engine/verb_table.hpp"
 
 namespace wb {
@@ -95,22 +96,26 @@ Result<std::vector<audit::Source>> read_sources(const Services& services,
   return sources;
 }
 
-Result<Audited> audit_file(const Services& services, const fs::path& path, const std::string& name,
-                           const std::vector<audit::Source>& sources) {
+Result<std::string> read_report(const Services& services, const fs::path& path, const char* doing) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    return Error{ErrorCode::invalid, "audit", path.string(),
+    return Error{ErrorCode::invalid, doing, path.string(),
                  "it is a folder, and no session (it has no session.json and no log)",
                  "name the report's file, or a session's folder"};
   }
   auto bytes = services.file_system.read(path, audit::k_max_document_bytes);
   if (!bytes && bytes.error().code == ErrorCode::limit) {
-    return Error{ErrorCode::limit, "audit", path.string(),
+    return Error{ErrorCode::limit, doing, path.string(),
                  fmt::format("it is larger than {} MiB", audit::k_max_document_bytes >> 20),
                  "give the report itself, not data or logs"};
   }
-  WB_TRY(bytes);
-  return audit::audit_document(name, *bytes, sources);
+  return bytes;
+}
+
+Result<Audited> audit_file(const Services& services, const fs::path& path, const std::string& name,
+                           const std::vector<audit::Source>& sources) {
+  WB_TRY_ASSIGN(const std::string bytes, read_report(services, path, "audit"));
+  return audit::audit_document(name, bytes, sources);
 }
 
 }  // namespace
@@ -138,7 +143,55 @@ std::vector<VerbSpec> audit_verb_specs() {
              "file, line, printed, computed, meaning}"},
             {"text", "string: the same for people, in Markdown"}},
        .reads_only = true,
+       .in_playbook = false},
+      {.name = "import_report",
+       .doc = "repair the text of a foreign report and take it apart: sections and tables",
+       .arguments = {{.name = "report",
+                      .kind = ArgumentKind::string,
+                      .doc = "Markdown or plain text of anyone",
+                      .required = true,
+                      .positional = true},
+                     {.name = "output",
+                      .kind = ArgumentKind::string,
+                      .doc = "a new file for the repaired text"}},
+       .result = {{"repaired", "string or null: what was mended"},
+                  {"lines", "int: lines, which keep their numbers"},
+                  {"sections", "list: line, level, title"},
+                  {"tables", "list: line, section, complete, headers, rows {line, cells}"},
+                  {"gaps", "list: what could not be read, in sentences"},
+                  {"file", "string or null: where the text was written"},
+                  {"text", "string: the repaired text; with output, what was done"}},
        .in_playbook = false}};
+}
+
+Result<Json> verb_import_report(const Services& services, const Json& args) {
+  const fs::path path = args["report"].get<std::string>();
+  WB_TRY_ASSIGN(const std::string bytes, read_report(services, path, "import"));
+  WB_TRY_ASSIGN(audit::Imported imported, audit::import_report(path.filename().string(), bytes));
+  std::string file;
+  if (args.contains("output")) {
+    file = args["output"].get<std::string>();
+    std::error_code ignored;
+    if (fs::exists(file, ignored)) {  // it may be the report itself
+      return Error{ErrorCode::invalid, "write the repaired report", file, "there is a file already",
+                   "name another, or remove it"};
+    }
+    WB_TRY(services.file_system.write_atomic(file, imported.text, Durability::none));
+    imported.text = fmt::format(
+        "{}: {} lines, {} sections, {} tables\n{}\n", file, imported.lines,
+        imported.sections.size(), imported.tables.size(),
+        imported.repaired.empty() ? std::string("nothing had to be repaired") : imported.repaired);
+    for (const Json& gap : imported.gaps) {
+      imported.text += fmt::format("gap: {}\n", gap.get<std::string>());
+    }
+  }
+  return Json{{"repaired", imported.repaired.empty() ? Json() : Json(imported.repaired)},
+              {"lines", imported.lines},
+              {"sections", std::move(imported.sections)},
+              {"tables", std::move(imported.tables)},
+              {"gaps", std::move(imported.gaps)},
+              {"file", file.empty() ? Json() : Json(file)},
+              {"text", std::move(imported.text)}};
 }
 
 Result<Json> verb_audit(const Services& services, const Json& args, const fs::path& folder) {

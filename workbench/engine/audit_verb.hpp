@@ -13,6 +13,10 @@ std::vector<VerbSpec> audit_verb_specs();
 /// folder that is no session), limit, parse (no text), damaged (a log's chain).
 Result<Json> verb_audit(const Services& services, const Json& args, const fs::path& folder);
 
+/// A report repaired and taken apart; `output` takes the repaired text. Errors: invalid (a folder,
+/// or an output that is there already), not_found, limit, parse (no text), io.
+Result<Json> verb_import_report(const Services& services, const Json& args);
+
 /// What was held against the log of one session.
 struct SessionAudit {
   std::string name;

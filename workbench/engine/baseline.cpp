@@ -113,20 +113,6 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
   return rivals;
 }
 
-/// Both processes of the start in one list, numbered as the distinct processes they are.
-std::vector<Turn> same_code_turns(const Lane& first, const Lane& second) {
-  std::vector<Turn> turns;
-  for (Turn turn : first.turns) {
-    turn.instance = 2 * turn.instance;
-    turns.push_back(std::move(turn));
-  }
-  for (Turn turn : second.turns) {
-    turn.instance = 2 * turn.instance + 1;
-    turns.push_back(std::move(turn));
-  }
-  return turns;
-}
-
 Result<void> record_floors(Context& context, const TimingRequest& request,
                            const TimingResult& result) {
   for (std::size_t p = 0; p < request.problems.size(); ++p) {

@@ -82,7 +82,7 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
   request.phase = phase;
   if (confirmation) {
     for (const Subject& rival : context.rivals) request.subjects.push_back(&rival);
-    request.plans = {PlanKind::hot, PlanKind::cold, PlanKind::eager};
+    if (run.all_plans) request.plans = {PlanKind::hot, PlanKind::cold, PlanKind::eager};
     request.other_instances = effort.other_instances;
     const std::vector<Problem> held_out = held_out_problems(context, run);
     request.problems.insert(request.problems.end(), held_out.begin(), held_out.end());

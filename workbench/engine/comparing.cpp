@@ -85,6 +85,19 @@ double same_margin(const Context& context, const Problem& problem, PlanKind plan
   return floor->between_instance_frac;
 }
 
+std::vector<Turn> same_code_turns(const Lane& first, const Lane& second) {
+  std::vector<Turn> turns;
+  for (Turn turn : first.turns) {
+    turn.instance = 2 * turn.instance;
+    turns.push_back(std::move(turn));
+  }
+  for (Turn turn : second.turns) {
+    turn.instance = 2 * turn.instance + 1;
+    turns.push_back(std::move(turn));
+  }
+  return turns;
+}
+
 double lane_median_us(const Lane& lane) {
   if (lane.turns.empty()) return 0;
   return summarize(lane.turns, k_bootstrap_seed).median_us;

@@ -14,6 +14,7 @@
 #include "engine/engine.hpp"
 #include "engine/objective.hpp"
 #include "engine/proof.hpp"
+#include "engine/recent_session.hpp"
 #include "engine/strategy.hpp"
 #include "measure/finding.hpp"
 #include "problem/suite.hpp"
@@ -91,6 +92,7 @@ struct Context {
   std::optional<double> best_speedup;         ///< confirmed, over the start; for progress only
   double told_budget_share = 0;               ///< see milestones.hpp
   std::chrono::steady_clock::time_point started;
+  RecentSession recent;                     ///< that is read and not held
   std::function<Result<void>()> on_opened;  ///< taken by the next open
   bool device_checked = false;              ///< against the one that the session recorded
   /// The end of the last sustained turn.
@@ -186,6 +188,7 @@ struct Run {
   std::int64_t number = 0;
   Hypothesis hypothesis;
   std::string confirm = "if_faster";
+  bool all_plans = true;  ///< at confirmation, or that of the objective alone
   std::optional<Subject> candidate;
   std::vector<Problem> problems;    ///< that the candidate takes, without the held-out ones
   std::optional<Comparison> total;  ///< of the objective, from the last phase that measured

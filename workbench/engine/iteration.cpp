@@ -208,6 +208,7 @@ Result<Json> verb_iterate(Context& context, const Json& args) {
   WB_TRY_ASSIGN(run.number, next_iteration(context));
   run.hypothesis = {args["hypothesis"].get<std::string>(), args["predicted_speedup"].get<double>()};
   run.confirm = args.value("confirm", "if_faster");
+  run.all_plans = args.value("plans", "all") == "all";
   context.iteration = run.number;
   WB_TRY(open_iteration(context, run, proposal.first, proposal.second, args));
   context.report_progress({.stage = "build", .what = label(proposal.first)});

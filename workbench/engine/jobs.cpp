@@ -101,13 +101,13 @@ Json iteration_json(const IterationView& iteration) {
           {"message", printable(text_of(closed, "message"), 400)}};
 }
 
-Result<JobFacts> look(const Context& context, const fs::path& folder,
+Result<JobFacts> look(Context& context, const fs::path& folder,
                       const std::optional<std::int64_t>& wanted, const std::string& request) {
   JobFacts facts;
   // The lock first: a process that ends between the two looks has written all it will.
   facts.pid = runner_of(folder);
-  WB_TRY_ASSIGN(const Session session, Session::open_reader(context.services.file_system, folder));
-  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+  WB_TRY_ASSIGN(const Session* session, context.recent.read(context.services.file_system, folder));
+  WB_TRY_ASSIGN(const SessionView* current, session->current(FoldDepth::full));
   const SessionView& view = *current;
   const IterationView* iteration = nullptr;
   if (wanted) {
@@ -128,7 +128,7 @@ Result<JobFacts> look(const Context& context, const fs::path& folder,
   const bool is_closed = iteration != nullptr && iteration->is_closed();
   facts.is_done = wanted ? is_closed || !facts.pid : !facts.pid;
   if (!request.empty()) {
-    WB_TRY_ASSIGN(facts.call, call_of(session, view, request, facts.pid.has_value()));
+    WB_TRY_ASSIGN(facts.call, call_of(*session, view, request, facts.pid.has_value()));
     facts.is_done = facts.call.contains("result") || facts.call.contains("error") || !facts.pid;
   }
   return facts;
@@ -151,7 +151,7 @@ std::string text_of_job(const std::string& name, const JobFacts& facts) {
 
 }  // namespace
 
-Result<Json> verb_get_job(const Context& context, const Json& args, const fs::path& folder) {
+Result<Json> verb_get_job(Context& context, const Json& args, const fs::path& folder) {
   std::optional<std::int64_t> wanted;
   if (args.contains("job")) {
     WB_TRY_ASSIGN(wanted, number_of_job(args["job"].get<std::string>()));

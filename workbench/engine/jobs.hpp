@@ -10,7 +10,7 @@ namespace wb {
 /// Waits until the job ends, its iteration closes (argument `job`), the call with `request_id` has
 /// its answer, or `wait_s` passed. Errors: those of Session::open_reader; not_found (no such
 /// iteration or call); canceled.
-Result<Json> verb_get_job(const Context& context, const Json& args, const fs::path& folder);
+Result<Json> verb_get_job(Context& context, const Json& args, const fs::path& folder);
 /// Asks the process to stop and waits until it released the lock. Errors: those of
 /// Session::open_reader; invalid (the holder is another user's, or no process of this machine).
 Result<Json> verb_cancel_job(const Context& context, const fs::path& folder);

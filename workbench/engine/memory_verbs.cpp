@@ -209,8 +209,7 @@ VerbSpec spec_of_best() {
                  {"table", "string: the file"},
                  {"proof", "map or null: of proven ones variant (label), session and artifact_id"},
                  {"text", "string: the same for people"}},
-      .reads_only = true,
-      .in_playbook = false};
+      .reads_only = true};
 }
 
 VerbSpec spec_of_reproduce() {

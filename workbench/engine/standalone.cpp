@@ -18,8 +18,10 @@ constexpr std::uint64_t k_summary_seed = 13;
 }  // namespace
 
 Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& subject,
-                                             const std::vector<Problem>& problems) {
-  WB_TRY_ASSIGN(auto judgements, judge_subject(context, subject, problems));
+                                             const std::vector<Problem>& problems,
+                                             Refusal refusal) {
+  WB_TRY_ASSIGN(auto judgements,
+                judge_subject(context, subject, problems, Proof::whole, nullptr, refusal));
   if (auto failure = first_failure(judgements)) {
     const ErrorCode code = *failure->invalidity == Invalidity::environment
                                ? ErrorCode::environment
@@ -148,57 +150,109 @@ Result<Json> verb_measure(Context& context, const Json& args) {
   return Json{{"variant", subject.label}, {"problems", std::move(rows)}};
 }
 
+namespace {
+
+constexpr std::size_t k_against = 1, k_again = 2, k_first_other = 3;  // lanes; 0 is the candidate
+
+/// The subjects of a comparison, each judged; `against` comes twice, because its second process
+/// tells the noise floor of this very run.
+Result<std::vector<Subject>> compared_subjects(Context& context, const Json& args,
+                                               const std::vector<Problem>& problems) {
+  std::vector<std::string> names{args["candidate"].get<std::string>(),
+                                 args["against"].get<std::string>()};
+  const Json others = args.value("others", Json::array());
+  names.insert(names.end(), others.begin(), others.end());
+  std::vector<Subject> subjects;
+  for (const std::string& name : names) {
+    const bool is_candidate = subjects.empty();
+    Json asked{{"variant", name}};
+    if (is_candidate && args.contains("configuration")) {
+      asked["configuration"] = args["configuration"];
+    }
+    WB_TRY_ASSIGN(Subject subject, subject_from_arguments(context, asked, "variant"));
+    WB_TRY_ASSIGN(const auto judgements,
+                  judge_or_fail(context, subject, problems,
+                                is_candidate ? Refusal::fails : Refusal::excludes));
+    for (const Judgement& judgement : judgements) {
+      if (judgement.supported || is_candidate) continue;
+      subject.refused.emplace(to_text(judgement.problem), judgement.message);
+    }
+    subjects.push_back(std::move(subject));
+  }
+  subjects.insert(subjects.begin() + k_again, subjects[k_against]);
+  return subjects;
+}
+
+/// One problem: a row and an event for each subject that takes it; the score is that against the
+/// fastest of them.
+Result<std::optional<ProblemScore>> compare_on(Context& context, const TimingRequest& request,
+                                               const TimingResult& result, std::size_t p,
+                                               Json& rows) {
+  const Problem& problem = request.problems[p];
+  const PlanKind plan = request.plans[0];
+  const auto& lanes = result.lanes[p][0];
+  // Where `against` does not take the problem the candidate's own processes tell it.
+  auto same_code = same_code_turns(lanes[k_against], lanes[k_again]);
+  if (same_code.empty()) same_code = lanes[0].turns;
+  if (!same_code.empty()) {
+    context.floors[{to_text(problem), std::string(to_string(plan))}] = noise_floor(same_code);
+  }
+  const double candidate_us = lane_median_us(lanes[0]);
+  std::optional<ProblemScore> score;
+  std::size_t fastest = 0;
+  for (std::size_t s = k_against; s < lanes.size(); ++s) {
+    const bool takes_it = !lanes[s].turns.empty() || lanes[s].failure.has_value();
+    if (s == k_again || (s != k_against && !takes_it)) continue;
+    const Comparison comparison =
+        compare_lanes(context, problem, plan, lanes[0], request.subjects[0]->label, lanes[s],
+                      request.subjects[s]->label);
+    const double against_us = lane_median_us(lanes[s]);
+    WB_TRY(log_comparison(context, comparison, problem,
+                          {.phase = request.phase,
+                           .role = "rival",
+                           .plan = plan,
+                           .turns = result.events[p],
+                           .flags = flags_of(lanes[0], lanes[s]),
+                           .conditions = conditions_of(lanes[0], lanes[s])},
+                          candidate_us, against_us));
+    Json row = to_json(comparison);
+    row["problem"] = label(problem);
+    row["against"] = request.subjects[s]->label;
+    row["candidate_us"] = candidate_us;
+    row["against_us"] = against_us;
+    row["fastest"] = false;
+    // Ratios are paired by round: they tell two others apart where medians do not.
+    const bool has_figure = comparison.speedup > 0;
+    if (!score || (has_figure && !(score->comparison->speedup > 0 &&
+                                   score->comparison->speedup <= comparison.speedup))) {
+      score = ProblemScore{
+          {problem, 1.0, false}, comparison, against_us, same_margin(context, problem, plan)};
+      fastest = rows.size();
+    }
+    rows.push_back(std::move(row));
+  }
+  if (score) rows[fastest]["fastest"] = true;
+  return score;
+}
+
+}  // namespace
+
 Result<Json> verb_compare(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const Subject candidate, subject_from_arguments(context, args, "candidate"));
-  Json against_args = args;
-  against_args.erase("configuration");
-  WB_TRY_ASSIGN(const Subject against, subject_from_arguments(context, against_args, "against"));
   WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
   const std::vector<Problem> problems = plain_problems(suite);
-  WB_TRY(judge_or_fail(context, candidate, problems));
-  WB_TRY(judge_or_fail(context, against, problems));
+  WB_TRY_ASSIGN(const std::vector<Subject> subjects, compared_subjects(context, args, problems));
   WB_TRY_ASSIGN(TimingRequest request, request_for(args, problems));
-  // The second process of `against` gives the noise floor of this very run.
-  request.subjects = {&candidate, &against, &against};
+  for (const Subject& subject : subjects) request.subjects.push_back(&subject);
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
   // The floors of this run are its own: a session's are those that its log names.
   const NoiseFloors sessions_floors = context.floors;
   std::vector<ProblemScore> scores;
   Json rows = Json::array();
   for (std::size_t p = 0; p < problems.size(); ++p) {
-    const auto& lanes = result.lanes[p][0];
-    if (lanes[0].turns.empty() && !lanes[0].failure) continue;
-    std::vector<Turn> same_code;
-    for (std::size_t s = 1; s < 3; ++s) {
-      for (Turn turn : lanes[s].turns) {
-        turn.instance = 2 * turn.instance + static_cast<std::int64_t>(s - 1);
-        same_code.push_back(std::move(turn));
-      }
-    }
-    if (!same_code.empty()) {
-      context.floors[{to_text(problems[p]), std::string(to_string(request.plans[0]))}] =
-          noise_floor(same_code);
-    }
-    const Comparison comparison = compare_lanes(context, problems[p], request.plans[0], lanes[0],
-                                                candidate.label, lanes[1], against.label);
-    const double candidate_us = lane_median_us(lanes[0]), against_us = lane_median_us(lanes[1]);
-    scores.push_back({{problems[p], 1.0, false},
-                      comparison,
-                      against_us,
-                      same_margin(context, problems[p], request.plans[0])});
-    WB_TRY(log_comparison(context, comparison, problems[p],
-                          {.phase = request.phase,
-                           .role = "rival",
-                           .plan = request.plans[0],
-                           .turns = result.events[p],
-                           .flags = flags_of(lanes[0], lanes[1]),
-                           .conditions = conditions_of(lanes[0], lanes[1])},
-                          candidate_us, against_us));
-    Json row = to_json(comparison);
-    row["problem"] = label(problems[p]);
-    row["candidate_us"] = candidate_us;
-    row["against_us"] = against_us;
-    rows.push_back(std::move(row));
+    const auto& candidate = result.lanes[p][0][0];
+    if (candidate.turns.empty() && !candidate.failure) continue;
+    WB_TRY_ASSIGN(auto score, compare_on(context, request, result, p, rows));
+    if (score) scores.push_back(*std::move(score));
   }
   context.floors = sessions_floors;
   const Comparison total = score(Objective{}, scores);

@@ -94,6 +94,8 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
                                     const ComparisonContext& where, double candidate_us,
                                     double against_us);
 double lane_median_us(const Lane& lane);
+/// Two lanes of the same code in one list, numbered as the distinct processes they are.
+std::vector<Turn> same_code_turns(const Lane& first, const Lane& second);
 
 /// One opponent over the suite under one plan.
 struct SuiteScore {

@@ -26,7 +26,8 @@ Result<Suite> problems_of(Context& context, const Json& args);
 std::vector<Problem> plain_problems(const Suite& suite);
 /// Only what passed its verdict may be timed. Errors: wrong_result, environment; those of the log.
 Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& subject,
-                                             const std::vector<Problem>& problems);
+                                             const std::vector<Problem>& problems,
+                                             Refusal refusal = Refusal::fails);
 Result<Json> verb_check(Context& context, const Json& args);
 Result<Json> verb_measure(Context& context, const Json& args);
 Result<Json> verb_compare(Context& context, const Json& args);

@@ -94,7 +94,12 @@ std::vector<VerbSpec> make_iteration_verbs() {
                       .kind = K::enumeration,
                       .doc =
                           "measure again in fresh processes: if_faster (default), always or never",
-                      .choices = {"if_faster", "always", "never"}}},
+                      .choices = {"if_faster", "always", "never"}},
+                     {.name = "plans",
+                      .kind = K::enumeration,
+                      .doc = "what a confirmation times: all (default: hot, cold and eager) or "
+                             "deciding, the objective's alone, for a step on the way to others",
+                      .choices = {"all", "deciding"}}},
        .result = {{"iteration", "int: its number"},
                   {"outcome", "string: win, no_gain, invalid or stopped"},
                   {"invalidity", "string or null: why it is invalid"},

@@ -113,7 +113,7 @@ std::vector<VerbSpec> make_measuring_verbs() {
                    "invalidity), errors, warnings, messages"}},
        .is_long = true},
       {.name = "compare",
-       .doc = "time two variants in turns and compare them",
+       .doc = "time a variant and one or more others in turns and compare them",
        .session = SessionNeed::optional,
        .arguments = {{.name = "candidate",
                       .kind = K::id,
@@ -125,6 +125,11 @@ std::vector<VerbSpec> make_measuring_verbs() {
                       .doc = "the other one",
                       .required = true,
                       .positional = true},
+                     {.name = "others",
+                      .kind = K::id_list,
+                      .doc = "more to compare it with, in the same turns; the fastest of all that "
+                             "take a problem counts"},
+                     k_configuration,
                      k_suite,
                      k_problem,
                      k_plan,
@@ -133,7 +138,9 @@ std::vector<VerbSpec> make_measuring_verbs() {
        .result = {{"outcome", "string: faster, slower, same or ambiguous, over all problems"},
                   {"speedup", "real: geometric mean (ratio, above 1: candidate is faster)"},
                   {"interval", "map: low, high, confidence"},
-                  {"problems", "list: per problem comparison"}},
+                  {"problems",
+                   "list: per problem and other one the comparison, against, candidate_us, "
+                   "against_us (us), fastest (of the others there)"}},
        .is_long = true},
   };
 }
@@ -195,6 +202,19 @@ std::vector<VerbSpec> make_reading_verbs() {
                       .positional = true}},
        .result = {{"kernels", "list: name, about, backend, parameters, folder"}},
        .reads_only = true},
+      {.name = "playbooks",
+       .doc = "the playbooks that can be found, Lua's and agents'",
+       .arguments = {{.name = "name",
+                      .kind = K::id,
+                      .doc = "only this one; an agent's with its instructions",
+                      .positional = true}},
+       .result = {{"playbooks",
+                   "list: name, kind (lua or agent), about, arguments (lua: name to default and "
+                   "doc), model and tools (agent), file, problem (why it cannot be read, or null), "
+                   "instructions (of one agent)"},
+                  {"text", "string: the same for people"}},
+       .reads_only = true,
+       .in_playbook = false},
       {.name = "playbook_check",
        .doc = "dry-run a playbook on a fake engine",
        .arguments = {{.name = "playbook",

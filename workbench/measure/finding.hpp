@@ -32,6 +32,7 @@ struct KernelFacts {
   std::string source;              ///< "ptxas", "ncu", "torch.profiler", "table"
   std::optional<Problem> problem;  ///< of the call; absent: of the compiled code
   std::optional<std::int64_t> blocks, threads_per_block;
+  std::string grid, block;  ///< as the tool prints them: "(8, 32, 1)"; empty where it does not
   std::optional<std::int64_t> registers;                                  ///< of a thread
   std::optional<std::int64_t> static_shared_bytes, dynamic_shared_bytes;  ///< of a block
   std::optional<double> share_frac;       ///< of the time of the call's kernels

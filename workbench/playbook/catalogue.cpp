@@ -4,26 +4,15 @@
 
 #include <algorithm>
 
-#include "playbook/owner.hpp"
+#include "playbook/agent_file.hpp"
 
 namespace wb {
 namespace {
 
 constexpr std::uint64_t k_max_file_bytes = 1u << 20, k_max_total_bytes = 2u << 20;
 
-/// The stems of the .lua files in a folder, sorted; none when there is no such folder.
 std::vector<std::string> lua_files(const fs::path& folder) {
-  std::vector<std::string> stems;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (entry->path().extension() == ".lua" && entry->is_regular_file(ignored)) {
-      stems.push_back(entry->path().stem().string());
-    }
-  }
-  std::sort(stems.begin(), stems.end());
-  return stems;
+  return stems_of(folder, ".lua");
 }
 
 /// The sources travel as JSON text, and bytecode must not travel at all.
@@ -69,6 +58,20 @@ Result<PlaybookSource> read_playbook(const FileSystem& file_system, const fs::pa
 }
 
 }  // namespace
+
+std::vector<std::string> stems_of(const fs::path& folder, std::string_view extension) {
+  std::vector<std::string> stems;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->path().extension() == extension && entry->is_regular_file(ignored)) {
+      stems.push_back(entry->path().stem().string());
+    }
+  }
+  std::sort(stems.begin(), stems.end());
+  return stems;
+}
 
 std::string PlaybookSource::whole() const {
   std::string all = text;

@@ -195,6 +195,43 @@ Result<Json> FakeEngine::race(Json args) {
   return tune(args);
 }
 
+Result<Json> FakeEngine::compare(const Json& args) {
+  std::vector<std::string> others{args["against"].get<std::string>()};
+  for (const Json& other : args.value("others", Json::array())) {
+    others.push_back(other.get<std::string>());
+  }
+  const std::string candidate = args["candidate"].get<std::string>();
+  WB_TRY_ASSIGN(const std::string fault,
+                misfit(candidate, args.value("configuration", Json::object())));
+  if (!fault.empty()) return Error{ErrorCode::invalid, "compare", candidate, fault, ""};
+  for (const std::string& other : others) WB_TRY(misfit(other, Json::object()));
+  const double speedup = draw_speedup();
+  const std::string_view outcome = speedup > 1.05 ? "faster" : "slower";
+  Json rows = Json::array();
+  if (const std::string texts = args.value("problem", std::string()); !texts.empty()) {
+    WB_TRY_ASSIGN(const auto problems, parse_problems(texts));
+    for (const Problem& problem : problems) {
+      for (std::size_t i = 0; i < others.size(); ++i) {
+        // The first is the fastest.
+        const double ratio = speedup * static_cast<double>(i + 1);
+        rows.push_back({{"problem", label(problem)},
+                        {"candidate", candidate},
+                        {"against", others[i]},
+                        {"speedup", ratio},
+                        {"interval", interval_around(ratio)},
+                        {"outcome", outcome},
+                        {"candidate_us", 100.0},
+                        {"against_us", 100.0 * ratio},
+                        {"fastest", i == 0}});
+      }
+    }
+  }
+  return Json{{"outcome", outcome},
+              {"speedup", speedup},
+              {"interval", interval_around(speedup)},
+              {"problems", std::move(rows)}};
+}
+
 Result<Json> FakeEngine::propose(const Json& args) {
   const bool stopped = m_iteration >= m_options.evaluations;
   const bool fails = m_options.course == Course::failing;
@@ -251,6 +288,12 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   }
   WB_TRY_ASSIGN(const Json checked, check_arguments(*verb, args));
   m_calls.push_back({{"verb", name}, {"args", checked}});
+  if (name == "best") {
+    // The rules, without asking a worker for the device.
+    Json asked = checked;
+    if (!asked.contains("device")) asked["device"] = "dry run";
+    return m_engine.call(name, asked);
+  }
   if (verb->session == SessionNeed::none) return m_engine.call(name, checked);
   if (m_closed && !verb->reads_only) {
     return Error{ErrorCode::invalid, "call", name, "the session is closed", "call close last"};
@@ -269,16 +312,7 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
     if (name == "check") answer["pass"] = m_options.course != Course::failing;
     return answer;
   }
-  if (name == "compare") {
-    for (const char* side : {"candidate", "against"}) {
-      WB_TRY(misfit(checked[side].get<std::string>(), Json::object()));
-    }
-    const double speedup = draw_speedup();
-    return Json{{"outcome", speedup > 1.05 ? "faster" : "slower"},
-                {"speedup", speedup},
-                {"interval", interval_around(speedup)},
-                {"problems", Json::array()}};
-  }
+  if (name == "compare") return compare(checked);
   if (name == "status") {
     return Json{
         {"status", m_closed ? "closed" : "open"},

@@ -38,6 +38,7 @@ class FakeEngine {
   Result<Json> iterate(const Json& args);
   Result<Json> tune(const Json& args);
   Result<Json> race(Json args);
+  Result<Json> compare(const Json& args);
   Result<Json> propose(const Json& args);
   Result<Json> propose_many(const Json& args);
   Json usage(const Json& args);

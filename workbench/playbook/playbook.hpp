@@ -25,7 +25,7 @@ struct PlaybookOptions {
   PlaybookLimits limits = {};
 };
 
-/// Gives the engine the bodies of `run`, `resume` and `playbook_check`.
+/// Gives the engine the bodies of `run`, `resume`, `playbook_check` and `playbooks`.
 void register_playbook_verbs(Engine& engine, PlaybookOptions options);
 
 /// The hidden role: reads the playbook and its limits from standard input as JSON lines, runs it,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The bodies of `run`, `resume` and `playbook_check`.
+// The bodies of `run`, `resume`, `playbook_check` and `playbooks`.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "playbook/agent_file.hpp"
 #include "playbook/fake_engine.hpp"
 #include "playbook/owner.hpp"
 #include "problem/problem.hpp"
 
 namespace wb {
-namespace {
 
 std::vector<std::string> playbook_verbs() {
   std::vector<std::string> names;
@@ -18,6 +18,8 @@ std::vector<std::string> playbook_verbs() {
   }
   return names;
 }
+
+namespace {
 
 /// The arguments of `open`: the playbook's own, overridden by the command line. Problems named on
 /// the command line replace all of the playbook's.
@@ -307,6 +309,9 @@ void register_playbook_verbs(Engine& engine, PlaybookOptions options) {
   });
   engine.register_body("playbook_check", [options](Engine& e, const Json& args, const fs::path&) {
     return check_body(e, options, args);
+  });
+  engine.register_body("playbooks", [options](Engine& e, const Json& args, const fs::path&) {
+    return list_playbooks(e, options, args.value("name", ""));
   });
 }
 

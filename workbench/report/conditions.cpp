@@ -58,6 +58,14 @@ std::string unknown_words(const GpuConditions& conditions) {
   return words;
 }
 
+/// Of one side of a comparison; nothing where it is absent, or of a form that came later.
+std::optional<GpuConditions> side_of(const Compared& compared, std::string_view side) {
+  if (compared.conditions == nullptr) return std::nullopt;
+  auto conditions = gpu_conditions_from_json(field(*compared.conditions, side));
+  if (!conditions.ok()) return std::nullopt;
+  return *std::move(conditions);
+}
+
 void take_side(std::optional<GpuConditions>& all, const std::optional<GpuConditions>& more) {
   if (!more) return;
   if (all) merge(*all, *more);
@@ -70,9 +78,10 @@ std::string conditions_words(const std::vector<const Compared*>& rows, std::stri
   std::optional<GpuConditions> own, others, all;
   std::vector<std::int64_t> events;
   for (const Compared* row : rows) {
-    take_side(own, row->candidate_conditions);
-    take_side(others, row->against_conditions);
-    if (row->candidate_conditions || row->against_conditions) events.push_back(row->seq);
+    const auto candidate_side = side_of(*row, "candidate"), other_side = side_of(*row, "against");
+    take_side(own, candidate_side);
+    take_side(others, other_side);
+    if (candidate_side || other_side) events.push_back(row->seq);
   }
   take_side(all, own);
   take_side(all, others);

@@ -40,8 +40,9 @@ struct Compared {
   /// In burst and sustained, where the log says that both were measured; the ratio above is what
   /// they come to.
   std::vector<RegimeFigure> regimes;
-  /// What the GPU was doing in the turns of each side; absent on a CPU and in older logs.
-  std::optional<GpuConditions> candidate_conditions, against_conditions;
+  /// What the GPU was doing in the turns of each side, as the log has it; null on a CPU and in
+  /// older logs. It points into the event: only tables read it, and not all of a long session's.
+  const Json* conditions = nullptr;
 };
 
 /// The comparisons of one iteration by what they compare; where one was made twice, the later phase

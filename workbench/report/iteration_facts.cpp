@@ -11,12 +11,6 @@ int phase_rank(const std::string& phase) {
   return phase == "confirmation" ? 2 : phase == "baseline" ? 1 : 0;
 }
 
-std::optional<GpuConditions> read_conditions(const Json& json) {
-  auto conditions = gpu_conditions_from_json(json);
-  if (!conditions.ok()) return std::nullopt;  // absent, or of a form that came later
-  return *std::move(conditions);
-}
-
 Compared read_comparison(const Fact& fact) {
   const Json& payload = fact.payload;
   Compared compared;
@@ -44,9 +38,7 @@ Compared read_comparison(const Fact& fact) {
     if (!figures.is_object()) continue;
     compared.regimes.push_back({regime, text(figures, "outcome"), ratio(figures)});
   }
-  const Json& conditions = field(payload, "conditions");
-  compared.candidate_conditions = read_conditions(field(conditions, "candidate"));
-  compared.against_conditions = read_conditions(field(conditions, "against"));
+  compared.conditions = &field(payload, "conditions");
   return compared;
 }
 

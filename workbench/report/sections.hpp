@@ -112,6 +112,7 @@ std::string environment_section(const Page& page);
 std::string baseline_section(const Page& page);
 std::string result_section(const Page& page);  ///< incumbent against start and every rival
 std::string iterations_section(const Page& page);
+std::string outside_section(const Page& page);  ///< what `compare` measured; empty without any
 std::string hypotheses_section(const Page& page);
 std::string findings_section(const Page& page);
 std::string correctness_section(const Page& page);

@@ -115,6 +115,7 @@ std::string render_session(const SessionView& view) {
   out += page::baseline_section(page);
   out += page::result_section(page);
   out += page::iterations_section(page);
+  out += page::outside_section(page);
   out += page::hypotheses_section(page);
   out += page::findings_section(page);
   out += page::correctness_section(page);

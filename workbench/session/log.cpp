@@ -2,6 +2,7 @@
 #include "session/log.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -67,10 +68,25 @@ Result<void> require_readable(std::string_view type, std::string_view payload_te
   return refuse(ErrorCode::invalid, parsed.error().cause, "put binary text into a blob");
 }
 
+/// Tells a file that was not touched since from others without reading it.
+struct FileStamp {
+  std::uint64_t device = 0, inode = 0, bytes = 0;
+  std::int64_t modified_ns = 0;
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+std::optional<FileStamp> stamp_of(const fs::path& path) {
+  struct stat seen {};
+  if (::lstat(path.c_str(), &seen) != 0) return std::nullopt;
+  return FileStamp{seen.st_dev, seen.st_ino, static_cast<std::uint64_t>(seen.st_size),
+                   seen.st_mtim.tv_sec * 1'000'000'000 + seen.st_mtim.tv_nsec};
+}
+
 }  // namespace
 
 struct EventLog::State {
   fs::path path;
+  std::optional<FileStamp> stamp;    // of what a reader read; nothing for an owner
   const Clock* clock = nullptr;      // null for a reader
   std::unique_ptr<AppendFile> file;  // null for a reader
   std::uint64_t bytes = 0;
@@ -101,6 +117,16 @@ struct EventLog::State {
     const std::size_t begin = chunk.size();
     chunk += line;
     lines.emplace_back(chunk.data() + begin, line.size());
+  }
+  /// Whether a text begins with all lines, byte for byte.
+  [[nodiscard]] bool begins(std::string_view text) const {
+    for (const std::string_view line : lines) {
+      if (!text.starts_with(line) || text.size() == line.size() || text[line.size()] != '\n') {
+        return false;
+      }
+      text.remove_prefix(line.size() + 1);
+    }
+    return true;
   }
   [[nodiscard]] std::string_view line(std::int64_t seq) const {
     if (seq < 1 || seq > static_cast<std::int64_t>(lines.size())) {
@@ -174,11 +200,38 @@ Result<EventLog> EventLog::open_reader(const FileSystem& file_system, const fs::
   const bool packed = is_packed(folder);
   state->path = folder / (packed ? k_packed_log_name : k_log_name);
   WB_TRY(require_log_file(state->path));
+  // Before the bytes: what is appended in between is read now and looked for again.
+  state->stamp = stamp_of(state->path);
   WB_TRY_ASSIGN(std::string text, packed ? read_all(state->path, k_max_log_bytes)
                                          : file_system.read(state->path, k_max_log_bytes));
   WB_TRY_ASSIGN(ScannedLog scanned, state->take(std::move(text)));
   state->adopt(std::move(scanned));
   return EventLog(std::move(state));
+}
+
+Result<bool> EventLog::catch_up(const FileSystem& file_system) {
+  State& state = *m_state;
+  if (state.file != nullptr) return true;
+  const std::optional<FileStamp> now = stamp_of(state.path);
+  if (!now || !state.stamp ||
+      is_packed(state.path.parent_path()) !=
+          (state.path.filename() == fs::path(k_packed_log_name))) {
+    return false;
+  }
+  if (*now == *state.stamp) return true;
+  const bool is_same_file = now->device == state.stamp->device && now->inode == state.stamp->inode;
+  if (!is_same_file || state.path.filename() == fs::path(k_packed_log_name)) return false;
+  WB_TRY_ASSIGN(const std::string text, file_system.read(state.path, k_max_log_bytes));
+  if (!state.begins(text)) return false;
+  const std::string head = state.head;
+  WB_TRY_ASSIGN(const ScannedLog scanned,
+                scan_log(std::string_view(text).substr(state.bytes), state.path,
+                         {.count = state.lines.size(), .head = head}));
+  for (const std::string_view line : scanned.lines) state.keep(line);
+  state.head = scanned.head;
+  state.bytes += scanned.whole_bytes;
+  state.stamp = now;
+  return true;
 }
 
 Result<std::int64_t> EventLog::append(std::string_view type, const Json& payload) {

@@ -59,6 +59,10 @@ class EventLog {
   /// Reads without the lock, the packed log where there is no other; a torn tail is ignored (its
   /// owner may be writing it). Events of a higher version are kept. Errors: damaged, not_found, io.
   static Result<EventLog> open_reader(const FileSystem& file_system, const fs::path& folder);
+  /// A reader's: takes in what was appended since it was opened or last caught up; an owner has it.
+  /// False where the file is another one, or was changed: open it anew. Errors: damaged, io; the
+  /// log then stands as before.
+  Result<bool> catch_up(const FileSystem& file_system);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;
   ~EventLog();

@@ -141,15 +141,15 @@ std::optional<ScannedLine> scan_line(std::string_view line) {
   return scanned;
 }
 
-Result<ScannedLog> scan_log(std::string_view text, const fs::path& path) {
+Result<ScannedLog> scan_log(std::string_view text, const fs::path& path, LinesBefore before) {
   ScannedLog log;
-  log.head = k_no_hash;
+  log.head = before.head;
   log.lines.reserve(text.size() / 512 + 16);
   while (log.whole_bytes < text.size()) {
     const std::string_view rest = text.substr(log.whole_bytes);
     const std::size_t newline = rest.find('\n');
     const std::string_view line = rest.substr(0, newline);
-    const std::size_t number = log.lines.size() + 1;
+    const std::size_t number = before.count + log.lines.size() + 1;
     // A write that was cut off has no newline. A power cut may also leave the length and the
     // newline of the last write, with zeros where its blocks never reached the disk.
     const bool last = newline == std::string_view::npos || newline + 1 == rest.size();

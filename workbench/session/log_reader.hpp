@@ -35,9 +35,15 @@ struct ScannedLog {
   std::int64_t highest_version_seq = 0;
 };
 
+/// What stands before a text: nothing, or lines that were checked already.
+struct LinesBefore {
+  std::size_t count = 0;
+  std::string_view head = k_no_hash;  ///< SHA-256 of the last of them
+};
+
 /// Checks sequence and chain of the whole text. A torn tail (the rest of one interrupted write) is
 /// left out and begins at whole_bytes. Errors: damaged, with the line number.
-Result<ScannedLog> scan_log(std::string_view text, const fs::path& path);
+Result<ScannedLog> scan_log(std::string_view text, const fs::path& path, LinesBefore before = {});
 
 /// The integer member `key` of a JSON object's own level, found without building the object.
 struct IntegerMember {

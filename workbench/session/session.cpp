@@ -127,6 +127,10 @@ Result<std::int64_t> Session::append(std::string_view type, const Json& payload)
   return m_state->log->append(type, payload);
 }
 
+Result<bool> Session::catch_up() {
+  return m_state->log->catch_up(m_state->folder.file_system());
+}
+
 Result<SessionView> Session::view(FoldDepth depth) const {
   WB_TRY_ASSIGN(const SessionView* view, m_state->current(depth));
   return *view;

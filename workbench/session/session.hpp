@@ -50,6 +50,9 @@ class Session {
   [[nodiscard]] const fs::path& folder() const;
   [[nodiscard]] const EventLog& log() const;
   Result<std::int64_t> append(std::string_view type, const Json& payload);
+  /// A reader's: takes in what another process appended since. False: the log is another one or was
+  /// changed, open it anew. Errors: damaged, io.
+  Result<bool> catch_up();
   /// The current state, brought up to date from the events appended since the last call. The copy
   /// costs time in proportion to the session; current() costs none.
   Result<SessionView> view(FoldDepth depth) const;

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "trace/advice.hpp"
 #include "trace/analyze.hpp"
 #include "trace/findings_tables.hpp"
 #include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
+#include "trace/model_pattern.hpp"
 
 namespace wb::trace {
 namespace {
@@ -58,6 +60,8 @@ std::string header(const Json& metrics) {
   return text;
 }
 
+constexpr std::array<const char*, 6> k_sizes{"B", "H_Q", "H_KV", "N_Q", "N_KV", "d_h_qk"};
+
 std::string operations_table(const Json& metrics) {
   const bool any_paged = metrics["category_specific"]["paged_attention_detected"].get<bool>();
   std::vector<std::string> heads{"#",         "Operation",     "Shape (B, H_Q, H_KV, N_Q, N_KV, d)",
@@ -70,13 +74,15 @@ std::string operations_table(const Json& metrics) {
   for (const Json& operation : metrics["operations"]) {
     const Json& e = operation["efficiency"];
     const Json& params = operation["perf_params_parsed"];
+    const bool is_known = std::all_of(k_sizes.begin(), k_sizes.end(), [&](const char* size) {
+      return integer_member(params, size) > 0;
+    });
     const std::string shape =
-        params.contains("N_Q")
-            ? fmt::format("({}, {}, {}, {}, {}, {})", integer_member(params, "B"),
-                          integer_member(params, "H_Q"), integer_member(params, "H_KV"),
-                          integer_member(params, "N_Q"), integer_member(params, "N_KV"),
-                          integer_member(params, "d_h_qk"))
-            : std::string("not known");
+        is_known ? fmt::format("({}, {}, {}, {}, {}, {})", integer_member(params, "B"),
+                               integer_member(params, "H_Q"), integer_member(params, "H_KV"),
+                               integer_member(params, "N_Q"), integer_member(params, "N_KV"),
+                               integer_member(params, "d_h_qk"))
+                 : std::string("not known");
     std::vector<std::string> cells{std::to_string(++place),
                                    name_cell(operation["name"].get<std::string>()),
                                    shape,
@@ -235,6 +241,12 @@ std::string gaps(const Json& metrics) {
     }
   }
   for (const Json& operation : metrics["operations"]) {
+    const Json& params = operation["perf_params_parsed"];
+    if (params.is_object() && params.value("masked", Json()) == Json(true)) {
+      any = true;
+      text += fmt::format("- {}: it had a mask; products that it hides are counted as work\n",
+                          name_cell(operation["name"].get<std::string>()));
+    }
     const Json& why = operation["efficiency"]["why_unknown"];
     if (!why.is_string() || operation["classification"]["is_kv_cache_update"].get<bool>()) continue;
     any = true;
@@ -251,7 +263,8 @@ std::string gaps(const Json& metrics) {
 
 std::string findings_page(const Json& metrics, const Json& tree, const CategoryFiles& category) {
   return vendor_neutral(title_of(category) + header(metrics) + operations_table(metrics) +
-                        bottlenecks(metrics) + kernel_section(metrics) + workload_section(metrics) +
+                        call_section(metrics) + bottlenecks(metrics) + kernel_section(metrics) +
+                        workload_section(metrics) + model_section(metrics["model_pattern"]) +
                         anomalies(metrics) + recommendations(metrics) + chains(tree) +
                         gaps(metrics));
 }

@@ -18,6 +18,25 @@ Json member(const Json& object, const char* key) {
 
 }  // namespace
 
+std::string call_section(const Json& metrics) {
+  std::string text =
+      "## Time per call\n\nGPU time of one call as the profiler recorded it, and the time of its "
+      "operator on the host. A profiler costs time, on the host most of all: measure what is to "
+      "be compared (`sdpa-wb measure`, `sdpa-wb trace suite`).\n\n" +
+      head({"#", "Operation", "Calls", "GPU mean (µs)", "GPU median (µs)", "GPU min (µs)",
+            "GPU max (µs)", "GPU σ (µs)", "Host mean (µs)"});
+  int place = 0;
+  for (const Json& operation : metrics["operations"]) {
+    const Json& times = operation["per_call"];
+    text += row({std::to_string(++place), name_cell(operation["name"].get<std::string>()),
+                 operation["count"].dump(), number(member(times, "mean_us")),
+                 number(member(times, "median_us")), number(member(times, "min_us")),
+                 number(member(times, "max_us")), number(member(times, "std_us")),
+                 number(member(times, "host_mean_us"))});
+  }
+  return text + "\n";
+}
+
 std::string kernel_section(const Json& metrics) {
   std::string text = "## Kernel breakdown\n\n" +
                      head({"Operation", "GPU kernel", "Kind", "% by total time", "Calls",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to trace: the two sections of the findings page that are tables alone.
+// Private to trace: the sections of the findings page that are tables alone.
 #pragma once
 
 #include <string>
@@ -8,6 +8,8 @@
 
 namespace wb::trace {
 
+/// The profiler's times of one call of every operation, on the GPU and on the host.
+std::string call_section(const Json& metrics);
 /// Every kernel of every operation; of paged attention also their shares as a whole, with flags.
 std::string kernel_section(const Json& metrics);
 /// Sizes, heads and tokens of every operation.

@@ -97,6 +97,7 @@ Json operation_json(const MetricsRow& row, const Peaks& peaks, double all_us, bo
                  {"time_ms", rounded(row.time_us / k_us_per_ms, 3)},
                  {"percent_of_category", rounded(percent, 2)},
                  {"efficiency", efficiency_json(row, peaks)},
+                 {"per_call", row.per_call},
                  {"Input Dims", row.dims},
                  {"has_perf_model", row.has_model},
                  {"perf_params", row.params_text},
@@ -211,6 +212,12 @@ Result<Json> metrics_of(const CategoryData& data, const CategoryFiles& category)
                  fmt::format("the column \"{}\" is missing", column),
                  "make the table again with `sdpa-wb trace prepare`"};
   }
+  for (auto column = data.ops.header.begin(); column != data.ops.header.end(); ++column) {
+    if (std::find(data.ops.header.begin(), column, *column) == column) continue;
+    return Error{ErrorCode::invalid, "read the operations", category.ops().string(),
+                 fmt::format("the column \"{}\" stands there twice", printable(*column, 60)),
+                 "make the table again with `sdpa-wb trace prepare`"};
+  }
   WB_TRY_ASSIGN(const Peaks peaks, peaks_of(data.metadata));
   std::vector<MetricsRow> rows;
   double all_us = 0;
@@ -245,6 +252,7 @@ Result<Json> metrics_of(const CategoryData& data, const CategoryFiles& category)
       {"platform", data.metadata.value("platform", Json())},
       {"peak_source", data.metadata.value("peak_source", Json())},
       {"gpu_utilization", utilization},
+      {"model_pattern", data.metadata.value("model_pattern", Json())},
       {"gaps", data.metadata.value("gaps", Json::array())},
       {"without_model", data.metadata.value("without_model", Json::array())},
       {"total_time_ms", rounded(all_us / k_us_per_ms, 3)},

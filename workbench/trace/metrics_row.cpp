@@ -48,6 +48,32 @@ Result<double> must_be_number(const CsvTable& table, std::size_t row, std::strin
   return bad_cell(row, column, table.cell(row, column), "is no number from 0 on");
 }
 
+/// Nothing where the cell is empty, nan or inf (a rate over no time).
+Result<std::optional<double>> may_be_number(const CsvTable& table, std::size_t row,
+                                            std::string_view column) {
+  const std::string& text = table.cell(row, column);
+  const auto value = cell_number(text);
+  if (value && *value >= 0) return value;
+  const bool unknown = text.empty() || contains_any(text, {"nan", "inf"}) || text == "None";
+  if (!value && unknown) return std::optional<double>();
+  return bad_cell(row, column, text, "is no number from 0 on");
+}
+
+/// What the profiler says of one call; null where the table does not.
+Json per_call_of(const CsvTable& table, std::size_t row) {
+  Json times = Json::object();
+  for (const auto& [key, column] : {std::pair{"mean_us", "Kernel Time (µs)_mean"},
+                                    {"median_us", "Kernel Time (µs)_median"},
+                                    {"min_us", "Kernel Time (µs)_min"},
+                                    {"max_us", "Kernel Time (µs)_max"},
+                                    {"std_us", "Kernel Time (µs)_std"},
+                                    {"host_mean_us", "mean_duration_us"}}) {
+    const auto value = cell_number(table.cell(row, column));
+    times[key] = value && *value >= 0 && *value < k_max_integer ? Json(*value) : Json();
+  }
+  return times;
+}
+
 /// The precision whose peak counts: the table's, else that of the first tensor.
 std::string spec_of(const MetricsRow& row) {
   if (!row.compute_spec.empty()) return row.compute_spec;
@@ -90,16 +116,21 @@ Result<MetricsRow> read_metrics_row(const CsvTable& table, std::size_t i) {
   if (row.compute_spec == "nan") row.compute_spec.clear();
   WB_TRY_ASSIGN(const double count, must_be_number(table, i, "operation_count"));
   WB_TRY_ASSIGN(row.time_us, must_be_number(table, i, "Kernel Time (µs)_sum"));
+  if (count < 1 || count != std::floor(count)) {
+    return bad_cell(i, "operation_count", table.cell(i, "operation_count"),
+                    "is no whole number from 1 on");
+  }
   row.count = static_cast<std::int64_t>(count);
-  row.tflops = cell_number(table.cell(i, "TFLOPS/s_mean"));
-  row.tb_per_s = cell_number(table.cell(i, "TB/s_mean"));
-  row.flops_per_byte = cell_number(table.cell(i, "FLOPS/Byte"));
-  row.gflop_each = cell_number(table.cell(i, "GFLOPS"));
+  WB_TRY_ASSIGN(row.tflops, may_be_number(table, i, "TFLOPS/s_mean"));
+  WB_TRY_ASSIGN(row.tb_per_s, may_be_number(table, i, "TB/s_mean"));
+  WB_TRY_ASSIGN(row.flops_per_byte, may_be_number(table, i, "FLOPS/Byte"));
+  WB_TRY_ASSIGN(row.gflop_each, may_be_number(table, i, "GFLOPS"));
   WB_TRY_ASSIGN(row.params, literal(table, i, "perf_params"));
   WB_TRY_ASSIGN(row.kernels, literal(table, i, "kernel_details_summary"));
   WB_TRY_ASSIGN(row.types, literal(table, i, "Input type"));
   row.params_text = table.cell(i, "perf_params");
   row.kernels_text = table.cell(i, "kernel_details_summary");
+  row.per_call = per_call_of(table, i);
   const std::string& model = table.cell(i, "has_perf_model");
   row.has_model = model == "True" || model == "true" || (model.empty() && row.gflop_each);
   if (!row.params.is_object()) row.params = Json::object();
@@ -180,10 +211,11 @@ Json efficiency_json(const MetricsRow& row, const Peaks& peaks) {
     e["bound_type"] = "compute";
   }
   if (!compute) {
-    e["why_unknown"] = !row.tflops ? "no rate: there is no model of its work"
-                       : spec.empty()
-                           ? "the precision is not recorded"
-                           : "the platform's peak for " + printable(spec, 60) + " is not known";
+    e["why_unknown"] =
+        !row.tflops && row.gflop_each && !(row.time_us > 0) ? "no rate: its kernels took no time"
+        : !row.tflops  ? "no rate: there is no model of its work"
+        : spec.empty() ? "the precision is not recorded"
+                       : "the platform's peak for " + printable(spec, 60) + " is not known";
     return e;
   }
   const double percent = rounded(100 * *row.tflops / peak->second, 2);

@@ -19,6 +19,7 @@ struct MetricsRow {
   double time_us = 0;
   std::optional<double> tflops, tb_per_s, flops_per_byte, gflop_each;
   Json params, kernels, types;
+  Json per_call;  ///< GPU time of one call: mean_us, median_us …; host_mean_us of its operator
   bool has_model = false;
   std::string params_text, kernels_text;
 };

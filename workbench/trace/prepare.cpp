@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "trace/model_pattern.hpp"
 #include "trace/op_rows.hpp"
 
 namespace wb::trace {
@@ -64,7 +65,8 @@ Json utilization_json(const GpuTime& time) {
 
 Json metadata_json(const PrepareRequest& request, const PlatformSpec& platform,
                    const Category& category, const GpuTime& gpu,
-                   const std::vector<std::string>& gaps, const std::string& device) {
+                   const std::vector<std::string>& gaps, const std::string& device,
+                   const Json& pattern) {
   Json time = time_json(breakdown(category.rows));
   time["note"] = "rank by gpu_kernel_time_ms; sync_time_ms is host time beyond it";
   Json models = Json::array();
@@ -83,6 +85,7 @@ Json metadata_json(const PrepareRequest& request, const PlatformSpec& platform,
           {"category", category.files.display},
           {"category_name", category.files.name},
           {"gpu_utilization", utilization_json(gpu)},
+          {"model_pattern", pattern},
           {"trace_loading_policy", "DO_NOT_LOAD_TRACE_use_precomputed_tree_data"},
           {"gaps", gaps},
           {"without_model", models},
@@ -162,6 +165,28 @@ Json manifest_entry(const Category& category, const fs::path& root) {
   return entry;
 }
 
+/// Whose peaks efficiencies are against, where the profile's GPU is, or may be, another.
+void add_device_gaps(const Trace& trace, const PlatformSpec& platform,
+                     std::vector<std::string>& gaps) {
+  const std::string& device = trace.device_name;
+  const auto own = known_platform(device), named = known_platform(platform.name);
+  const bool is_same =
+      own ? own->name == platform.name || platform.name.starts_with(own->name) ||
+                (named && named->max_achievable_tflops == own->max_achievable_tflops)
+          : device.empty() || device.find(platform.name) != std::string::npos;
+  if (!is_same) {
+    gaps.push_back(fmt::format("The profile names its GPU {}{}; efficiencies are against {}.",
+                               printable(device), own ? "" : ", whose peaks are not known here",
+                               platform.name));
+  }
+  if (!trace.other_devices.empty()) {
+    gaps.push_back(fmt::format(
+        "The profile has GPUs of several kinds ({}, {}{}); all efficiencies are against {}.",
+        printable(device), printable(trace.other_devices.front()),
+        trace.other_devices.size() > 1 ? " …" : "", platform.name));
+  }
+}
+
 Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const PrepareRequest& request) {
   WB_TRY_ASSIGN(Trace trace, read_trace(request.trace));
   WB_TRY_ASSIGN(const PlatformSpec platform,
@@ -174,15 +199,8 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
   result.text_bytes = trace.text_bytes;
   result.events = trace.events;
   result.gaps = gap_sentences(trace, calls);
-  const auto own = known_platform(trace.device_name);
-  if (own && own->name != platform.name && !platform.name.starts_with(own->name)) {
-    const auto named = known_platform(platform.name);
-    if (!named || named->max_achievable_tflops != own->max_achievable_tflops) {
-      result.gaps.push_back(
-          fmt::format("The profile names its GPU {}; efficiencies are against {}.",
-                      printable(trace.device_name), platform.name));
-    }
-  }
+  add_device_gaps(trace, platform, result.gaps);
+  const Json pattern = to_json(model_pattern(trace, calls));
   Json categories = Json::array();
   std::vector<OpRow> rows = rows_of(trace, calls);
   for (const bool backward : {false, true}) {
@@ -199,8 +217,9 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
     const CategoryFiles& files = category.files;
     WB_TRY(writer.write(files.ops(), ops_csv(trace, calls, category.rows, files)));
     WB_TRY(writer.write(files.tree(), pretty(tree_data(trace, calls, category.rows))));
-    WB_TRY(writer.write(files.metadata(), pretty(metadata_json(request, platform, category, gpu,
-                                                               result.gaps, trace.device_name))));
+    WB_TRY(writer.write(files.metadata(),
+                        pretty(metadata_json(request, platform, category, gpu, result.gaps,
+                                             trace.device_name, pattern))));
     categories.push_back(manifest_entry(category, request.output_dir));
   }
   WB_TRY(writer.write(k_manifest_file,
@@ -236,6 +255,7 @@ std::vector<std::string> gap_sentences(const Trace& trace, const SdpaCalls& call
   say(gaps.kernels_without_duration, "GPU kernels have no duration.");
   say(gaps.host_without_duration, "host events have no duration and are left out.");
   say(gaps.without_timestamp, "events have no time stamp and are left out.");
+  say(gaps.not_events, "entries of traceEvents are no events and are left out.");
   say(gaps.begin_end_events, "events are begin/end pairs, which are not read.");
   say(gaps.overlapping, "host events cross each other in one thread: their parents may be wrong.");
   return sentences;

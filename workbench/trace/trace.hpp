@@ -69,6 +69,7 @@ struct TraceGaps {
   std::uint64_t host_without_duration = 0;     ///< operators, calls and launches left out
   std::uint64_t kernels_without_duration = 0;  ///< their operators have no time
   std::uint64_t without_timestamp = 0;         ///< left out
+  std::uint64_t not_events = 0;                ///< entries of traceEvents that are no objects
   std::uint64_t begin_end_events = 0;          ///< ph B and E, left out
   std::uint64_t overlapping = 0;               ///< host events that cross each other in one thread
   std::uint64_t ambiguous_links = 0;           ///< GPU events whose id several operators claim
@@ -87,6 +88,7 @@ struct Trace {
   std::map<std::string, std::string> process_names, process_labels;  ///< by pid
   std::map<std::pair<std::string, std::string>, std::string> thread_names;
   std::string device_name;  ///< of the first GPU, as its driver calls it; may be empty
+  std::vector<std::string> other_devices;  ///< names of GPUs of other kinds
   TraceGaps gaps;
 
   [[nodiscard]] const std::string& text(std::uint32_t id) const { return strings.at(id); }

@@ -107,6 +107,9 @@ class Reader {
   }
 
   bool events() {
+    if (m_found) {
+      return m_scan.fail(ErrorCode::parse, "a second list \"traceEvents\"", "export it again");
+    }
     m_found = true;
     return m_scan.array([this] {
       m_scan.peek();
@@ -120,7 +123,10 @@ class Reader {
   bool event() {
     if (m_trace.events == k_none) return m_scan.fail(ErrorCode::limit, "too many events");
     const auto uid = static_cast<std::uint32_t>(m_trace.events++);
-    if (m_scan.peek() != '{') return m_scan.skip();
+    if (m_scan.peek() != '{') {
+      m_trace.gaps.not_events += 1;
+      return m_scan.skip();
+    }
     RawEvent raw;
     const bool good = m_scan.object([&](std::string_view key) {
       if (key == "ph") return m_scan.value(raw.ph);
@@ -166,16 +172,26 @@ class Reader {
     });
   }
 
-  /// The first GPU's name. A list that is too large to be one is passed over.
+  void add_device(std::string name) {
+    auto& others = m_trace.other_devices;
+    if (m_trace.device_name.empty()) {
+      m_trace.device_name = std::move(name);
+    } else if (name != m_trace.device_name &&
+               std::find(others.begin(), others.end(), name) == others.end()) {
+      others.push_back(std::move(name));
+    }
+  }
+
+  /// The GPUs' names. A list that is too large to be one is passed over.
   bool devices() {
     m_scan.hold();
     Slice slice;
     const bool good = m_scan.value(slice);
     if (good && slice.end - slice.begin < k_max_device_bytes) {
       const auto list = parse_json(text(slice), "deviceProperties");
-      if (list && list->is_array() && !list->empty() && list->front().is_object()) {
-        const Json name = list->front().value("name", Json());
-        if (name.is_string()) m_trace.device_name = name.get<std::string>();
+      for (const Json& device : list && list->is_array() ? *list : Json::array()) {
+        const Json name = device.is_object() ? device.value("name", Json()) : Json();
+        if (name.is_string()) add_device(name.get<std::string>());
       }
     }
     m_scan.release();

@@ -16,10 +16,10 @@ TEST_CASE("Every analysis has a name of its own and says what it is about", "[an
     CHECK_FALSE(analysis.about.empty());
     CHECK(analysis.run != nullptr);
   }
-  CHECK(names == std::set<std::string_view>{"call_cost", "clocks", "grid_scaling", "intensity",
-                                            "key_walk", "launch", "parallelism", "profile",
-                                            "reference_check", "regime", "register_limit",
-                                            "roofline_share", "scaling", "working_set"});
+  CHECK(names == std::set<std::string_view>{
+                     "call_cost", "clocks", "grid_check", "grid_scaling", "intensity", "key_walk",
+                     "launch", "parallelism", "profile", "reference_check", "regime",
+                     "register_limit", "roofline_share", "scaling", "working_set"});
 }
 
 TEST_CASE("analyze runs them all, in order, and repeats itself", "[analyze][unit]") {

@@ -165,6 +165,74 @@ TEST_CASE("What cannot be followed makes every access unknown", "[analyze][sass]
   CHECK(with("EXIT").shared_unknown == 1);  // what follows is never reached
 }
 
+TEST_CASE("Barriers are counted in the loop that does the products", "[analyze][sass]") {
+  // Two loops, one in the other: the inner walks the tiles, the outer the work of a block.
+  const std::vector<std::string> code{"S2R R0, SR_TID.X",             // 0x00
+                                      "BAR.SYNC.DEFER_BLOCKING 0x0",  // 0x10, the outer loop begins
+                                      "LDGSTS.E.BYPASS.128 [R7], [R8.64]",  // 0x20
+                                      "LDGDEPBAR",                          // 0x30
+                                      "DEPBAR.LE SB0, 0x1",           // 0x40, the inner loop begins
+                                      "BAR.SYNC.DEFER_BLOCKING 0x0",  // 0x50
+                                      "HMMA.16816.F32 R4, R4, R6, R4",  // 0x60
+                                      "HMMA.16816.F32 R4, R4, R6, R4",  // 0x70
+                                      "FFMA R3, R4, R5, R6",            // 0x80
+                                      "@P0 BRA 0x40",                   // 0x90
+                                      "BAR.SYNC.DEFER_BLOCKING 0x0",    // 0xa0
+                                      "@P1 BRA 0x10",                   // 0xb0
+                                      "EXIT",                           // 0xc0
+                                      "BRA 0xd0"};  // 0xd0, the trap behind the code
+  const SassSync sync = kernel_of(code).sync;
+  CHECK(sync.barriers == 3);
+  CHECK(sync.products == 2);  // matrix instructions, so the FMA of the softmax is none
+  REQUIRE(sync.loop);
+  CHECK(sync.loop->instructions == 6);
+  CHECK(sync.loop->barriers == 1);
+  CHECK(sync.loop->copies_in_flight == 1);
+  CHECK(barrier_verdict(sync) == "few");
+  const Finding finding = sass_findings({kernel_of(code)}).front();
+  CHECK(finding.statement.find("1 of 3 barriers in the loop of products (6 instructions)") !=
+        std::string::npos);
+  CHECK(finding.statement.find("leaves 1 group of async copies in flight") != std::string::npos);
+  CHECK(finding.figures.at("loop_barriers") == 1);
+
+  std::vector<std::string> waits = code;
+  waits[4] = "DEPBAR.LE SB0, 0x0";
+  waits[8] = waits[2] = "BAR.SYNC.DEFER_BLOCKING 0x0";
+  CHECK(kernel_of(waits).sync.loop->barriers == 2);
+  waits.insert(waits.begin() + 5, 3, "BAR.SYNC.DEFER_BLOCKING 0x0");
+  const SassKernel many = kernel_of(waits);
+  CHECK(many.sync.loop->barriers == 5);
+  CHECK(barrier_verdict(many.sync) == "many");
+  CHECK(sass_findings({many}).front().statement.find(
+            "5 of 8 barriers in the loop of products (9 instructions), more than the 4 that") !=
+        std::string::npos);
+  CHECK(sass_findings({many}).front().statement.find("waits for all of its async copies") !=
+        std::string::npos);
+}
+
+TEST_CASE("A loop of products inside the one that waits is not taken for it", "[analyze][sass]") {
+  // The products of a tile in a loop of their own, the barriers around it.
+  const SassSync sync =
+      kernel_of({"BAR.SYNC.DEFER_BLOCKING 0x0", "FFMA R3, R4, R5, R3", "@P0 BRA 0x10",
+                 "BAR.SYNC.DEFER_BLOCKING 0x0", "@P1 BRA 0x0", "EXIT"})
+          .sync;
+  REQUIRE(sync.loop);
+  CHECK(sync.loop->instructions == 5);
+  CHECK(sync.loop->barriers == 2);
+  CHECK(barrier_verdict(sync) == "few");
+}
+
+TEST_CASE("What hides loops leaves their barriers unknown", "[analyze][sass]") {
+  const auto verdict = [](std::vector<std::string> code) {
+    return barrier_verdict(kernel_of(code).sync);
+  };
+  CHECK(verdict({"BAR.SYNC 0x0", "FFMA R3, R4, R5, R3", "BRX R4 -0x10", "EXIT"}) == "unknown");
+  CHECK(verdict({"BAR.SYNC 0x0", "FFMA R3, R4, R5, R3", "@P0 BRA `(.L_x_1)"}) == "unknown");
+  CHECK(verdict({"BAR.SYNC 0x0", "FFMA R3, R4, R5, R3", "EXIT"}) == "unknown");  // no loop
+  CHECK(verdict({"FFMA R3, R4, R5, R3", "BRX R4 -0x10"}) == "none");
+  CHECK(verdict({"BAR.SYNC 0x0", "FFMA R3, R4, R5, R3", "@P0 BRA 0x10", "EXIT"}) == "none");
+}
+
 TEST_CASE("Noise in a disassembly never ends the reading", "[analyze][sass]") {
   std::mt19937 random(3);
   for (int i = 0; i < 1'000; ++i) {

@@ -183,11 +183,12 @@ TEST_CASE("A profile by itself is explained without times", "[analyze][launch]")
   evidence.observations.clear();
   add_profile(evidence, taken(Json::array({launch("(8, 32, 1)", "(128, 1, 1)")}), "ncu"), 20);
   const auto findings = analyze(evidence);
-  REQUIRE(findings.size() == 2);
-  CHECK(findings[0].analysis == "launch");
-  CHECK(findings[0].figures.at("kv_redundancy") == 8);
-  CHECK_FALSE(findings[0].figures.contains("kv_requested_bytes_per_s"));
-  CHECK(findings[1].analysis == "profile");
+  REQUIRE(findings.size() == 3);
+  CHECK(findings[0].analysis == "grid_check");
+  CHECK(findings[1].analysis == "launch");
+  CHECK(findings[1].figures.at("kv_redundancy") == 8);
+  CHECK_FALSE(findings[1].figures.contains("kv_requested_bytes_per_s"));
+  CHECK(findings[2].analysis == "profile");
 }
 
 TEST_CASE("Registers bound the occupancy of what was compiled", "[analyze][launch]") {

@@ -29,6 +29,8 @@ TEST_CASE("honest reports that look like faults are left alone", "[audit][checks
       // Exact from run to run, within a tolerance of the reference.
       "Max diff: 0.0012\nRepeated runs are bit-identical.\n",
       "Unlike FA-2 it splits KV over its blocks.\n",
+      // Another attention.
+      "# Findings about the attention of children\n\nIt is short.\n",
       // Caches are faster than memory, narrow formats than wide ones.
       "On an L4 the L2 gives 900 GB/s.\n", "On an H100 in fp8 it reaches 1400 TFLOP/s.\n",
       // Truncated digits, a rounded sum, binary prefixes.

@@ -59,6 +59,23 @@ TEST_CASE("names, dates, times of day and addresses are no figures", "[audit][fi
   CHECK(figures_in("S=128,256").front().value == 128);
 }
 
+TEST_CASE("a comma that may be decimal, a sign and what no machine holds are no figures",
+          "[audit][figure]") {
+  for (const char* text : {"took 1,5 ms", "| 0,50 |", "1,0", "0,500x", "a loss of -5 ms", "-2 ms",
+                           "(-12%)", "1e309 ms", "1e-309 ms"}) {
+    CAPTURE(text);
+    CHECK(figures_in(text).empty());
+  }
+  CHECK(has_decimal_comma("| 64 | 1,0 | 2,0 |"));
+  for (const char* text : {"1,024 ms", "sizes 4,64", "S=128,256", "(1, 4, 2)", "1,2,4 us"}) {
+    CAPTURE(text);
+    CHECK_FALSE(has_decimal_comma(text));
+    CHECK_FALSE(figures_in(text).empty());
+  }
+  CHECK(only("- 5 ms").value == Approx(5e-3));  // of a list
+  CHECK(only("a->5 ms").value == Approx(5e-3));
+}
+
 TEST_CASE("what the digits leave open", "[audit][figure]") {
   const Figure time = only("0.085 ms");
   CHECK(time.operand().low == Approx(0.0845e-3));

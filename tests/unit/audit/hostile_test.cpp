@@ -67,6 +67,16 @@ TEST_CASE("large and odd shapes end soon", "[audit][hostile]") {
   CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(60));
 }
 
+TEST_CASE("decimal commas and signs are not misread, and that is said", "[audit][hostile]") {
+  const Audited german = test::audited(
+      "| S | Torch (ms) | Mine (ms) | Speedup |\n|---|---|---|---|\n| 64 | 1,0 | 2,0 | 0,90x |\n"
+      "| 128 | 1,5 | 3,0 | 0,90x |\n\n- a: -2 ms\n- b: 3 ms\n- Total: 1 ms\n");
+  CHECK(german.findings.empty());
+  CHECK(german.held.empty());
+  REQUIRE(german.gaps.size() == 1);
+  CHECK(german.gaps[0].starts_with("2 lines have figures with a decimal comma"));
+}
+
 TEST_CASE("figures that no machine holds do no harm", "[audit][hostile]") {
   const std::string digits(400, '9');
   const Audited odd = test::audited(

@@ -56,6 +56,29 @@ const std::string k_scaling =
     "| Batch | Heads | Time (ms) | vs B=1 | Status |\n|---|---|---|---|---|\n"
     "| 1 | 8 | 2.0 | 1.0x | start |\n| 4 | 8 | 8.0 | 4.0x | linear |\n";
 
+const std::string k_roadmap =
+    "| technique | expected | evidence |\n|---|---|---|\n| `a`: tiles | 1.50x (1.00x to 2.00x) | "
+    "strong |\n| `b`: copies | 1.20x (1.00x to 2.00x) | weak |\n| `c`: more | 2.00x (1.00x to "
+    "3.00x) | "
+    "weak |\n\n| stage | techniques | over the incumbent then |\n|---|---|---|\n| 1 | `a`, `b` | "
+    "1.80x (1.00x to 4.00x) |\n| 2 | `c` | 3.60x (1.00x to 12.0x) |\n";
+
+/// Findings that keep all rules.
+const std::string k_findings =
+    "# SDPA Forward Analysis Findings\n\n**Attention type:** Paged Attention\n\n"
+    "| Operation | ctx_ratio | Workload |\n|---|---|---|\n| `unified_attention` | 0.91 | "
+    "prefill_heavy |\n\n## Bottlenecks\n\n## Recommendations\n\n- **Algorithmic:** chunk "
+    "prefills\n- **Kernel:** tune `_fwd_kernel`\n";
+
+const std::string k_unfused_findings =
+    "# Findings about attention\n\n**Attention type:** Standard (unfused) "
+    "Attention\n\n\n\n## Recommendations\n\n";
+
+const std::string k_short_findings =
+    "# SDPA Findings\n\n**Attention type:** Flash Attention\n\n## Bottlenecks\n\n### The kernel "
+    "at N_Q=4096\nEfficiency: 12.0% of peak\n\n## Recommendations\n\nAlgorithmic: pack. "
+    "Kernel: tune.\n";
+
 const std::string k_references =
     "| B | H | S | D | Reference (ms) | Ours (ms) |\n|---|---|---|---|---|---|\n"
     "| 1 | 4 | 64 | 64 | 0.010 | 0.020 |\n| 1 | 4 | 256 | 64 | 0.040 | 0.060 |\n"
@@ -241,6 +264,57 @@ std::vector<Plant> plants() {
        false},
       {"statements", k_wrong, 1, "query tiles", "FA-2 splits KV over its blocks.\n",
        "Flash-Decoding splits KV over its blocks.\n", false},
+      {"peaks", k_doubt, 1, "100 % is all", "It reaches 150% of the peak.\n",
+       "[ANOMALY] 150% of the peak cannot be.\n", false},
+      {"principles", k_wrong, 7, "between 0 and 1", with(k_findings, "0.91", "9.1"), k_findings},
+      // A roadmap: 1.5 x 1.2, then x 2
+      {"stages", k_wrong, 9, "expected: the stage before times its steps = 1.8",
+       with(k_roadmap, "1.80x", "2.00x"), k_roadmap},
+      {"stages", k_wrong, 10, "least: the stage before times its steps = 1",
+       with(k_roadmap, "(1.00x to 12.0x)", "(1.50x to 12.0x)"), k_roadmap},
+      {"stages", k_wrong, 10, "greatest: the stage before times its steps = 12",
+       with(k_roadmap, "to 12.0x", "to 60.0x"), k_roadmap},
+      // Capped: then all that is capped is the upper end; else it does not follow.
+      {"stages", k_wrong, 10, "expected: the stage before times its steps = 3.6",
+       with(k_roadmap, "3.60x (1.00x to 12.0x)", "2.50x (1.00x to 5.00x)"),
+       with(k_roadmap, "3.60x (1.00x to 12.0x)", "2.50x (1.00x to 2.50x)")},
+      // Findings about a profile
+      {"principles", k_doubt, 1, "no line tells the kind",
+       with(k_findings, "**Attention type:**", "Kernels:"), k_findings},
+      {"principles", k_doubt, 15, "told after line 8",
+       with(k_findings, "**Attention type:** Paged Attention\n", "") +
+           "\n**Attention type:** Paged Attention\n",
+       k_findings},
+      {"principles", k_wrong, 7, "0.91; decode-heavy is below 0.2",
+       with(k_findings, "prefill_heavy", "decode_heavy"), k_findings},
+      {"principles", k_wrong, 7, "0.41; prefill-heavy is above 0.8",
+       with(k_findings, "0.91", "0.41"), with(k_findings, "0.91 | prefill_heavy", "0.41 | mixed"),
+       false},
+      {"principles", k_doubt, 11, "no advice of the kind: algorithmic",
+       with(k_findings, "**Algorithmic:**", "**Then:**"), k_findings},
+      {"principles", k_doubt, 11, "no advice of the kind: kernel",
+       with(k_findings, "**Kernel:** tune `_fwd_kernel`", "Tune it"), k_findings},
+      {"principles", k_doubt, 11, "tokens is 0.91 (line 7)",
+       with(with(k_findings, "chunk prefills", "decode more at once"), "`_fwd_kernel`",
+            "`kernel_paged_attention_2d`"),
+       k_findings},
+      {"principles", k_doubt, 11, "tokens is 0.11 (line 7)",
+       with(k_findings, "0.91 | prefill_heavy", "0.11 | decode_heavy"), k_findings},
+      {"principles", k_doubt, 3, "neither prefill nor decode",
+       "# SDPA Findings\n\n**Attention type:** Paged Attention\n",
+       "# SDPA Findings\n\n**Attention type:** Paged Attention, for decoding\n"},
+      {"principles", k_doubt, 7, "none of them is to fuse it",
+       k_unfused_findings + "Algorithmic: batch more. Kernel: tune the softmax.\n",
+       k_unfused_findings + "Algorithmic: use flash attention. Kernel: tune the softmax.\n"},
+      {"principles", k_doubt, 8, "from 5 % on is expected",
+       with(k_short_findings, "N_Q=4096", "N_Q=256"), k_short_findings},
+      {"principles", k_doubt, 8, "no length of a sequence",
+       with(k_short_findings, "N_Q=4096", "one"), k_short_findings},
+      {"principles", k_doubt, 5, "no section of recommendations",
+       with(k_short_findings, "## Recommendations", "## More"), k_short_findings},
+      {"principles", k_wrong, 5, "line 3 says Status: ERROR",
+       "# SDPA Findings\n\n**Status:** ERROR\n\n## Bottlenecks\n\nThe copies.\n",
+       "# SDPA Findings\n\n**Status:** ERROR\n\nA column is missing.\n"},
   };
 }
 

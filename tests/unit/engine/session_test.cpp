@@ -37,6 +37,20 @@ TEST_CASE("a faster variant wins after confirmation and becomes the incumbent",
   CHECK(plans == std::set<std::string>{"hot", "cold", "eager"});
 }
 
+TEST_CASE("a step on the way is confirmed under the deciding plan alone", "[engine][session]") {
+  Bench bench;
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(50);
+  bench.open();
+  const Json answer = bench.iterate({{"plans", "deciding"}});
+  CHECK(answer["outcome"] == "win");
+  CHECK(answer["incumbent"].get<std::string>().rfind("cpu_tiled@", 0) == 0);
+  std::set<std::string> plans;
+  for (const Event& event : bench.events("turn_measured")) {
+    if (event.payload["phase"] == "confirmation") plans.insert(event.payload["plan"]);
+  }
+  CHECK(plans == std::set<std::string>{"hot"});
+}
+
 TEST_CASE("the same speed is no gain and refutes the hypothesis", "[engine][session]") {
   Bench bench;
   bench.open();

@@ -35,6 +35,59 @@ TEST_CASE("check, measure and compare leave a log that can be read", "[engine][s
         500);
 }
 
+TEST_CASE("of several others the fastest counts, problem by problem", "[engine][standalone]") {
+  Bench bench;
+  const std::string small = "B=1 Hq=1 Sq=32 D=16 f32", large = "B=1 Hq=2 Sq=64 D=16 f32";
+  const auto timed = [](double small_us, double large_us) {
+    wb::testing::FakeSubject subject = Bench::with_time(1);
+    subject.time_us = [=](const Problem& problem, PlanKind) {
+      return problem.Sq == 32 ? small_us : large_us;
+    };
+    return subject;
+  };
+  bench.worker.subjects["cpu_tiled"] = timed(100, 100);
+  bench.worker.subjects["cpu_unfused"] = timed(400, 150);
+  bench.worker.subjects["cpu_online"] = timed(200, 300);
+  const Json answer = bench.call("compare",
+                                 {{"candidate", "cpu_tiled"},
+                                  {"against", "cpu_unfused"},
+                                  {"others", {"cpu_online"}},
+                                  {"problem", small + "; " + large}},
+                                 {});
+  REQUIRE(answer["problems"].size() == 4);
+  std::vector<std::string> fastest;
+  for (const Json& row : answer["problems"]) {
+    if (row["fastest"] == true) fastest.push_back(row["against"].get<std::string>().substr(0, 7));
+  }
+  CHECK(fastest == std::vector<std::string>{"cpu_onl", "cpu_unf"});
+  // 2 and 1.5, not 4 and 3.
+  CHECK(answer["speedup"].get<double>() == Approx(std::sqrt(3.0)).epsilon(0.05));
+  CHECK(answer["outcome"] == "faster");
+}
+
+TEST_CASE("who does not take a problem is left out there", "[engine][standalone]") {
+  Bench bench;
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(100);
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
+  bench.worker.subjects["cpu_unfused"].takes = [](const Problem& p) { return p.Sq == 64; };
+  bench.worker.subjects["cpu_online"] = Bench::with_time(300);
+  bench.worker.subjects["cpu_simd_flash"] = Bench::with_time(50);
+  bench.worker.subjects["cpu_simd_flash"].takes = [](const Problem&) { return false; };
+  const Json answer = bench.call("compare",
+                                 {{"candidate", "cpu_tiled"},
+                                  {"against", "cpu_unfused"},
+                                  {"others", {"cpu_online", "cpu_simd_flash"}},
+                                  {"problem", "B=1 Hq=1 Sq=32 D=16 f32; B=1 Hq=2 Sq=64 D=16 f32"}},
+                                 {});
+  std::vector<std::string> fastest;
+  for (const Json& row : answer["problems"]) {
+    CHECK(row["against"].get<std::string>().rfind("cpu_simd_flash", 0) != 0);
+    if (row["fastest"] == true) fastest.push_back(row["against"].get<std::string>().substr(0, 7));
+  }
+  CHECK(fastest == std::vector<std::string>{"cpu_onl", "cpu_unf"});
+  CHECK(answer["speedup"].get<double>() == Approx(std::sqrt(6.0)).epsilon(0.05));
+}
+
 TEST_CASE("a sustained session has long hot turns, and only those", "[engine][standalone]") {
   Bench bench;
   bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);

@@ -266,3 +266,75 @@ TEST_CASE("a failed append leaves the log as it was", "[session][log]") {
   CHECK(must(log.append("note", {{"text", "two"}})) == 2);
   CHECK(must(EventLog::open_reader(real, scratch.path())).event(2)->payload["text"] == "two");
 }
+
+TEST_CASE("a reader catches up with what others append", "[session][log]") {
+  const Scratch scratch;
+  RealFileSystem files;
+  FakeClock clock;
+  EventLog owner = new_log(scratch, files, clock);
+  must(owner.append("note", {{"text", "one"}}));
+  EventLog reader = must(EventLog::open_reader(files, scratch.path()));
+  CHECK(must(reader.catch_up(files)));
+  CHECK(reader.size() == 1);
+  for (int i = 0; i < 3'000; ++i) must(owner.append("note", {{"text", std::string(900, 'x')}}));
+  CHECK(must(reader.catch_up(files)));
+  CHECK(reader.size() == 3'001);
+  CHECK(reader.head() == owner.head());
+  CHECK(reader.text(3'001) == slurp(scratch / "events.jsonl"));
+  CHECK(must(owner.catch_up(files)));
+
+  // A line that is still being written is no event yet.
+  const std::string whole = slurp(scratch / "events.jsonl");
+  add_line(scratch / "events.jsonl", "note", 1, R"({"text":"last"})");
+  const std::string longer = slurp(scratch / "events.jsonl");
+  spill(scratch / "events.jsonl", longer.substr(0, longer.size() - 5));
+  CHECK(must(reader.catch_up(files)));
+  CHECK(reader.size() == 3'001);
+  spill(scratch / "events.jsonl", longer);
+  CHECK(must(reader.catch_up(files)));
+  CHECK(reader.size() == 3'002);
+  CHECK(must(reader.payload(3'002))["text"] == "last");
+}
+
+TEST_CASE("a reader does not catch up with another log, or a changed one", "[session][log]") {
+  const Scratch scratch;
+  RealFileSystem files;
+  FakeClock clock;
+  {
+    EventLog log = new_log(scratch, files, clock);
+    for (int i = 0; i < 20; ++i) must(log.append("note", {{"text", "same length"}}));
+  }
+  const fs::path path = scratch / "events.jsonl";
+  const std::string text = slurp(path);
+  const auto after = [&](const std::string& now) {
+    spill(path, text);
+    EventLog reader = must(EventLog::open_reader(files, scratch.path()));
+    spill(path, now);
+    // Clocks of file systems may be coarse: no two writes of a test within one tick.
+    fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(1));
+    return reader.catch_up(files);
+  };
+  CHECK_FALSE(must(after(text.substr(0, text.size() / 2))));  // cut
+  std::string edited = text;
+  edited[edited.find("same")] = 'S';
+  CHECK_FALSE(must(after(edited)));
+  CHECK_FALSE(must(after(edited + "x\n")));
+  CHECK_FALSE(must(after("")));
+  // Lines that do not go on from the last one are damage, and the reader stays as it was.
+  const auto broken = after(text + lines_of(text).front() + "\n");
+  REQUIRE_FALSE(broken.ok());
+  CHECK(broken.error().code == ErrorCode::damaged);
+
+  spill(path, text);
+  EventLog reader = must(EventLog::open_reader(files, scratch.path()));
+  fs::remove(path);
+  CHECK_FALSE(must(reader.catch_up(files)));
+  spill(path, text);
+  EventLog unpacked = must(EventLog::open_reader(files, scratch.path()));
+  pack(path);
+  CHECK_FALSE(must(unpacked.catch_up(files)));
+  EventLog packed = must(EventLog::open_reader(files, scratch.path()));
+  CHECK(must(packed.catch_up(files)));
+  spill(path, text);  // beside the packed one: it is the one that counts
+  CHECK_FALSE(must(packed.catch_up(files)));
+}

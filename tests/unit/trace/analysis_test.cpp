@@ -233,11 +233,47 @@ TEST_CASE("names cannot write into the page", "[trace][analyze]") {
   CHECK_FALSE(contains(page, "\n## Spec"));
 }
 
-TEST_CASE("a rate below zero saves nothing", "[trace][metrics]") {
-  Folder folder(k_head + replaced(k_row, ",200.0,", ",-200.0,"));
-  const auto result = folder.run();
-  REQUIRE(result.ok());
-  CHECK(result->categories[0].metrics["impact_estimates"].empty());
+TEST_CASE("cells that cannot be figures are named, never taken for some", "[trace][metrics]") {
+  const auto refused = [](const std::string& csv, const char* why) {
+    Folder folder(csv);
+    const auto result = folder.run();
+    CAPTURE(csv);
+    REQUIRE_FALSE(result.ok());
+    CHECK(contains(result.error().message(), why));
+    CHECK(contains(folder.text(folder.category.findings()), "**Status:** ERROR"));
+  };
+  for (const char* rate : {",-200.0,", ",200 TFLOPS,", ",\"1,200.0\","}) {
+    refused(k_head + replaced(k_row, ",200.0,", rate), "is no number from 0 on");
+  }
+  for (const char* count : {",0,100.0", ",2.5,100.0"}) {
+    refused(k_head + replaced(k_row, ",2,100.0", count), "is no whole number from 1 on");
+  }
+  refused(replaced(k_head, "GFLOPS", "TFLOPS/s_mean") + k_row,
+          "\"TFLOPS/s_mean\" stands there twice");
+  for (const char* rate : {",,", ",nan,", ",inf,", ",np.float64(nan),", ",None,"}) {
+    Folder folder(k_head + replaced(k_row, ",200.0,", rate));
+    const auto result = folder.run();
+    REQUIRE(result.ok());
+    CHECK(
+        result->categories[0].metrics["operations"][0]["efficiency"]["tflops_achieved"].is_null());
+    CHECK(result->categories[0].metrics["impact_estimates"].empty());
+  }
+}
+
+TEST_CASE("sizes that are none, masks and no time are said", "[trace][analyze]") {
+  const auto page = [](const std::string& row) {
+    Folder folder(k_head + row);
+    if (const auto result = folder.run(); !result.ok()) FAIL(result.error().message());
+    return folder.text(folder.category.findings());
+  };
+  CHECK(contains(page(k_row), "(1, 8, 2, 4096, 4096, 64)"));
+  CHECK(contains(page(replaced(k_row, "'N_Q': 4096", "'N_Q': -4096")), "| not known | 2 |"));
+  CHECK(contains(page(replaced(k_row, "'dropout': 0.0", "'masked': True")),
+                 "it had a mask; products that it hides are counted as work"));
+  CHECK_FALSE(contains(page(k_row), "it had a mask"));
+  const std::string still =
+      replaced(replaced(k_row, ",200.0,", ",,"), "1000.0,\"[{'name'", "0.0,\"[{'name'");
+  CHECK(contains(page(still), "its kernels took no time"));
 }
 
 TEST_CASE("no replay of a dropout that is not known, or of a mask", "[trace][replay]") {

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "support/catch.hpp"
+#include "trace/model_pattern.hpp"
 #include "trace/op_rows.hpp"
 #include "trace/prepare.hpp"
 #include "traces.hpp"
@@ -148,6 +149,24 @@ TEST_CASE("an event without a duration or a time is left out and counted", "[tra
   CHECK(gap_sentences(trace, calls).size() == 4);
 }
 
+TEST_CASE("entries that are no events, and a second list of them, are told", "[trace][read]") {
+  const Trace trace = linked_trace("{\"traceEvents\":[1,\"x\",[" + flash(10, 50) + "],null]}");
+  CHECK(trace.gaps.not_events == 4);
+  CHECK(gap_sentences(trace, find_sdpa_calls(trace)) ==
+        std::vector<std::string>{"4 entries of traceEvents are no events and are left out."});
+  // Added up, both would be counted; taken by turns, one of them would be lost.
+  CHECK(testing::read_refusal("{\"traceEvents\":[],\"traceEvents\":[]}")
+            .find("a second list \"traceEvents\"") != std::string::npos);
+}
+
+TEST_CASE("GPUs of several kinds are all named", "[trace][read]") {
+  const Trace trace = linked_trace(std::string(
+      R"({"deviceProperties":[{"name":"A"},{"name":"A"},{"name":"B"},{},3,{"name":"B"}],)"
+      R"("traceEvents":[]})"));
+  CHECK(trace.device_name == "A");
+  CHECK(trace.other_devices == std::vector<std::string>{"B"});
+}
+
 TEST_CASE("kernels find their operator by correlation, else by external id", "[trace][link]") {
   SECTION("a correlation id that two operators claim belongs to none") {
     const Trace trace = linked_trace(trace_text(
@@ -235,6 +254,64 @@ TEST_CASE("product, softmax and product are unfused attention", "[trace][calls]"
   CHECK(rows[0].sizes->H_Q == 16);
   CHECK(rows[0].work->flops == Approx(2.0 * 16 * 256 * 256 * 128));
   CHECK(rows[0].compute_spec == "matrix_fp16");
+}
+
+TEST_CASE("softmax, products, scalings and copies are told inside attention and elsewhere",
+          "[trace][calls]") {
+  // Two calls of 80 us: products of 30 and 25, a scaling of 5, a softmax of 20; then a model that
+  // does other things.
+  const Trace unfused = linked_trace(testing::trace_fixture("synthetic_unfused.json"));
+  const ModelPattern own = model_pattern(unfused, find_sdpa_calls(unfused));
+  CHECK(own.attention_ms == Approx(0.16));
+  CHECK(own.operators[0].inside_ms == Approx(0.04));
+  CHECK(own.operators[1].inside_ms == Approx(0.11));
+  CHECK(own.operators[1].events == 5);
+  CHECK(own.operators[1].outside_ms == Approx(0.5));  // a product that no softmax follows
+  CHECK(own.operators[2].inside_ms == Approx(0.01));
+  CHECK(own.operators[2].outside_ms == 0);
+  const Trace other = linked_trace(testing::trace_text(
+      {testing::event_text("cpu_op", "aten::copy_", 0, 10),
+       testing::event_text("cpu_op", "aten::softmax", 20, 10),
+       testing::event_text("cpu_op", "aten::_softmax", 21, 8),
+       testing::event_text("cpu_op", "aten::mm", 40, 10),
+       testing::event_text("cuda_runtime", "launch", 1, 1, "\"correlation\":1"),
+       testing::event_text("cuda_runtime", "launch", 22, 1, "\"correlation\":2"),
+       testing::event_text("cuda_runtime", "launch", 41, 1, "\"correlation\":3"),
+       testing::event_text("kernel", "copy", 5, 7, "\"correlation\":1"),
+       testing::event_text("kernel", "softmax", 25, 11, "\"correlation\":2"),
+       testing::event_text("kernel", "gemm", 45, 82, "\"correlation\":3"),
+       testing::event_text("kernel", "nobody's", 200, 500, "\"correlation\":9")}));
+  const ModelPattern pattern = model_pattern(other, find_sdpa_calls(other));
+  CHECK(pattern.work_ms == Approx(0.1));  // what nobody launched does not count
+  CHECK(pattern.attention_ms == 0);
+  CHECK(pattern.operators[0].outside_ms == Approx(0.011));  // once, though two operators nest
+  CHECK(pattern.operators[0].events == 1);
+  CHECK(pattern.operators[1].outside_ms == 0);
+  CHECK(pattern.operators[3].outside_ms == Approx(0.007));
+  CHECK(to_json(pattern)["attention_heavy"] == false);
+  CHECK(model_section(to_json(pattern)).find("A softmax runs elsewhere") != std::string::npos);
+}
+
+TEST_CASE("a model is attention-heavy by the share of its GPU work", "[trace][calls]") {
+  ModelPattern pattern;
+  pattern.work_ms = 50;
+  pattern.attention_ms = 10;
+  const std::string text = model_section(to_json(pattern));
+  CHECK(text.find("**Attention-heavy:** yes. Attention is 20.00 % of the 50.000 ms") !=
+        std::string::npos);
+  CHECK(text.find("1.25 times as fast") != std::string::npos);
+  pattern.attention_ms = 9.9;
+  CHECK(model_section(to_json(pattern)).find("**Attention-heavy:** no") != std::string::npos);
+  pattern.attention_ms = 50;  // nothing else: no factor
+  CHECK(model_section(to_json(pattern)).find("times as fast") == std::string::npos);
+  CHECK(to_json(ModelPattern{}).is_null());
+  for (const Json& odd : {Json(), Json("x"), Json({{"attention_percent", "x"}}),
+                          Json({{"attention_percent", 10}, {"gpu_work_ms", 1}, {"operators", 3}}),
+                          Json({{"attention_percent", 10},
+                                {"gpu_work_ms", 1},
+                                {"operators", {1, {{"operator", 5}, {"events", "x"}}}}})}) {
+    CHECK(model_section(odd).starts_with("## The model as a whole"));
+  }
 }
 
 TEST_CASE("the classic kernels of paged attention", "[trace][calls]") {

@@ -1,0 +1,56 @@
+"""playbooks/lib/goals.lua: kernels of the dispatch rules beside rivals, held against goals."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import EXIT_ENVIRONMENT, ROOT, events, skip_busy
+
+OWN = Path(__file__).parent / "playbooks"
+
+
+@pytest.fixture
+def playbooks(tmp_path):
+    """Playbooks of the tests beside the libraries of the product's."""
+    folder = tmp_path / "playbooks"
+    shutil.copytree(ROOT / "playbooks" / "lib", folder / "lib")
+    for name in ("beside", "judge_goals"):
+        shutil.copy(OWN / f"{name}.lua", folder)
+    return folder
+
+
+def test_what_goals_say_of_rows(wb, playbooks):
+    wb.run("playbook", "check", str(playbooks / "judge_goals.lua"), check=0)
+
+
+def test_goals_are_measured_in_the_same_turns_and_noted(wb, playbooks, tmp_path):
+    done = wb.run(
+        "run", str(playbooks / "beside.lua"), "--rivals", "none", "--session", "s",
+        "--arguments", "rivals=cpu_unfused+cpu_online", "--json", timeout=400,
+    )  # fmt: skip
+    if done.returncode == EXIT_ENVIRONMENT:
+        skip_busy(done.stderr)
+    assert done.returncode == 0, done.stderr
+    log = events(tmp_path / "s")
+    notes = [e["payload"]["text"] for e in log if e["type"] == "note"]
+    assert any(n.startswith("easy: ") and "goal reached" in n for n in notes), notes
+    hard = next(n for n in notes if n.startswith("hard: "))
+    assert "goal missed" in hard
+    assert "n6_S64 " in hard.split("short: ")[1]
+    assert "n6_S65 " in hard.split("short: ")[1]
+    made = [e["payload"] for e in log if e["type"] == "comparison_made"]
+    beside = {m["against"].split("@")[0] for m in made if m["phase"] == "standalone"}
+    assert beside == {"cpu_unfused", "cpu_online"}
+    report = wb.run("report", "--session", "s", check=0).stdout
+    assert "## Compared between iterations" in report
+
+
+def test_a_part_that_is_not_there_is_an_error(wb, playbooks):
+    done = wb.run(
+        "run", str(playbooks / "beside.lua"), "--rivals", "none", "--session", "s",
+        "--arguments", "rivals=cpu_unfused", "parts=easier",
+    )  # fmt: skip
+    if done.returncode == EXIT_ENVIRONMENT:
+        skip_busy(done.stderr)
+    assert done.returncode != 0
+    assert "no such part: easier" in done.stderr
