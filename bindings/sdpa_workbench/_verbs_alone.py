@@ -377,3 +377,21 @@ class AloneVerbs:
             unknown: int: those of which nothing tells what they added
         """
         return results.Answer(self._verb("experience", locals()))
+
+    def loops(
+        self, variant: str | None = None, other: str | None = None, *, recorded: str | None = None
+    ) -> results.Answer:
+        """How two variants divide the work: grid, who walks what, pros, cons, use case, and
+        their figures where a session measured both; without names all loops.
+
+        Arguments:
+            variant: a kernel, a label of the session, or a loop's id (default: the session's
+                start)
+            other: what it is held against (default: the session's incumbent)
+            recorded: the session to take figures from: a folder, or its name in --sessions
+
+        Answer:
+            sides: list: name and loop (id, or null) of both; without names of all kernels
+            text: string: the same for people, with the figures
+        """
+        return results.Answer(self._verb("loops", locals()))

@@ -39,6 +39,7 @@ class FolderVerbs:
         evaluations: int | None = None,
         wall_s: float | None = None,
         usd: float | None = None,
+        planned_minutes: float | None = None,
         plateau: int | None = None,
         equal_failures: int | None = None,
         compile_cpu_usd_per_hour: float | None = None,
@@ -72,6 +73,8 @@ class FolderVerbs:
             evaluations: budget: iterations after the baseline (iterations), 0 to 1e+06
             wall_s: budget: wall time since open (s), 0 to 1e+08
             usd: budget: money (USD), 0 to 1e+09
+            planned_minutes: planned for opening and baseline; the report holds what they took
+                against it (min), 0 to 1e+06
             plateau: stop after so many iterations in a row without a win (iterations), 1 to 1e+06
             equal_failures: stop after so many equal failures in a row (iterations), 1 to 1e+06
             compile_cpu_usd_per_hour: price of one hour of compiler CPU (USD/h), 0 to 1e+06
@@ -104,6 +107,7 @@ class FolderVerbs:
         evaluations: int | None = None,
         wall_s: float | None = None,
         usd: float | None = None,
+        planned_minutes: float | None = None,
         seed: int | None = None,
         arguments: Mapping[str, str] | None = None,
         resume_or_start: bool | None = None,
@@ -129,6 +133,8 @@ class FolderVerbs:
             evaluations: budget: iterations after the baseline (iterations), 0 to 1e+06
             wall_s: budget: wall time since open (s), 0 to 1e+08
             usd: budget: money (USD), 0 to 1e+09
+            planned_minutes: planned for opening and baseline; the report holds what they took
+                against it (min), 0 to 1e+06
             seed: of the playbook's random source, 0 to 4.29497e+09
             arguments: the playbook's own arguments, NAME=VALUE
             resume_or_start: go on with --session DIR when it is there, else start it

@@ -16,11 +16,21 @@ class SessionVerbs:
     def _verb(self, verb: str, given: dict[str, Any]) -> Any:
         raise NotImplementedError
 
-    def note(self, text: str, *, request_id: str | None = None) -> results.Answer:
+    def note(
+        self,
+        text: str,
+        *,
+        phase: str | None = None,
+        planned_minutes: float | None = None,
+        request_id: str | None = None,
+    ) -> results.Answer:
         """Write a note into the session's log.
 
         Arguments:
             text: the note
+            phase: the note begins a phase of this name, up to the next one
+            planned_minutes: planned for that phase; the report holds what it took against it
+                (min), 0 to 1e+06
 
         Answer:
             event: int: its event id

@@ -31,6 +31,8 @@
 ---@field evaluations? integer budget: iterations after the baseline (iterations), 0 to 1e+06
 ---@field wall_s? number budget: wall time since open (s), 0 to 1e+08
 ---@field usd? number budget: money (USD), 0 to 1e+09
+---planned for opening and baseline; the report holds what they took against it (min), 0 to 1e+06
+---@field planned_minutes? number
 ---stop after so many iterations in a row without a win (iterations), 1 to 1e+06
 ---@field plateau? integer
 ---stop after so many equal failures in a row (iterations), 1 to 1e+06
@@ -41,6 +43,9 @@
 
 ---@class wb.NoteArguments
 ---@field text string the note
+---@field phase? string the note begins a phase of this name, up to the next one
+---planned for that phase; the report holds what it took against it (min), 0 to 1e+06
+---@field planned_minutes? number
 
 ---@class wb.RecordDecisionArguments
 ---@field question string what was to be decided
