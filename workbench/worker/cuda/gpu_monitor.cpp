@@ -67,12 +67,12 @@ std::string GpuMonitor::why(bool is_there, NvmlStatus status) const {
 }
 
 template <typename Function, typename... Which>
-std::optional<double> GpuMonitor::figure(const char* name, double unit, Unknown& unknown,
+std::optional<double> GpuMonitor::figure(const char* name, double per_unit, Unknown& unknown,
                                          Function function, Which... which) const {
   unsigned value = 0;
   NvmlStatus status = NvmlStatus::not_supported;
   if (function != nullptr) status = function(m_device, which..., &value);
-  if (status == NvmlStatus::success) return value * unit;
+  if (status == NvmlStatus::success) return value / per_unit;
   unknown[name] = why(function != nullptr, status);
   return std::nullopt;
 }
@@ -104,7 +104,7 @@ GpuSettings GpuMonitor::settings() const {
   settings.max_sm_clock_mhz = figure("max_sm_clock_mhz", 1, unknown, f.max_clock, NvmlClock::sm);
   settings.max_memory_clock_mhz =
       figure("max_memory_clock_mhz", 1, unknown, f.max_clock, NvmlClock::memory);
-  settings.power_limit_w = figure("power_limit_w", 1e-3, unknown, f.power_limit);
+  settings.power_limit_w = figure("power_limit_w", 1e3, unknown, f.power_limit);
   return settings;
 }
 
@@ -120,7 +120,7 @@ GpuConditions GpuMonitor::read() const {
   conditions.sm_clock_mhz = one_reading(figure("sm_clock_mhz", 1, unknown, f.clock, NvmlClock::sm));
   conditions.memory_clock_mhz =
       one_reading(figure("memory_clock_mhz", 1, unknown, f.clock, NvmlClock::memory));
-  conditions.power_w = one_reading(figure("power_w", 1e-3, unknown, f.power));
+  conditions.power_w = one_reading(figure("power_w", 1e3, unknown, f.power));
   conditions.temperature_c =
       one_reading(figure("temperature_c", 1, unknown, f.temperature, k_nvml_temperature_gpu));
   conditions.clocks_event_reasons = event_reasons(unknown);

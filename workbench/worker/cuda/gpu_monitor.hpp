@@ -41,8 +41,9 @@ class GpuMonitor {
   void find_device(const std::string& uuid);
   /// The figure that `function` gives for the device, times `unit`; else nothing and the reason.
   template <typename Function, typename... Which>
-  std::optional<double> figure(const char* name, double unit, Unknown& unknown, Function function,
-                               Which... which) const;
+  /// `per_unit`: how many of NVML's make one of ours.
+  std::optional<double> figure(const char* name, double per_unit, Unknown& unknown,
+                               Function function, Which... which) const;
   [[nodiscard]] std::string why(bool is_there, NvmlStatus status) const;
   [[nodiscard]] std::optional<std::vector<std::string>> event_reasons(Unknown& unknown) const;
   [[nodiscard]] std::optional<std::vector<NvmlProcess>> processes(Unknown& unknown) const;
