@@ -39,9 +39,9 @@ class GpuMonitor {
   using Unknown = std::map<std::string, std::string>;
 
   void find_device(const std::string& uuid);
-  /// The figure that `function` gives for the device, times `unit`; else nothing and the reason.
+  /// The figure that `function` gives for the device, of which `per_unit` make one of ours; else
+  /// nothing and the reason.
   template <typename Function, typename... Which>
-  /// `per_unit`: how many of NVML's make one of ours.
   std::optional<double> figure(const char* name, double per_unit, Unknown& unknown,
                                Function function, Which... which) const;
   [[nodiscard]] std::string why(bool is_there, NvmlStatus status) const;
