@@ -134,7 +134,7 @@ def test_a_whole_session(server, wb):
             )  # fmt: skip
             if faster["speedup"] is None:
                 skip_busy(str(faster))
-            # Faster where nobody disturbs; on a shared machine so small a problem's interval is wide.
+            # Under load the interval of so small a problem is wide.
             assert faster["interval"]["high"] > 1
             assert faster["outcome"] in ("win", "no_gain")
             assert (faster["outcome"] == "win") == (faster["incumbent"] == proposed["variant"])
