@@ -53,7 +53,8 @@ TEST_CASE("passes cover their dtypes and head dims up to the largest sizes", "[e
     CHECK(told["reason"].get<std::string>().find(why) != std::string::npos);
   }
   // Every pass is an event of the log, and a pass.
-  for (const Json& pass : proof(bench, "cpu_unfused", "B=1 Hq=2 Sq=96 D=32 f16")["passes"]) {
+  const Json told = proof(bench, "cpu_unfused", "B=1 Hq=2 Sq=96 D=32 f16");
+  for (const Json& pass : told["passes"]) {
     const auto event = bench.engine->session()->log().event(pass["event"].get<std::int64_t>());
     REQUIRE(event.ok());
     CHECK(event->type == "verdict_given");
