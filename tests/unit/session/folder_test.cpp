@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include <cstdlib>
+
 #include "core/hash.hpp"
 #include "support/fault_file_system.hpp"
 #include "support/forwarding_file_system.hpp"
@@ -82,6 +84,21 @@ TEST_CASE("session.json tells the format", "[session][folder]") {
   }
   fs::remove(path);
   CHECK(f.folder.check_format().error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("a packed blob is found under the hash of what lies within", "[session][folder]") {
+  FolderFixture f;
+  const std::string bytes(3000, 'x');
+  const std::string sha256 = must(f.folder.put_blob(bytes));
+  const std::string path = (f.scratch / "s" / "blobs" / sha256).string();
+  REQUIRE(std::system(("gzip -9n '" + path + "' && mv '" + path + ".gz' '" + path + "'").c_str()) ==
+          0);
+  REQUIRE(fs::file_size(path) < bytes.size());
+  CHECK(must(f.folder.read_blob(sha256)) == bytes);
+  fs::resize_file(path, fs::file_size(path) - 4);
+  const auto cut = f.folder.read_blob(sha256);
+  REQUIRE(!cut);
+  CHECK(cut.error().code == ErrorCode::damaged);
 }
 
 TEST_CASE("a blob is found under its hash", "[session][folder]") {
