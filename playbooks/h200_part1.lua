@@ -63,7 +63,7 @@ local parts = {
     key = "chunked_64",
     name = "chunked, 64 queries",
     suite = "chunked:chunk_Sq64_*",
-    otherwise = "sm90_splitkv_chunked",
+    otherwise = "sm90_wgmma_pingpong",
     mean = 1.7,
   },
   {

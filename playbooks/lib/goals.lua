@@ -41,7 +41,8 @@ local function by_kernel(wb, problems, otherwise)
 end
 
 -- The rows of the fastest rivals: { problem (its name), variant, speedup, outcome, against,
--- against_us }. A rival that takes no problem has no rows.
+-- against_us }. A rival that takes no problem has no rows. A comparison that cannot be made leaves
+-- a note and its problems without a figure: hours of the other parts do not hang on it.
 local function measure(wb, part, how)
   local problems, names = {}, {}
   for _, problem in ipairs(wb.suites { suite = part.suite }.suites[1].problems) do
@@ -52,7 +53,7 @@ local function measure(wb, part, how)
   end
   local rows = {}
   for _, group in ipairs(by_kernel(wb, problems, part.otherwise)) do
-    local answer = wb.compare {
+    local fine, answer = pcall(wb.compare, {
       candidate = group.variant,
       configuration = group.configuration,
       against = how.rivals[1],
@@ -61,8 +62,12 @@ local function measure(wb, part, how)
       plan = how.plan,
       regime = how.regime,
       effort = how.effort,
-    }
-    for _, row in ipairs(answer.problems) do
+    })
+    if not fine then
+      wb.note { text = part.name .. ": " .. group.variant .. " has no comparison: "
+                       .. tostring(answer) }
+    end
+    for _, row in ipairs(fine and answer.problems or {}) do
       if row.fastest then
         rows[#rows + 1] = {
           problem = names[row.problem] or row.problem,
