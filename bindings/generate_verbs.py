@@ -29,6 +29,16 @@ ALSO_ANYWHERE = {"analyze", "show", "new", "audit"}
 # Whoever calls them does not hold the session, or not yet.
 BY_FOLDER = {"open", "run", "resume", "get_job", "cancel_job"}
 
+# They search: what they ask for may be evaluated elsewhere.
+EVALUATING = {
+    "executor: Executor | None = None":
+        "executor: who evaluates, of concurrent.futures (default: this process; docs/python.md)",
+    "in_flight: int | None = None":
+        "in_flight: evaluations that it gets at a time (default: the pool's number of workers "
+        "where it has one, else 4), 1 to 1024",
+}  # fmt: skip
+SEARCHING = {"tune", "race"}
+
 HEADER = '''\
 # SPDX-License-Identifier: MIT
 """{about}
@@ -37,6 +47,7 @@ Generated from the verb table by bindings/generate_verbs.py.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from os import PathLike
 from typing import Any, Literal
 
@@ -104,6 +115,9 @@ def docstring(verb):
         lines += wrapped(
             f"{python_name(argument['name'])}: {argument['doc']}{unit}{span}", " " * 12
         )
+    if verb["name"] in SEARCHING:
+        for text in EVALUATING.values():
+            lines += wrapped(text, " " * 12)
     if verb["result"]:
         lines += ["", "        Answer:"]
     for name, meaning in verb["result"].items():
@@ -122,6 +136,8 @@ def method(verb, part):
         words.sort(key=lambda word: "= None" in word)  # Python wants those without a default first
     words += ["*"] if named or part in OF_A_SESSION else []
     words += map(parameter, sorted(named, key=lambda a: not a["required"]))
+    if verb["name"] in SEARCHING:
+        words += EVALUATING
     if part in OF_A_SESSION and not verb["reads_only"]:
         words.append("request_id: str | None = None")
     if words[-1] == "*":

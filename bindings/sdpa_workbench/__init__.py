@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ._command import command
 
 if TYPE_CHECKING:
-    from . import errors, progress, results, search, tensors, tools
+    from . import errors, evaluation, progress, results, search, tensors, tools
     from .errors import WorkbenchError
     from .progress import Progress
     from .results import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     "errors",
+    "evaluation",
     "progress",
     "results",
     "search",
@@ -76,6 +77,7 @@ __all__ = [
     "WorkbenchError",
     "command",
     "errors",
+    "evaluation",
     "progress",
     "results",
     "search",

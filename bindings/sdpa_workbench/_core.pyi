@@ -47,6 +47,9 @@ class Engine:
         progress: _Progress = None,
         program: _Program = None,
     ) -> dict[str, Any]: ...
+    def evaluate(
+        self, request: Mapping[str, Any], progress: _Progress = None
+    ) -> dict[str, Any]: ...
     def pause(self, reason: str) -> None: ...
     def open_playbook(
         self,

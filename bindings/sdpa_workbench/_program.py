@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import errors
+from ._crew import Crew
 
 
 class Program:
     """Answers for one call of a verb, in the thread that called. An error of the workbench is the
     verb's answer; any other exception stops the verb in order and is raised."""
 
-    def __init__(self) -> None:
+    def __init__(self, crew: Crew | None = None) -> None:
         self._searches: list[Any] = []
+        self._crew = crew
 
     def __call__(self, question: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -35,3 +37,20 @@ class Program:
         for told in question["told"]:
             search.tell(told["configuration"], told["log_time"])
         return {"configurations": [search.propose() for _ in range(question["want"])]}
+
+    def _crew_size(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        return {"in_flight": self._crew.in_flight if self._crew else 0}
+
+    def _evaluate(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._crew is not None
+        self._crew.start(question["number"], question["request"])
+        return {}
+
+    def _replies(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._crew is not None
+        return {"replies": self._crew.ended(question["patience_s"])}
+
+    def _forget(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._crew is not None
+        self._crew.forget()
+        return {}

@@ -5,6 +5,7 @@ Generated from the verb table by bindings/generate_verbs.py.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any, Literal
 
 from . import results
@@ -136,6 +137,8 @@ class SessionVerbs:
         seconds: float | None = None,
         usd: float | None = None,
         ahead: int | None = None,
+        executor: Executor | None = None,
+        in_flight: int | None = None,
         request_id: str | None = None,
     ) -> results.Iteration:
         """One iteration that searches a variant's tunable parameters and confirms the best in
@@ -156,6 +159,9 @@ class SessionVerbs:
             usd: budget of the search: money (USD), 1e-06 to 1e+09
             ahead: builds kept ahead of the one that is needed (default: two for each builder;
                 where builds and turns overlap one, and at least 4) (builds), 0 to 1000
+            executor: who evaluates, of concurrent.futures (default: this process; docs/python.md)
+            in_flight: evaluations that it gets at a time (default: the pool's number of workers
+                where it has one, else 4), 1 to 1024
 
         Answer:
             configuration: map or null: of what looks best
@@ -187,6 +193,8 @@ class SessionVerbs:
         seconds: float | None = None,
         usd: float | None = None,
         ahead: int | None = None,
+        executor: Executor | None = None,
+        in_flight: int | None = None,
         request_id: str | None = None,
     ) -> results.Iteration:
         """One iteration that times several variants against each other, drops the slower ones
@@ -205,6 +213,9 @@ class SessionVerbs:
             usd: budget of the search: money (USD), 1e-06 to 1e+09
             ahead: builds kept ahead of the one that is needed (default: two for each builder;
                 where builds and turns overlap one, and at least 4) (builds), 0 to 1000
+            executor: who evaluates, of concurrent.futures (default: this process; docs/python.md)
+            in_flight: evaluations that it gets at a time (default: the pool's number of workers
+                where it has one, else 4), 1 to 1024
 
         Answer:
             configuration: map or null: of what looks best

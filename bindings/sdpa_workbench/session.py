@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 from . import errors
+from ._crew import Crew
 from ._loaded import _core
 from ._program import Program
 from ._verbs_anywhere import AnywhereVerbs
@@ -119,17 +121,36 @@ class Session(SessionVerbs, ReadingVerbs, AnywhereVerbs):
         arguments: Mapping[str, Any] | None = None,
         *,
         request_id: str | None = None,
+        executor: Executor | None = None,
+        in_flight: int | None = None,
     ) -> Answer:
-        """Any verb by its name, in this session."""
+        """Any verb by its name, in this session. `executor` and `in_flight` are for `tune` and
+        `race`: who evaluates what they search (evaluation.py)."""
+        with Crew.of(executor, in_flight) as crew:
+            return self._call(verb, arguments, request_id, crew)
+
+    def _call(
+        self,
+        verb: str,
+        arguments: Mapping[str, Any] | None,
+        request_id: str | None,
+        crew: Crew | None,
+    ) -> Answer:
         if self._playbook is not None and verb in self._playbook:
             engine = self.workbench._engine
             listener = Listener(self.workbench.progress)
-            return Answer(engine.playbook_call(verb, dict(arguments or {}), listener, Program()))
-        return self.workbench.call(verb, arguments, session=self.folder, request_id=request_id)
+            given = dict(arguments or {})
+            return Answer(engine.playbook_call(verb, given, listener, Program(crew)))
+        return self.workbench.call(
+            verb, arguments, session=self.folder, request_id=request_id, crew=crew
+        )
 
     def _verb(self, verb: str, given: dict[str, Any]) -> Answer:
+        executor, in_flight = given.pop("executor", None), given.pop("in_flight", None)
         arguments, _, request_id = arguments_of(given)
-        return self.call(verb, arguments, request_id=request_id)
+        return self.call(
+            verb, arguments, request_id=request_id, executor=executor, in_flight=in_flight
+        )
 
     @property
     def ledger(self) -> Ledger:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._command import command
+from ._crew import Crew
 from ._loaded import _core
 from ._program import Program
 from ._verbs_alone import AloneVerbs
@@ -121,8 +122,10 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         *,
         session: PathName | None = None,
         request_id: str | None = None,
+        crew: Crew | None = None,
     ) -> Answer:
-        """Any verb by its name, as tools do. A repeated `request_id` gets the first answer."""
+        """Any verb by its name, as tools do. A repeated `request_id` gets the first answer. `crew`
+        is Session's own affair."""
         if not isinstance(verb, str):
             raise errors.UsageError(f"a verb is a str, not {type(verb).__name__}")
         if arguments is not None and not isinstance(arguments, Mapping):
@@ -132,7 +135,12 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         folder = "" if session is None else checked_path(session, "session")
         return Answer(
             self._engine.call(
-                verb, dict(arguments or {}), folder, request_id, Listener(self.progress), Program()
+                verb,
+                dict(arguments or {}),
+                folder,
+                request_id,
+                Listener(self.progress),
+                Program(crew),
             )
         )
 

@@ -103,6 +103,11 @@ class PyEngine {
         progress, program);
   }
 
+  py::object evaluate(const py::object& request, const py::object& progress) {
+    const Json given = value_or_raise(json_from_python(request, "the request"));
+    return run([=](Engine& engine) { return engine.evaluate(given); }, progress);
+  }
+
   py::object pause(const std::string& reason) {
     return run(
         [=](Engine& engine) -> Result<Json> {
@@ -327,6 +332,7 @@ PYBIND11_MODULE(_core, module) {
       .def("call", &PyEngine::call, py::arg("verb"), py::arg("args"), py::arg("session") = "",
            py::arg("request_id") = py::none(), py::arg("progress") = py::none(),
            py::arg("program") = py::none())
+      .def("evaluate", &PyEngine::evaluate, py::arg("request"), py::arg("progress") = py::none())
       .def("pause", &PyEngine::pause, py::arg("reason"))
       .def("open_playbook", &PyEngine::open_playbook, py::arg("open_args"), py::arg("session"),
            py::arg("path"), py::arg("source"), py::arg("args"), py::arg("seed"),

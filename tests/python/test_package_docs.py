@@ -65,8 +65,8 @@ def test_the_page_names_what_is_there(package):
 def test_pip_installs_it_from_a_built_tree(package, build, tmp_path):
     pytest.importorskip("scikit_build_core", reason="scikit-build-core is not installed")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    words = ["wheel", "--no-build-isolation", "--no-deps", "-C", f"build-dir={build}",
-             "--wheel-dir", tmp_path, ROOT]  # fmt: skip
+    words = ["wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", tmp_path]
+    words += ["--config-settings", f"build-dir={build}", ROOT]
     done = subprocess.run([*pip, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("sdpa_workbench-*-cp3*.whl")

@@ -13,7 +13,10 @@ KINDS = [SESSIONS[0], ROOT / "sessions" / "h200-mma-v3"]  # of a CPU and of a GP
 
 def unpack(archive, folder):
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):  # not in Debian 12's own Python
+            tar.extractall(folder, filter="data")
+        else:
+            tar.extractall(folder)
     (only,) = folder.iterdir()
     return only
 

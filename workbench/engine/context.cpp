@@ -28,31 +28,8 @@ Result<Suite> read_suite(const Json& opened) {
   if (found == opened.end()) {
     return Error{ErrorCode::damaged, "read the suite of", "session_opened", "it is missing", ""};
   }
-  ObjectReader reader(*found, "the suite of session_opened");
-  Suite suite;
-  suite.name = reader.string("name");
-  const Json* problems = reader.member("problems");
-  WB_TRY(reader.finish(true));
-  if (problems == nullptr || !problems->is_array()) {
-    return Error{ErrorCode::damaged, "read the suite of", "session_opened", "it has no problems",
-                 ""};
-  }
-  for (const Json& item : *problems) {
-    ObjectReader entry(item, "a problem of session_opened");
-    SuiteProblem problem;
-    const std::string text = entry.string("problem");
-    const std::string name = entry.string_or("name", "");
-    problem.weight = entry.real_or("weight", 1.0);
-    problem.held_out = entry.boolean_or("held_out", false);
-    if (item.contains("share_frac")) problem.share_frac = entry.real("share_frac");
-    WB_TRY(entry.finish(true));
-    WB_TRY_ASSIGN(problem.problem, parse_problem(text));
-    problem.problem.name = name;
-    suite.problems.push_back(std::move(problem));
-  }
-  return suite;
+  return suite_from_json(*found);
 }
-
 }  // namespace
 
 EffortPlan effort_plan(std::string_view word) {
@@ -87,6 +64,44 @@ Result<std::pair<PlanKind, Regime>> how_to_time(const Json& args) {
                  fmt::format("the plan {} has none", to_string(plan)), "use --plan hot"};
   }
   return std::pair{plan, regime};
+}
+
+Json suite_json(const Suite& suite) {
+  Json problems = Json::array();
+  for (const SuiteProblem& member : suite.problems) {
+    problems.push_back({{"problem", to_text(member.problem)},
+                        {"name", member.problem.name},
+                        {"weight", member.weight},
+                        {"held_out", member.held_out}});
+    if (member.share_frac) problems.back()["share_frac"] = *member.share_frac;
+  }
+  return {{"name", suite.name}, {"problems", std::move(problems)}};
+}
+
+Result<Suite> suite_from_json(const Json& json) {
+  ObjectReader reader(json, "the suite of session_opened");
+  Suite suite;
+  suite.name = reader.string("name");
+  const Json* problems = reader.member("problems");
+  WB_TRY(reader.finish(true));
+  if (problems == nullptr || !problems->is_array()) {
+    return Error{ErrorCode::damaged, "read the suite of", "session_opened", "it has no problems",
+                 ""};
+  }
+  for (const Json& item : *problems) {
+    ObjectReader entry(item, "a problem of session_opened");
+    SuiteProblem problem;
+    const std::string text = entry.string("problem");
+    const std::string name = entry.string_or("name", "");
+    problem.weight = entry.real_or("weight", 1.0);
+    problem.held_out = entry.boolean_or("held_out", false);
+    if (item.contains("share_frac")) problem.share_frac = entry.real("share_frac");
+    WB_TRY(entry.finish(true));
+    WB_TRY_ASSIGN(problem.problem, parse_problem(text));
+    problem.problem.name = name;
+    suite.problems.push_back(std::move(problem));
+  }
+  return suite;
 }
 
 Result<SessionSettings> settings_from_json(const Json& opened) {
@@ -194,17 +209,22 @@ void Context::drop_worker() {
   worker.reset();
 }
 
-Result<void> Context::debit_compile(const BuildRecord& record, std::string_view what) {
-  const double quantity = record.cached ? 0.0 : record.cpu_s;
-  const auto usd = price_usd(settings.rates, CostItem::compile_cpu, quantity);
-  spent.debit(CostItem::compile_cpu, quantity, usd);
-  WB_TRY(log("cost_debited", {{"iteration", iteration_or_null()},
-                              {"item", to_string(CostItem::compile_cpu)},
-                              {"quantity", quantity},
-                              {"unit", "s"},
-                              {"usd", usd ? Json(*usd) : Json(nullptr)},
-                              {"what", what}}));
+Result<void> Context::debit(CostItem item, double quantity_s, std::string_view what, Json parts) {
+  const auto usd = price_usd(settings.rates, item, quantity_s);
+  spent.debit(item, quantity_s, usd);
+  Json debited{{"iteration", iteration_or_null()},
+               {"item", to_string(item)},
+               {"quantity", quantity_s},
+               {"unit", "s"},
+               {"usd", usd ? Json(*usd) : Json(nullptr)},
+               {"what", what}};
+  if (!parts.is_null()) debited["parts"] = std::move(parts);
+  WB_TRY(log("cost_debited", std::move(debited)));
   return {};
+}
+
+Result<void> Context::debit_compile(const BuildRecord& record, std::string_view what) {
+  return debit(CostItem::compile_cpu, record.cached ? 0.0 : record.cpu_s, what);
 }
 
 Result<void> Context::debit_device(std::string_view what) {
@@ -212,15 +232,7 @@ Result<void> Context::debit_device(std::string_view what) {
   if (undebited_s.empty()) return {};
   double quantity = 0;
   for (const auto& [verb, wall_s] : undebited_s) quantity += wall_s;
-  const auto usd = price_usd(settings.rates, CostItem::device, quantity);
-  spent.debit(CostItem::device, quantity, usd);
-  WB_TRY(log("cost_debited", {{"iteration", iteration_or_null()},
-                              {"item", to_string(CostItem::device)},
-                              {"quantity", quantity},
-                              {"unit", "s"},
-                              {"usd", usd ? Json(*usd) : Json(nullptr)},
-                              {"parts", undebited_s},
-                              {"what", what}}));
+  WB_TRY(debit(CostItem::device, quantity, what, undebited_s));
   undebited_s.clear();
   return {};
 }

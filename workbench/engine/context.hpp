@@ -63,6 +63,9 @@ struct SessionSettings {
   bool are_rivals_asked_for = false;  ///< named by the user: no session without one that cannot run
 };
 Result<SessionSettings> settings_from_json(const Json& opened);
+/// Member `suite` of session_opened.
+Json suite_json(const Suite& suite);
+Result<Suite> suite_from_json(const Json& json);
 
 /// A/A floors by problem text and plan word.
 using NoiseFloors = std::map<std::pair<std::string, std::string>, NoiseFloor>;
@@ -114,6 +117,8 @@ struct Context {
   /// Ends the worker; what it was waited for stays to be debited.
   void drop_worker();
   void collect_worker_time();
+  /// `parts`: seconds by what they went to; may be null.
+  Result<void> debit(CostItem item, double quantity_s, std::string_view what, Json parts = {});
   /// Debits compile seconds, or the worker wall time since the last debit.
   Result<void> debit_compile(const BuildRecord& record, std::string_view what);
   Result<void> debit_device(std::string_view what);

@@ -6,6 +6,7 @@
 #include "core/hash.hpp"
 #include "engine/diagnose.hpp"
 #include "engine/engine_state.hpp"
+#include "engine/evaluation_exchange.hpp"
 #include "engine/jobs.hpp"
 #include "engine/milestones.hpp"
 #include "engine/recorded.hpp"
@@ -164,6 +165,23 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
   const bool recorded = inside && !has_own_body && !verb->reads_only;
   return recorded ? m_state->run_recorded(*this, *verb, checked, session, request_id)
                   : m_state->run_body(*this, *verb, checked, session);
+}
+
+Result<Json> Engine::evaluate(const Json& request) {
+  Context& context = m_state->context;
+  if (context.session) {
+    return Error{ErrorCode::usage, "evaluate with", "this engine", "it holds a session",
+                 "make another engine: one evaluates for others, one owns a session"};
+  }
+  WB_TRY(context.check_stop());
+  WB_TRY_ASSIGN(const EvaluationRequest wanted, request_from_json(request));
+  Result<EvaluationReply> reply = evaluate_request(context, wanted);
+  // The next call, of another session maybe, sees nothing of it but the worker.
+  context.settings = {};
+  context.settings.backend = wanted.backend;
+  context.floors.clear();
+  if (!reply) return std::move(reply).error();
+  return to_json(*reply, wanted.suite);
 }
 
 void Engine::on_opened(std::function<Result<void>()> hook) {

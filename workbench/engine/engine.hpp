@@ -64,6 +64,12 @@ class Engine {
   using Body = std::function<Result<Json>(Engine&, const Json& args, const fs::path& session)>;
   void register_body(std::string_view verb, Body body);
 
+  /// One question of a search that another process owns, answered on this one's device
+  /// (evaluation_exchange.hpp has the format). Keeps nothing. Errors: usage (a session is held),
+  /// parse, invalid (no such request), environment (another device or version than asked for),
+  /// those of the log; canceled.
+  Result<Json> evaluate(const Json& request);
+
   // For the playbook host (design 4.10, 4.11). All need a session that this engine holds.
 
   /// Called once, by the next `open`, when the log exists and before the baseline runs.

@@ -21,18 +21,6 @@ Json or_null(const Json& args, std::string_view key) {
   return found == args.end() ? Json(nullptr) : Json(found->get<T>());
 }
 
-Json suite_json(const Suite& suite) {
-  Json problems = Json::array();
-  for (const SuiteProblem& member : suite.problems) {
-    problems.push_back({{"problem", to_text(member.problem)},
-                        {"name", member.problem.name},
-                        {"weight", member.weight},
-                        {"held_out", member.held_out}});
-    if (member.share_frac) problems.back()["share_frac"] = *member.share_frac;
-  }
-  return {{"name", suite.name}, {"problems", std::move(problems)}};
-}
-
 /// PyTorch's backends for this device.
 std::vector<std::string> default_rivals(const Context& context, const std::string& backend) {
   std::vector<std::string> rivals;

@@ -14,6 +14,12 @@ namespace wb {
 /// Blocks until there is an answer. Errors: those of the program; canceled.
 using AskProgram = std::function<Result<Json>(const Json& question)>;
 
+// Of a program that has an executor (tune_crew.hpp):
+//   {ask: "crew_size"} -> {in_flight}: 0 where it has none
+//   {ask: "evaluate", number, request} -> {}: is evaluated from now on
+//   {ask: "replies", patience_s} -> {replies: [{number, reply} or {number, fault}]}
+//   {ask: "forget"} -> {}: nobody waits any more
+
 /// The proposers of a program that has Optuna. Its questions:
 ///   {ask: "search", strategy, seed, parameters, in_flight} -> {search, about}
 ///   {ask: "propose", search, told: [{configuration, log_time, invalidity}], want}

@@ -131,6 +131,26 @@ std::optional<Ask> Strategy::next() const {
              .confidence = question->confidence};
 }
 
+std::vector<Ask> Strategy::certain(std::size_t n) const {
+  std::vector<Ask> asks;
+  const auto first = next();
+  if (!first || n == 0) return asks;
+  const auto add = [&](const Configuration& configuration) {
+    asks.push_back(*first);
+    asks.back().configuration = configuration;
+  };
+  if (const auto* race = std::get_if<tuning::Racing>(&m_state->kind)) {
+    for (const tuning::Index index : race->open(m_state->field, n)) {
+      add(m_state->field.space.at(index));
+    }
+    return asks;
+  }
+  for (const Guess& guess : lookahead(n)) {
+    if (guess.is_certain) add(guess.configuration);
+  }
+  return asks;
+}
+
 Result<void> Strategy::tell(const Configuration& configuration, const Score& score) {
   tuning::Field& field = m_state->field;
   const auto index = field.space.find(configuration);

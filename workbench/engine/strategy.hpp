@@ -87,6 +87,8 @@ Score invalid_score(Invalidity invalidity);
 /// `turns`: the configuration's own.
 Score score_of(const Comparison& comparison, std::span<const Turn> turns);
 Score first_score(std::span<const Turn> turns);  ///< of what had nothing to be compared with
+/// Against what `other` is against, from `score` against what `other` is of.
+Score chained(const Score& score, const Score& other);
 Json to_json(const Score& score);
 Result<Score> score_from_json(const Json& json);
 
@@ -142,6 +144,10 @@ class Strategy {
   /// What was told as valid failed a longer look: it is no longer promising(). Only once nothing
   /// more is asked: replaying the answers knows nothing of it. Errors: invalid (never told).
   Result<void> retract(const Configuration& configuration, Invalidity invalidity);
+
+  /// next() and what will be asked after it, whatever the answers are, at most n in all. All are
+  /// against best() as it is now.
+  [[nodiscard]] std::vector<Ask> certain(std::size_t n) const;
 
   /// What to build ahead, soonest first, at most n, next() included: configurations never told.
   [[nodiscard]] std::vector<Guess> lookahead(std::size_t n) const;

@@ -80,6 +80,15 @@ void Racing::end_stage(Field& field) {
   if (++m_stage >= field.options.stages || m_survivors.size() < 2) m_survivors.clear();
 }
 
+std::vector<Index> Racing::open(const Field& field, std::size_t n) const {
+  std::vector<Index> open;
+  for (std::size_t p = m_position; p < m_survivors.size() && open.size() < n; ++p) {
+    const bool leads = m_stage > 0 && m_survivors[p] == field.answers.best();
+    if (!leads && !m_told_now.contains(m_survivors[p])) open.push_back(m_survivors[p]);
+  }
+  return open;
+}
+
 std::vector<IndexGuess> Racing::lookahead(const Field& field, std::size_t n) const {
   std::vector<IndexGuess> guesses;
   for (std::size_t p = m_position; p < m_survivors.size() && guesses.size() < n; ++p) {

@@ -40,6 +40,19 @@ Score first_score(std::span<const Turn> turns) {
   return score;
 }
 
+Score chained(const Score& score, const Score& other) {
+  if (score.invalidity) return score;
+  Score joined = score;
+  joined.speedup = score.speedup * other.speedup;
+  joined.interval.low = joined.interval.high = k_unknown;
+  if (is_valid(score.interval) && is_valid(other.interval)) {
+    joined.interval.low = score.interval.low * other.interval.low;
+    joined.interval.high = score.interval.high * other.interval.high;
+  }
+  joined.outcome = classify(joined.interval, 0, 0);
+  return joined;
+}
+
 Json to_json(const Score& score) {
   return {{"outcome", score.invalidity ? to_string(*score.invalidity) : to_string(score.outcome)},
           {"speedup", score.invalidity ? Json(nullptr) : number_or_null(score.speedup)},

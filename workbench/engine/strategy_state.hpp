@@ -117,6 +117,8 @@ class Racing {
   [[nodiscard]] bool accepts(const Field& field, Index index) const;
   void told(Field& field, Index index);
   [[nodiscard]] std::vector<IndexGuess> lookahead(const Field& field, std::size_t n) const;
+  /// Who is still to be asked in this stage, in order, at most n.
+  [[nodiscard]] std::vector<Index> open(const Field& field, std::size_t n) const;
 
  private:
   void end_stages(Field& field);

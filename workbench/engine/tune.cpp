@@ -145,30 +145,37 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
   const auto share = [](double part_s, double whole_s) {
     return whole_s > 0 ? Json(std::min(1.0, part_s / whole_s)) : Json(nullptr);
   };
-  return {{"strategy", to_string(plan.options.kind)},
-          {"space_size", plan.space.size()},
-          {"told", standing.told},
-          {"valid", standing.valid},
-          {"contenders", standing.contenders},
-          {"best", promising ? to_json(plan.candidate(*promising).configuration) : Json(nullptr)},
-          {"ended", ended},
-          {"tries", standing.told},
-          {"confirmed", run.confirmed},
-          {"expected_false_wins", run.confirmed ? k_false_win_frac : 0.0},
-          {"duplicates", totals.duplicates},
-          {"stopped_early", totals.stopped_early},
-          {"screened", totals.screened},
-          {"retracted", totals.retracted},
-          {"replayed", totals.replayed},
-          {"builds", totals.builds},
-          {"builders", tuner.place().builders},
-          {"overlapped", tuner.place().overlaps},
-          {"build_s", totals.build_s},
-          {"measure_s", totals.measure_s},
-          {"wait_s", totals.wait_s},
-          {"search_s", totals.search_s},
-          {"build_share_frac", share(totals.build_s, window_s)},
-          {"measure_share_frac", share(totals.measure_s, totals.search_s)}};
+  Json json{{"strategy", to_string(plan.options.kind)},
+            {"space_size", plan.space.size()},
+            {"told", standing.told},
+            {"valid", standing.valid},
+            {"contenders", standing.contenders},
+            {"best", promising ? to_json(plan.candidate(*promising).configuration) : Json(nullptr)},
+            {"ended", ended},
+            {"tries", standing.told},
+            {"confirmed", run.confirmed},
+            {"expected_false_wins", run.confirmed ? k_false_win_frac : 0.0},
+            {"duplicates", totals.duplicates},
+            {"stopped_early", totals.stopped_early},
+            {"screened", totals.screened},
+            {"retracted", totals.retracted},
+            {"replayed", totals.replayed},
+            {"builds", totals.builds},
+            {"builders", tuner.place().builders},
+            {"overlapped", tuner.place().overlaps},
+            {"build_s", totals.build_s},
+            {"measure_s", totals.measure_s},
+            {"wait_s", totals.wait_s},
+            {"search_s", totals.search_s},
+            {"build_share_frac", share(totals.build_s, window_s)},
+            {"measure_share_frac", share(totals.measure_s, totals.search_s)}};
+  if (plan.in_flight > 0) {
+    json["elsewhere"] = {{"in_flight", plan.in_flight},
+                         {"answers", totals.elsewhere},
+                         {"build_s", totals.elsewhere_build_s},
+                         {"device_s", totals.elsewhere_device_s}};
+  }
+  return json;
 }
 
 /// Member `tune` of iteration_opened.

@@ -4,7 +4,6 @@
 // the strategy hears of it. docs/simulation.md has the strategies.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,9 +11,10 @@
 #include <vector>
 
 #include "engine/building.hpp"
+#include "engine/evaluation.hpp"
 #include "engine/strategy.hpp"
-#include "engine/timing.hpp"
 #include "engine/tune_builds.hpp"
+#include "engine/tune_crew.hpp"
 
 namespace wb {
 
@@ -22,13 +22,6 @@ namespace wb {
 struct TuneBudget {
   std::optional<std::int64_t> evaluations;  ///< answers, duplicates and failures included
   std::optional<double> seconds, usd;       ///< with what an interrupted run of the same tune took
-};
-
-/// What a configuration of the search stands for: something that can be built.
-struct Candidate {
-  Variant variant;
-  Configuration configuration;
-  std::string name;  ///< for people and the log
 };
 
 struct TunePlan {
@@ -42,7 +35,8 @@ struct TunePlan {
   EarlyStop early_stop;
   Effort effort;  ///< of one question; its rounds are those of the options
   std::optional<std::int64_t> ahead;
-  std::string id;  ///< equal for tunes whose answers may be joined
+  std::int64_t in_flight = 0;  ///< evaluations that the program's executor runs; 0: it has none
+  std::string id;              ///< equal for tunes whose answers may be joined
 
   [[nodiscard]] Candidate candidate(const Configuration& configuration) const;
 };
@@ -53,19 +47,6 @@ Result<TunePlan> plan_tune(Context& context, const Json& args);
 /// last ones above.
 Result<TunePlan> plan_race(Context& context, const Json& args);
 Json to_json(const TunePlan& plan);
-
-/// One `evaluation` event.
-struct TuneAnswer {
-  Evaluation evaluation;
-  std::string artifact_id, message;
-  std::int64_t stage = 0;
-  std::optional<Configuration> against, duplicate_of;
-  Proof proof = Proof::none;  ///< that it passed before it was told; a duplicate's is its twin's
-  double build_s = 0;
-  std::pair<std::int64_t, std::int64_t> turns;  ///< first and last event; 0: not timed
-};
-Json to_json(const TuneAnswer& answer);
-Result<TuneAnswer> answer_from_json(const Json& payload);
 
 /// What interrupted runs of the same tune left: the abandoned iterations since it last ended.
 struct TunePast {
@@ -81,6 +62,8 @@ Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast&
 struct TuneTotals {
   std::int64_t duplicates = 0, stopped_early = 0, replayed = 0, builds = 0;
   std::int64_t screened = 0;   ///< answers that rest on a screening alone
+  std::int64_t elsewhere = 0;  ///< answers that the program's executor measured
+  double elsewhere_build_s = 0, elsewhere_device_s = 0;  ///< what they took there, summed
   std::int64_t retracted = 0;  ///< of those that looked best, what the whole verdict refused
   double build_s = 0;          ///< compilers' wall time, summed
   double wait_s = 0;           ///< the measuring side waited for a build
@@ -106,36 +89,28 @@ class Tuner {
   /// The last answer for each configuration, in order of first asking.
   [[nodiscard]] const std::vector<TuneAnswer>& answers() const { return m_answers; }
   [[nodiscard]] bool was_judged(const Subject& subject) const {
-    return m_judged.contains(subject.artifact.id);
+    return m_evaluator.was_judged(subject);
   }
 
  private:
-  /// The two sides of a pair on each problem of the suite, over all stages.
-  using PairLanes = std::vector<std::array<Lane, 2>>;
-
   [[nodiscard]] Result<std::optional<std::string>> why_stop() const;
   Result<void> answer(const Ask& ask);
   Result<TuneAnswer> evaluate(const Ask& ask);
-  Result<void> judge_and_time(const Ask& ask, const Subject& candidate, TuneAnswer& answer);
-  Result<void> time(const Ask& ask, const Subject& candidate, SubjectProcesses& processes,
-                    TuneAnswer& answer);
-  /// Rounds from `first` on of the request's subjects, added to the lanes and the answer's events.
-  Result<void> take_rounds(TimingRequest& request, std::int64_t first, std::int64_t rounds,
-                           PairLanes& lanes, TuneAnswer& answer);
-  void set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& answer) const;
-  [[nodiscard]] std::size_t place_in_suite(const std::string& problem) const;
-  [[nodiscard]] Comparison compare_pair(const Ask& ask, const PairLanes& lanes) const;
-  [[nodiscard]] std::vector<Problem> problems_to_time(const Subject& candidate) const;
   Result<PairLanes*> lanes_of(const Ask& ask);
   Result<void> restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const;
   Result<void> tell(const TuneAnswer& answer);
+  [[nodiscard]] std::size_t left_to_tell(std::size_t most) const;
+  /// Where equal code was measured under another name: its score, and true.
+  bool take_from_twin(const Ask& ask, TuneAnswer& answer) const;
 
-  // tune_verdicts.cpp
-  [[nodiscard]] bool may_be_screened(const Ask& ask, const Subject& candidate) const;
-  /// No time without it. Fills the answer's proof; a screened process stays, to be timed.
-  Result<std::optional<Failure>> judge_to_time(const Ask& ask, const Subject& candidate,
-                                               SubjectProcesses& processes, TuneAnswer& answer);
-  Result<std::optional<Failure>> judge_wholly(const Subject& candidate);
+  // tune_elsewhere.cpp
+  /// The answer of the program's executor; nothing where a budget was spent meanwhile.
+  Result<std::optional<TuneAnswer>> evaluate_elsewhere(const Ask& ask);
+  /// Keeps the executor busy: `first`, and what will be asked after it whatever it gives.
+  Result<void> send_out(const Ask& first);
+  [[nodiscard]] EvaluationRequest request_for(const Ask& ask) const;
+  Result<void> take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswer& answer);
+
   /// Until what looks best has the whole verdict; what fails it is retracted.
   Result<void> prove_promising();
 
@@ -158,9 +133,10 @@ class Tuner {
   std::map<std::pair<Configuration, Configuration>, PairLanes> m_lanes;  ///< racing only
   std::map<Configuration, BuildQueue::Built> m_built;
   std::set<Configuration> m_logged;  ///< builds that have their event in this iteration
-  std::set<std::string> m_judged;    ///< artifacts that passed the whole verdict here
   BuildPlace m_place;
   BuildQueue m_queue;
+  Evaluator m_evaluator;
+  std::optional<Crew> m_crew;  ///< of a plan that has one
 };
 
 }  // namespace wb

@@ -48,6 +48,15 @@ Json to_json(const TuneAnswer& answer) {
   json["message"] = answer.message;
   json["events"] =
       answer.turns.first > 0 ? Json{answer.turns.first, answer.turns.second} : Json(nullptr);
+  if (const auto& there = answer.elsewhere) {
+    const Json score = to_json(there->score);
+    json["elsewhere"] = {{"device", there->device},
+                         {"reply", there->reply},
+                         {"against", or_null(there->against)},
+                         {"outcome", score["outcome"]},
+                         {"speedup", score["speedup"]},
+                         {"interval", score["interval"]}};
+  }
   return json;
 }
 
@@ -69,6 +78,15 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   answer.against = configuration_or_nothing(payload.value("against", Json()));
   answer.duplicate_of = configuration_or_nothing(payload.value("duplicate_of", Json()));
   WB_TRY_ASSIGN(answer.evaluation.score, score_from_json(payload));
+  if (const Json there = payload.value("elsewhere", Json()); there.is_object()) {
+    ObjectReader kept(there, "what was measured elsewhere");
+    answer.elsewhere.emplace();
+    answer.elsewhere->device = kept.string("device");
+    answer.elsewhere->reply = kept.string("reply");
+    WB_TRY(kept.finish(true));
+    answer.elsewhere->against = configuration_or_nothing(there.value("against", Json()));
+    WB_TRY_ASSIGN(answer.elsewhere->score, score_from_json(there));
+  }
   const Json events = payload.value("events", Json());
   if (events.is_array() && events.size() == 2 && events[0].is_number_integer() &&
       events[1].is_number_integer()) {

@@ -121,8 +121,8 @@ struct Field {
   SearchSpace space;
 };
 
-Result<TunePlan> make_plan(Context& context, const Json& args, Field field,
-                           StrategyOptions options) {
+Result<TunePlan> make_plan(Context& context, const Json& args, Field field, StrategyOptions options,
+                           std::int64_t in_flight) {
   const std::string name = field.entrants.empty() ? field.variant.manifest.name : "the variants";
   WB_TRY_ASSIGN(const TuneBudget budget,
                 read_budget(context, args, field.space, name, options.kind));
@@ -134,6 +134,7 @@ Result<TunePlan> make_plan(Context& context, const Json& args, Field field,
                 .early_stop = {},
                 .effort = {},
                 .ahead = given<std::int64_t>(args, "ahead"),
+                .in_flight = in_flight,
                 .id = {}};
   const Effort selection = effort_plan(context.settings.effort).selection;
   plan.effort = {1, selection.placements, selection.rounds};
@@ -156,10 +157,12 @@ Result<TunePlan> plan_tune(Context& context, const Json& args) {
                 SearchSpace::make(proposal.first.manifest, context.settings.suite));
   StrategyOptions options;
   options.kind = *parse_strategy_kind(args.value("strategy", "random"));
+  WB_TRY_ASSIGN(const std::int64_t in_flight, crew_size(context.services.ask_program));
+  options.in_flight = std::max<std::int64_t>(in_flight, 1);
   options.make_proposer = proposers_of(context.services.ask_program, options.in_flight);
   WB_TRY_ASSIGN(options.start, start_of(context, proposal.first, std::move(proposal.second)));
   return make_plan(context, args, {std::move(proposal.first), {}, std::move(space)},
-                   std::move(options));
+                   std::move(options), in_flight);
 }
 
 Result<TunePlan> plan_race(Context& context, const Json& args) {
@@ -192,8 +195,9 @@ Result<TunePlan> plan_race(Context& context, const Json& args) {
   options.entrants = static_cast<std::int64_t>(entrants.size());
   options.start = Configuration{{k_entrant, 1}};
   Variant first = entrants.front().variant;
+  WB_TRY_ASSIGN(const std::int64_t in_flight, crew_size(context.services.ask_program));
   return make_plan(context, args, {std::move(first), std::move(entrants), std::move(space)},
-                   std::move(options));
+                   std::move(options), in_flight);
 }
 
 Json to_json(const TunePlan& plan) {
@@ -202,6 +206,7 @@ Json to_json(const TunePlan& plan) {
             {"space_size", plan.space.size()},
             {"unrestricted_size", plan.space.unrestricted_size()},
             {"tune_id", plan.id}};
+  if (plan.in_flight > 0) json["in_flight"] = plan.in_flight;
   for (const Candidate& entrant : plan.entrants) {
     json["entrants"].push_back({{"variant", entrant.name},
                                 {"variant_id", entrant.variant.id},

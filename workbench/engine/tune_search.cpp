@@ -32,7 +32,11 @@ Tuner::Tuner(Context& context, const TunePlan& plan, Strategy strategy, const Tu
             const Candidate made = m_plan.candidate(wanted);
             return build_subject(m_context, made.variant, made.configuration);
           },
-          m_place) {}
+          m_place),
+      m_evaluator(context, {plan.options.kind, plan.effort.placements, plan.early_stop},
+                  [this](const Configuration& wanted) { return subject(wanted); }) {
+  if (plan.in_flight > 0) m_crew.emplace(context.services.ask_program);
+}
 
 double Tuner::seconds_since(std::chrono::steady_clock::time_point begin) const {
   return std::chrono::duration<double>(m_context.services.clock.steady_now() - begin).count();
@@ -95,6 +99,7 @@ Result<std::string> Tuner::search() {
     WB_TRY(answer(*ask));
   }
   m_is_searching = false;
+  if (m_crew) WB_TRY(m_crew->forget());
   // What was built ahead and is not needed was paid for all the same.
   m_queue.want({});
   while (!m_queue.is_idle()) WB_TRY(collect_builds(k_patience));
@@ -112,7 +117,13 @@ Result<void> Tuner::answer(const Ask& ask) {
   TuneAnswer found;
   for (int attempt = 0; attempt < k_attempts; ++attempt) {
     WB_TRY(m_context.check_stop());
-    WB_TRY_ASSIGN(found, evaluate(ask));
+    if (m_crew) {
+      WB_TRY_ASSIGN(auto replied, evaluate_elsewhere(ask));
+      if (!replied) return {};
+      found = *std::move(replied);
+    } else {
+      WB_TRY_ASSIGN(found, evaluate(ask));
+    }
     if (found.evaluation.score.invalidity != Invalidity::environment) break;
     m_built.erase(ask.configuration);  // the build itself may be what failed
   }
@@ -149,6 +160,13 @@ Result<void> Tuner::tell(const TuneAnswer& answer) {
   return {};
 }
 
+/// At most as many answers as the budget leaves, one at least.
+std::size_t Tuner::left_to_tell(std::size_t most) const {
+  if (!m_plan.budget.evaluations) return most;
+  const auto left = *m_plan.budget.evaluations - m_told;
+  return std::min(most, static_cast<std::size_t>(std::max<std::int64_t>(left, 1)));
+}
+
 std::vector<Configuration> Tuner::wishes(const Configuration& first) const {
   if (!m_is_searching) return {first};
   // Where builders and turns alternate, a batch that fills the builders twice wastes the least;
@@ -158,10 +176,7 @@ std::vector<Configuration> Tuner::wishes(const Configuration& first) const {
       m_place.overlaps ? std::max(k_guesses_beside, m_place.builders) : 2 * m_place.builders - 1;
   std::size_t most = m_plan.ahead ? static_cast<std::size_t>(*m_plan.ahead) + 1 : usual_ahead + 1;
   const std::size_t most_guessed = m_plan.ahead ? most : k_guesses_beside + 1;
-  if (m_plan.budget.evaluations) {
-    const auto left = *m_plan.budget.evaluations - m_told;
-    most = std::min(most, static_cast<std::size_t>(std::max<std::int64_t>(left, 1)));
-  }
+  most = left_to_tell(most);
   std::vector<Configuration> wished;
   if (!m_built.contains(first)) wished.push_back(first);
   std::size_t seen = 0;

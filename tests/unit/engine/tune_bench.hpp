@@ -62,6 +62,8 @@ struct TuneBench {
   int workers_started = 0;
   std::int64_t stop_before = 0;  ///< sets `stop` when the tune starts this evaluation, from 1
   std::string stop_at = "=";     ///< and names so
+  /// What the program around the engine answers (engine/program.hpp).
+  std::function<Result<Json>(const Json&)> ask_program = nullptr;
   fs::path session = folder.path() / "s";
   Manifest manifest;
   std::unique_ptr<Engine> engine = make();
@@ -89,6 +91,7 @@ struct TuneBench {
                  .hello = {},
                  .progress = watch,
                  .on_milestone = {},
+                 .ask_program = ask_program,
                  .stop_requested = &stop,
                  .workbench_version = "test"});
   }

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: MIT
-// One evaluation of a tune: built, told apart by its code, judged, timed beside the best so far.
+#include "engine/evaluation.hpp"
+
 #include <algorithm>
 
 #include "engine/code_hash.hpp"
-#include "engine/timing.hpp"
-#include "engine/tune.hpp"
 
 namespace wb {
 namespace {
 
-constexpr std::uint64_t k_library_max_bytes = 256ull << 20;
 /// A turn of a search settles for 1 to 10 ms. What it chooses is measured again, in turns that
 /// settle for five times as long.
 constexpr double k_settle_us = 1'000;
-
-void fail(TuneAnswer& answer, const Failure& failure) {
-  answer.evaluation.score = invalid_score(failure.invalidity);
-  answer.message = failure.message;
-  answer.proof = Proof::none;
-}
+constexpr std::uint64_t k_library_max_bytes = 256ull << 20;
 
 /// Turns that are taken in one go; after each but the last the search may have seen enough.
 struct Step {
@@ -46,7 +39,7 @@ void append(Lane& lane, const Lane& more) {
 }
 
 /// The first failure of one side, if any.
-std::optional<Failure> failure_of(const std::vector<std::array<Lane, 2>>& lanes, std::size_t side) {
+std::optional<Failure> failure_of(const PairLanes& lanes, std::size_t side) {
   for (const auto& pair : lanes) {
     if (pair[side].failure) return pair[side].failure;
   }
@@ -55,51 +48,71 @@ std::optional<Failure> failure_of(const std::vector<std::array<Lane, 2>>& lanes,
 
 }  // namespace
 
-Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
-  TuneAnswer answer;
-  answer.evaluation.configuration = ask.configuration;
-  answer.stage = ask.stage;
-  answer.against = ask.against;
-  WB_TRY_ASSIGN(const BuildQueue::Built* built, need(ask.configuration));
-  answer.build_s = built->wall_s;
-  if (!built->subject) {
-    fail(answer, built->subject.error());
-    return answer;
-  }
-  const Subject candidate = *built->subject;
-  answer.artifact_id = candidate.artifact.id;
-  if (candidate.variant.manifest.backend != Backend::python) {
-    const auto bytes =
-        m_context.services.file_system.read(candidate.artifact.path, k_library_max_bytes);
-    // The cache folder went away under us, say: nothing that could be told of the configuration.
-    if (!bytes) {
-      fail(answer, {Invalidity::environment, bytes.error().message(), ""});
-      return answer;
-    }
-    answer.evaluation.artifact = code_hash(*bytes, candidate.artifact.id);
-  }
-  const auto twin = m_ledger.first_with(answer.evaluation.artifact);
-  if (twin && *twin != ask.configuration) {
-    if (auto score = m_strategy.duplicate_of(*twin)) {
-      answer.evaluation.score = *score;
-      answer.duplicate_of = *twin;
-      const auto place = m_place_of_answer.find(*twin);
-      if (place != m_place_of_answer.end()) answer.proof = m_answers[place->second].proof;
-      return answer;
-    }
-  }
-  const auto begin = m_context.services.clock.steady_now();
-  WB_TRY(judge_and_time(ask, candidate, answer));
-  m_totals.measure_s += seconds_since(begin);
-  return answer;
+void fail(TuneAnswer& answer, const Failure& failure) {
+  answer.evaluation.score = invalid_score(failure.invalidity);
+  answer.message = failure.message;
+  answer.proof = Proof::none;
 }
 
-Result<void> Tuner::judge_and_time(const Ask& ask, const Subject& candidate, TuneAnswer& answer) {
+void append(PairLanes& lanes, const PairLanes& more) {
+  for (std::size_t p = 0; p < std::min(lanes.size(), more.size()); ++p) {
+    for (std::size_t side = 0; side < 2; ++side) append(lanes[p][side], more[p][side]);
+  }
+}
+
+Outcome<std::string> code_hash_of(const Context& context, const Subject& subject) {
+  if (subject.variant.manifest.backend == Backend::python) return std::string();
+  const auto bytes = context.services.file_system.read(subject.artifact.path, k_library_max_bytes);
+  if (!bytes) return Failure{Invalidity::environment, bytes.error().message(), ""};
+  return code_hash(*bytes, subject.artifact.id);
+}
+
+Evaluator::Evaluator(Context& context, const EvaluationTerms& terms, SubjectOf subject_of)
+    : m_context(context), m_terms(terms), m_subject_of(std::move(subject_of)) {}
+
+/// The first one and whoever a race asks again for stay, so they have the whole verdict at once.
+bool Evaluator::may_be_screened(const Ask& ask, const Subject& candidate) const {
+  return ask.against && m_terms.kind != StrategyKind::racing &&
+         !m_judged.contains(candidate.artifact.id);
+}
+
+Result<std::optional<Failure>> Evaluator::judge_to_time(const Ask& ask, const Subject& candidate,
+                                                        SubjectProcesses& processes,
+                                                        TuneAnswer& answer) {
+  if (!may_be_screened(ask, candidate)) {
+    answer.proof = Proof::whole;
+    return judge_wholly(candidate);
+  }
+  answer.proof = Proof::screening;
+  std::vector<Problem> problems = problems_to_time(candidate);
+  if (problems.empty()) return std::optional<Failure>{};  // time() says so
+  const auto edges = edge_problems(candidate.variant.manifest, m_context.settings.suite);
+  problems.insert(problems.end(), edges.begin(), edges.end());
+  WB_TRY_ASSIGN(const auto judgements,
+                judge_subject(m_context, candidate, problems, Proof::screening, &processes));
+  return failure_of(judgements);
+}
+
+/// In a process of its own, and once a configuration: a race that asks again has it already.
+Result<std::optional<Failure>> Evaluator::judge_wholly(const Subject& candidate) {
+  if (m_judged.contains(candidate.artifact.id)) return std::optional<Failure>{};
+  Run run;
+  run.candidate = candidate;
+  WB_TRY(judge_candidate(m_context, run));
+  if (!run.failure) m_judged.insert(candidate.artifact.id);
+  return run.failure;
+}
+
+Result<bool> Evaluator::judge_and_time(const Ask& ask, const Subject& candidate, PairLanes& lanes,
+                                       TuneAnswer& answer) {
   std::optional<Failure> failure;
+  bool is_stopped = false;
   {
     SubjectProcesses processes(m_context);
     WB_TRY_ASSIGN(failure, judge_to_time(ask, candidate, processes, answer));
-    if (!failure) WB_TRY(time(ask, candidate, processes, answer));
+    if (!failure) {
+      WB_TRY_ASSIGN(is_stopped, time(ask, candidate, processes, lanes, answer));
+    }
   }
   const Score& score = answer.evaluation.score;
   if (!failure && !score.invalidity && score.outcome == ComparisonOutcome::faster) {
@@ -108,12 +121,11 @@ Result<void> Tuner::judge_and_time(const Ask& ask, const Subject& candidate, Tun
     answer.proof = Proof::whole;
   }
   if (failure) fail(answer, *failure);
-  if (answer.proof == Proof::screening) ++m_totals.screened;
-  return {};
+  return is_stopped;
 }
 
 /// An objective of one problem is searched on that problem; the others are seen at confirmation.
-std::vector<Problem> Tuner::problems_to_time(const Subject& candidate) const {
+std::vector<Problem> Evaluator::problems_to_time(const Subject& candidate) const {
   const Objective& objective = m_context.settings.objective;
   std::vector<Problem> problems;
   for (const SuiteProblem& member : m_context.settings.suite.problems) {
@@ -125,7 +137,7 @@ std::vector<Problem> Tuner::problems_to_time(const Subject& candidate) const {
   return problems;
 }
 
-std::size_t Tuner::place_in_suite(const std::string& problem) const {
+std::size_t Evaluator::place_in_suite(const std::string& problem) const {
   const auto& problems = m_context.settings.suite.problems;
   const auto place = std::find_if(problems.begin(), problems.end(), [&](const auto& member) {
     return to_text(member.problem) == problem;
@@ -133,10 +145,10 @@ std::size_t Tuner::place_in_suite(const std::string& problem) const {
   return static_cast<std::size_t>(place - problems.begin());
 }
 
-Result<void> Tuner::take_rounds(TimingRequest& request, std::int64_t first, std::int64_t rounds,
-                                PairLanes& lanes, TuneAnswer& answer) {
+Result<void> Evaluator::take_rounds(TimingRequest& request, std::int64_t first, std::int64_t rounds,
+                                    PairLanes& lanes, TuneAnswer& answer) {
   request.first_round = first;
-  request.effort = {1, m_plan.effort.placements, rounds};
+  request.effort = {1, m_terms.placements, rounds};
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(m_context, request));
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
     auto& pair = lanes.at(place_in_suite(to_text(request.problems[p])));
@@ -150,22 +162,22 @@ Result<void> Tuner::take_rounds(TimingRequest& request, std::int64_t first, std:
   return {};
 }
 
-Result<void> Tuner::time(const Ask& ask, const Subject& candidate, SubjectProcesses& processes,
-                         TuneAnswer& answer) {
+Result<bool> Evaluator::time(const Ask& ask, const Subject& candidate, SubjectProcesses& processes,
+                             PairLanes& known, TuneAnswer& answer) {
   TimingRequest request;
   request.problems = problems_to_time(candidate);
   if (request.problems.empty()) {
     fail(answer, {Invalidity::constraints, "it does not take the objective's problem", ""});
-    return {};
+    return false;
   }
   request.subjects = {&candidate};
   std::optional<Subject> best;
   if (ask.against) {
-    WB_TRY_ASSIGN(Outcome<Subject> other, subject(*ask.against));
+    WB_TRY_ASSIGN(Outcome<Subject> other, m_subject_of(*ask.against));
     if (!other) {
       fail(answer, {Invalidity::environment,
                     "what it is compared with cannot be had: " + other.error().message, ""});
-      return {};
+      return false;
     }
     best = *std::move(other);
     request.subjects.push_back(&*best);
@@ -177,9 +189,9 @@ Result<void> Tuner::time(const Ask& ask, const Subject& candidate, SubjectProces
   request.phase = "tune";
   request.first_instance = ask.stage;
   request.kept = &processes;
-  WB_TRY_ASSIGN(PairLanes* const known, lanes_of(ask));
-  PairLanes lanes = *known;
-  const std::vector<Step> steps = steps_of(ask, m_plan.options.kind);
+  PairLanes lanes = known;
+  bool is_stopped = false;
+  const std::vector<Step> steps = steps_of(ask, m_terms.kind);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     request.part = steps[i].part;
     const bool is_glance = request.part == RoundPart::first_half;
@@ -188,19 +200,19 @@ Result<void> Tuner::time(const Ask& ask, const Subject& candidate, SubjectProces
     WB_TRY(take_rounds(request, steps[i].first, steps[i].rounds, lanes, answer));
     if (i + 1 == steps.size() || failure_of(lanes, 0) || failure_of(lanes, 1)) break;
     const Comparison now = compare_pair(ask, lanes);
-    if (!is_clearly_slow(now, m_plan.early_stop) && !(is_glance && is_behind(now))) continue;
-    ++m_totals.stopped_early;
+    if (!is_clearly_slow(now, m_terms.early_stop) && !(is_glance && is_behind(now))) continue;
+    is_stopped = true;
     break;
   }
   for (auto& pair : lanes) {
     for (Lane& lane : pair) fail_if_disturbed(lane);
   }
   set_score(ask, lanes, answer);
-  if (!answer.evaluation.score.invalidity) *known = std::move(lanes);
-  return {};
+  if (!answer.evaluation.score.invalidity) known = std::move(lanes);
+  return is_stopped;
 }
 
-void Tuner::set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& answer) const {
+void Evaluator::set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& answer) const {
   if (const auto own = failure_of(lanes, 0)) return fail(answer, *own);
   const auto other = failure_of(lanes, 1);
   if (other && other->invalidity == Invalidity::environment) return fail(answer, *other);
@@ -219,7 +231,7 @@ void Tuner::set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& answer
 
 /// By the objective's rule. A problem that one of the two does not take says nothing here: it
 /// counts as 1. Only the confirmation knows what the incumbent does on it.
-Comparison Tuner::compare_pair(const Ask& ask, const PairLanes& lanes) const {
+Comparison Evaluator::compare_pair(const Ask& ask, const PairLanes& lanes) const {
   const Objective& objective = m_context.settings.objective;
   std::vector<ProblemScore> scores;
   const auto& problems = m_context.settings.suite.problems;
@@ -238,44 +250,6 @@ Comparison Tuner::compare_pair(const Ask& ask, const PairLanes& lanes) const {
     part.same_margin_frac = same_margin(m_context, problem, objective.plan);
   }
   return score(objective, scores);
-}
-
-Result<Tuner::PairLanes*> Tuner::lanes_of(const Ask& ask) {
-  const bool lasts = m_plan.options.kind == StrategyKind::racing && ask.against;
-  if (!lasts) m_lanes.clear();
-  const auto key = std::pair{ask.configuration, ask.against.value_or(Configuration{})};
-  const auto [found, is_new] = m_lanes.try_emplace(key, m_context.settings.suite.problems.size());
-  if (!is_new || !lasts) return &found->second;
-  for (const TuneAnswer& answer : m_past) {
-    if (answer.evaluation.configuration != ask.configuration || answer.against != ask.against) {
-      continue;
-    }
-    if (answer.evaluation.score.invalidity || answer.turns.first == 0) continue;
-    WB_TRY(restore_lanes(answer, found->second));
-  }
-  return &found->second;
-}
-
-/// The turns of an interrupted run, from its log.
-Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const {
-  const EventLog& log = m_context.session->log();
-  for (std::int64_t seq = answer.turns.first; seq <= answer.turns.second; ++seq) {
-    if (seq > log.size() || log.envelope(seq).type != "turn_measured") continue;
-    WB_TRY_ASSIGN(Json payload, log.payload(seq));
-    const std::string problem = payload.value("problem", "");
-    for (const char* key : {"iteration", "problem", "plan", "phase", "spot_pass"}) {
-      payload.erase(key);
-    }
-    WB_TRY_ASSIGN(Turn turn, turn_from_json(payload));
-    if (is_disturbed(turn.flags)) continue;
-    const std::size_t place = place_in_suite(problem);
-    if (place >= lanes.size()) continue;
-    // Labels end in the first digits of the artifact's id.
-    const std::string id = turn.subject.substr(turn.subject.find('@') + 1);
-    const std::size_t side = answer.artifact_id.starts_with(id) ? 0 : 1;
-    lanes[place][side].turns.push_back(std::move(turn));
-  }
-  return {};
 }
 
 }  // namespace wb

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Crew: the executor that evaluates what one call of `tune` or `race` searches."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import Any
+
+from . import errors
+
+IN_FLIGHT_MAX = 1024
+REPLY_MAX_BYTES = 16 << 20
+
+
+def _plain(reply: object) -> dict[str, Any]:
+    """The reply as JSON, or why it is none: whoever made it may be wrong in any way."""
+    try:
+        text = json.dumps(reply, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as fault:
+        return {"fault": f"its reply is no JSON: {fault}"}
+    if len(text) > REPLY_MAX_BYTES:
+        return {"fault": f"its reply is too large ({len(text)} bytes of {REPLY_MAX_BYTES})"}
+    plain = json.loads(text)
+    if not isinstance(plain, dict):
+        return {"fault": f"its reply is a {type(plain).__name__}, not a dict"}
+    return {"reply": plain}
+
+
+def _told(future: Future[Any]) -> dict[str, Any]:
+    if future.cancelled():
+        return {"fault": "it was cancelled"}
+    fault = future.exception()
+    if fault is None:
+        return _plain(future.result())
+    return {"fault": f"{type(fault).__name__}: {fault}"[:2000]}
+
+
+class Crew:
+    """Sends requests to an executor and hands back what came, in the order of coming.
+
+    An evaluation that fails is a fault with its reason, and the search asks again. What the
+    executor's `submit` raises (it was shut down, its processes died) passes through and stops the
+    verb in order, so that the session can be resumed with another executor.
+    """
+
+    def __init__(self, executor: Executor, in_flight: int | None = None):
+        if not isinstance(executor, Executor):
+            raise errors.UsageError(
+                f"executor must be one of concurrent.futures, not {type(executor).__name__} "
+                "(of a dask Client: client.get_executor())"
+            )
+        if in_flight is None:
+            workers = getattr(executor, "_max_workers", None)
+            in_flight = workers if isinstance(workers, int) and workers > 0 else 4
+            in_flight = min(in_flight, IN_FLIGHT_MAX)
+        if not isinstance(in_flight, int) or not 1 <= in_flight <= IN_FLIGHT_MAX:
+            raise errors.UsageError(f"in_flight must be 1 to {IN_FLIGHT_MAX}, not {in_flight!r}")
+        self.in_flight = in_flight
+        self._executor = executor
+        self._futures: dict[int, Future[Any]] = {}
+
+    @classmethod
+    @contextlib.contextmanager
+    def of(cls, executor: Executor | None, in_flight: int | None) -> Iterator[Crew | None]:
+        """The crew of one call; what still runs at its end is nobody's any more."""
+        if executor is None:
+            if in_flight is not None:
+                raise errors.UsageError("in_flight says how much an executor gets: name one")
+            yield None
+            return
+        crew = cls(executor, in_flight)
+        try:
+            yield crew
+        finally:
+            crew.forget()
+
+    def start(self, number: int, request: Mapping[str, Any]) -> None:
+        from .evaluation import evaluate
+
+        self._futures[number] = self._executor.submit(evaluate, request)
+
+    def ended(self, patience_s: float) -> list[dict[str, Any]]:
+        """What ended since the last call; waits up to `patience_s` for the first."""
+        wait(self._futures.values(), timeout=patience_s, return_when=FIRST_COMPLETED)
+        done = [number for number, future in self._futures.items() if future.done()]
+        return [{"number": number} | _told(self._futures.pop(number)) for number in done]
+
+    def forget(self) -> None:
+        for future in self._futures.values():
+            future.cancel()
+        self._futures.clear()

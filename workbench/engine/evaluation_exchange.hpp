@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: a question of a search and its answer as JSON, for another process on a device
+// of the same kind. The owner of the session writes the request and alone decides what a reply is
+// worth: it scores the turns in it itself. docs/simulation.md, "Evaluations elsewhere".
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/evaluation.hpp"
+
+namespace wb {
+
+/// All that an answer depends on, but the device.
+struct EvaluationRequest {
+  std::string id = {};                    ///< the reply repeats it
+  std::string workbench_version = {};     ///< the same on both sides
+  std::string backend = {}, device = {};  ///< the session's device: its kind and name
+  Suite suite = {};
+  Objective objective = {};
+  std::string effort = "standard";
+  NoiseFloors floors = {};  ///< the session's: they say when to stop early
+  EvaluationTerms terms = {};
+  Ask ask = {};
+  Candidate candidate = {};
+  std::optional<Candidate> against = {};  ///< where the ask has one
+};
+Json to_json(const EvaluationRequest& request);
+/// Errors: invalid (a member is missing or is not what it must be), parse (a manifest).
+Result<EvaluationRequest> request_from_json(const Json& json);
+
+struct EvaluationReply {
+  std::string id = {}, workbench_version = {}, backend = {}, device = {};  ///< as in the request
+  std::string artifact_id = {}, code_hash = {};  ///< empty where nothing was built
+  std::optional<Failure> failure = {};           ///< then no turns
+  Proof proof = Proof::none;
+  bool is_stopped_early = false;
+  PairLanes lanes = {};  ///< by problem of the suite: candidate, against
+  double build_s = 0, compile_cpu_s = 0, device_s = 0;
+};
+Json to_json(const EvaluationReply& reply, const Suite& suite);
+/// Errors: invalid (not a reply to this request, from another device or version, turns of what was
+/// not asked for, without a usable time, or too many).
+Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationRequest& request);
+/// Member `lanes` of a reply. Errors: invalid.
+Result<PairLanes> lanes_from_json(const Json& reply, const Suite& suite);
+
+/// Answers it on this process's device, by its compiler. Sets the context's settings and floors.
+/// Errors: environment (another device or version than asked for, no worker), canceled.
+Result<EvaluationReply> evaluate_request(Context& context, const EvaluationRequest& request);
+
+}  // namespace wb

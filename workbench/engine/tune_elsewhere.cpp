@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Evaluations of a tune by the program's executor. They run in any order; their answers are told in
+// the order of the questions, so that a search asks the same whoever is quicker. Here alone is
+// decided what a reply is worth: its turns are scored anew, and what looks best in the end has its
+// verdict and its figure from this process's own device.
+#include <algorithm>
+
+#include "engine/tune.hpp"
+
+namespace wb {
+namespace {
+
+constexpr auto k_reply_patience = std::chrono::milliseconds(100);
+/// Of what runs at a time, so that a slow first one does not keep the others idle.
+constexpr std::size_t k_ahead_of_the_slowest = 4;
+
+}  // namespace
+
+EvaluationRequest Tuner::request_for(const Ask& ask) const {
+  const Device& device = m_context.hello->device;
+  EvaluationRequest request{
+      .workbench_version = m_context.services.workbench_version,
+      .backend = device.backend,
+      .device = device.name,
+      .suite = m_context.settings.suite,
+      .objective = m_context.settings.objective,
+      .effort = m_context.settings.effort,
+      .floors = m_context.floors,
+      .terms = {m_plan.options.kind, m_plan.effort.placements, m_plan.early_stop},
+      .ask = ask,
+      .candidate = m_plan.candidate(ask.configuration)};
+  if (ask.against) request.against = m_plan.candidate(*ask.against);
+  return request;
+}
+
+Result<void> Tuner::send_out(const Ask& first) {
+  if (!m_crew->knows(first)) WB_TRY(m_crew->send(request_for(first)));
+  // Until one is valid there is nothing to time the others beside.
+  if (!m_strategy.best()) return {};
+  const auto at_a_time = static_cast<std::size_t>(m_plan.in_flight);
+  const std::size_t most = left_to_tell(k_ahead_of_the_slowest * at_a_time);
+  for (const Ask& ask : m_strategy.certain(most)) {
+    if (m_crew->away() >= at_a_time || m_crew->size() >= most) break;
+    if (!m_crew->knows(ask)) WB_TRY(m_crew->send(request_for(ask)));
+  }
+  return {};
+}
+
+Result<std::optional<TuneAnswer>> Tuner::evaluate_elsewhere(const Ask& ask) {
+  const auto begin = m_context.services.clock.steady_now();
+  WB_TRY(send_out(ask));
+  while (!m_crew->has_reply(ask)) {
+    WB_TRY(m_context.check_stop());
+    WB_TRY_ASSIGN(const auto stop, why_stop());
+    if (stop) return std::optional<TuneAnswer>{};
+    WB_TRY(m_crew->collect(k_reply_patience));
+    WB_TRY(send_out(ask));
+  }
+  m_totals.wait_s += seconds_since(begin);
+  TuneAnswer answer;
+  answer.evaluation.configuration = ask.configuration;
+  answer.stage = ask.stage;
+  answer.against = ask.against;
+  WB_TRY(take_reply(ask, m_crew->take(ask), answer));
+  return std::optional(std::move(answer));
+}
+
+Result<void> Tuner::take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswer& answer) {
+  const auto is_lost = [&](std::string message) {
+    fail(answer, {Invalidity::environment, std::move(message), ""});
+    return Result<void>();
+  };
+  if (sent.reply.is_null()) return is_lost("evaluated elsewhere, it failed: " + sent.fault);
+  const auto reply = reply_from_json(sent.reply, sent.request);
+  if (!reply) return is_lost("a reply was refused: " + reply.error().cause);
+  const std::string what = m_plan.candidate(ask.configuration).name;
+  WB_TRY(m_context.debit(CostItem::compile_cpu, reply->compile_cpu_s, what));
+  WB_TRY(
+      m_context.debit(CostItem::device, reply->device_s, what, {{"elsewhere", reply->device_s}}));
+  ++m_totals.elsewhere;
+  m_totals.elsewhere_build_s += reply->build_s;
+  m_totals.elsewhere_device_s += reply->device_s;
+  answer.artifact_id = reply->artifact_id;
+  answer.evaluation.artifact = reply->code_hash;
+  answer.build_s = reply->build_s;
+  if (reply->failure) {
+    fail(answer, *reply->failure);
+    return {};
+  }
+  if (take_from_twin(ask, answer)) return {};
+  answer.proof = reply->proof;
+  if (reply->is_stopped_early) ++m_totals.stopped_early;
+  if (answer.proof == Proof::screening) ++m_totals.screened;
+  Ask measured = ask;
+  measured.against = sent.request.ask.against;
+  WB_TRY_ASSIGN(PairLanes* const known, lanes_of(measured));
+  PairLanes lanes = *known;
+  append(lanes, reply->lanes);
+  m_evaluator.set_score(measured, lanes, answer);
+  Score& score = answer.evaluation.score;
+  if (score.invalidity) return {};
+  *known = std::move(lanes);
+  WB_TRY_ASSIGN(const std::string blob, m_context.session->put_blob(sent.reply.dump()));
+  answer.elsewhere = MeasuredElsewhere{reply->device, blob, measured.against, score};
+  // Another was found faster since this was asked.
+  if (measured.against && measured.against != ask.against) {
+    if (const auto other = m_strategy.duplicate_of(*measured.against)) {
+      score = chained(score, *other);
+    }
+  }
+  return {};
+}
+
+}  // namespace wb
