@@ -58,7 +58,7 @@ def check_answers(session, answer, count):
         if one["duplicate"]:
             continue
         assert one["events"] is None
-        kept = json.loads((session.folder / "blobs" / one["elsewhere"]["reply"]).read_text())
+        kept = json.loads((session.folder / "blobs" / one["elsewhere"]["reply_blob"]).read_text())
         assert kept["lanes"][0]["candidate"]["turns"]
 
 

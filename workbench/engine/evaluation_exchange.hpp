@@ -11,6 +11,9 @@
 
 namespace wb {
 
+/// Of requests and replies.
+inline constexpr std::int64_t k_evaluation_format = 1;
+
 /// All that an answer depends on, but the device.
 struct EvaluationRequest {
   std::string id = {};                    ///< the reply repeats it

@@ -51,7 +51,7 @@ Json to_json(const TuneAnswer& answer) {
   if (const auto& there = answer.elsewhere) {
     const Json score = to_json(there->score);
     json["elsewhere"] = {{"device", there->device},
-                         {"reply", there->reply},
+                         {"reply_blob", there->reply},
                          {"against", or_null(there->against)},
                          {"outcome", score["outcome"]},
                          {"speedup", score["speedup"]},
@@ -82,7 +82,7 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
     ObjectReader kept(there, "what was measured elsewhere");
     answer.elsewhere.emplace();
     answer.elsewhere->device = kept.string("device");
-    answer.elsewhere->reply = kept.string("reply");
+    answer.elsewhere->reply = kept.string("reply_blob");
     WB_TRY(kept.finish(true));
     answer.elsewhere->against = configuration_or_nothing(there.value("against", Json()));
     WB_TRY_ASSIGN(answer.elsewhere->score, score_from_json(there));

@@ -103,7 +103,8 @@ TEST_CASE("the same is asked and found elsewhere as here", "[engine][tune][elsew
   for (const Event& event : program.bench.events("evaluation")) {
     const Json& there = event.payload["elsewhere"];
     CHECK(there["device"].get<std::string>() != "");
-    const auto blob = program.bench.engine->session()->read_blob(there["reply"].get<std::string>());
+    const auto blob =
+        program.bench.engine->session()->read_blob(there["reply_blob"].get<std::string>());
     REQUIRE(blob.ok());
     CHECK(Json::parse(*blob)["lanes"][0]["candidate"]["turns"].size() > 0);
     CHECK(event.payload["events"].is_null());
