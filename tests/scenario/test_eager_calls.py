@@ -41,9 +41,16 @@ def test_the_table_follows_from_the_times(script):
         script.summary([process([1.0], [1.0], fell_back=1)], {PROBLEM: "k"}, None)
 
 
-@pytest.mark.parametrize("problem", [PROBLEM + " mask=bool:0.5", PROBLEM + " layout=bshd"])
-def test_masks_and_layouts_are_refused(script, problem):
-    with pytest.raises(SystemExit, match="only plain problems"):
+@pytest.mark.parametrize(
+    "problem",
+    [
+        PROBLEM + " mask=bool:0.5",
+        PROBLEM + " layout=bshd",
+        "B=1 Hq=2 Hkv=2 Sq=64 Skv=80 D=32 f32 causal=bottom_right",
+    ],
+)
+def test_what_pytorch_cannot_be_asked_for_is_refused(script, problem):
+    with pytest.raises(SystemExit, match="only plain problems|top left"):
         script.shape_of(problem)
 
 
