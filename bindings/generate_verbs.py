@@ -35,7 +35,7 @@ EVALUATING = {
         "executor: who evaluates, of concurrent.futures (default: this process; docs/python.md)",
     "in_flight: int | None = None":
         "in_flight: evaluations that it gets at a time (default: the pool's number of workers "
-        "where it has one, else 4), 1 to 1024",
+        "where it has one, else 4), 1 to 1000",
 }  # fmt: skip
 SEARCHING = {"tune", "race"}
 

@@ -11,31 +11,38 @@ from typing import Any
 
 from . import errors
 
-IN_FLIGHT_MAX = 1024
-REPLY_MAX_BYTES = 16 << 20
+IN_FLIGHT_MAX = 1000
+REPLY_MAX_BYTES = 8 << 20
+
+
+def _words(fault: BaseException) -> str:
+    """What it says, as text that any reader takes."""
+    try:
+        said = str(fault)
+    except Exception:
+        said = "it cannot say why"
+    text = f"{type(fault).__name__}: {said}".replace("\0", " ")[:2000]
+    return text.encode("utf-8", "replace").decode()
 
 
 def _plain(reply: object) -> dict[str, Any]:
-    """The reply as JSON, or why it is none: whoever made it may be wrong in any way."""
+    """The reply as JSON text, or why it is none: whoever made it may be wrong in any way."""
+    if not isinstance(reply, dict):
+        return {"fault": f"its reply is a {type(reply).__name__}, not a dict"}
     try:
         text = json.dumps(reply, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as fault:
-        return {"fault": f"its reply is no JSON: {fault}"}
+    except Exception as fault:  # a subclass may raise anything
+        return {"fault": f"its reply is no JSON: {_words(fault)}"}
     if len(text) > REPLY_MAX_BYTES:
         return {"fault": f"its reply is too large ({len(text)} bytes of {REPLY_MAX_BYTES})"}
-    plain = json.loads(text)
-    if not isinstance(plain, dict):
-        return {"fault": f"its reply is a {type(plain).__name__}, not a dict"}
-    return {"reply": plain}
+    return {"text": text}
 
 
 def _told(future: Future[Any]) -> dict[str, Any]:
     if future.cancelled():
         return {"fault": "it was cancelled"}
     fault = future.exception()
-    if fault is None:
-        return _plain(future.result())
-    return {"fault": f"{type(fault).__name__}: {fault}"[:2000]}
+    return _plain(future.result()) if fault is None else {"fault": _words(fault)}
 
 
 class Crew:
@@ -51,6 +58,12 @@ class Crew:
             raise errors.UsageError(
                 f"executor must be one of concurrent.futures, not {type(executor).__name__} "
                 "(of a dask Client: client.get_executor())"
+            )
+        processes = getattr(executor, "_mp_context", None)
+        if processes is not None and processes.get_start_method() == "fork":
+            raise errors.UsageError(
+                "its processes would be forked and hold the session's files and lock: take "
+                'device_pool(), or mp_context=multiprocessing.get_context("spawn")'
             )
         if in_flight is None:
             workers = getattr(executor, "_max_workers", None)
@@ -85,10 +98,19 @@ class Crew:
     def ended(self, patience_s: float) -> list[dict[str, Any]]:
         """What ended since the last call; waits up to `patience_s` for the first."""
         wait(self._futures.values(), timeout=patience_s, return_when=FIRST_COMPLETED)
-        done = [number for number, future in self._futures.items() if future.done()]
-        return [{"number": number} | _told(self._futures.pop(number)) for number in done]
+        told, size = [], 0
+        for number in [number for number, future in self._futures.items() if future.done()]:
+            if size > REPLY_MAX_BYTES // 2:
+                break  # the others with the next call
+            told.append({"number": number} | _told(self._futures.pop(number)))
+            size += len(told[-1].get("text", ""))
+        return told
 
-    def forget(self) -> None:
+    def cancel(self) -> None:
+        """What does not run yet will be told as a fault."""
         for future in self._futures.values():
             future.cancel()
+
+    def forget(self) -> None:
+        self.cancel()
         self._futures.clear()

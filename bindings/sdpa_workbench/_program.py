@@ -50,7 +50,7 @@ class Program:
         assert self._crew is not None
         return {"replies": self._crew.ended(question["patience_s"])}
 
-    def _forget(self, question: Mapping[str, Any]) -> dict[str, Any]:
+    def _cancel(self, question: Mapping[str, Any]) -> dict[str, Any]:
         assert self._crew is not None
-        self._crew.forget()
+        self._crew.cancel()
         return {}

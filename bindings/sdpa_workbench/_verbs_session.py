@@ -161,7 +161,7 @@ class SessionVerbs:
                 where builds and turns overlap one, and at least 4) (builds), 0 to 1000
             executor: who evaluates, of concurrent.futures (default: this process; docs/python.md)
             in_flight: evaluations that it gets at a time (default: the pool's number of workers
-                where it has one, else 4), 1 to 1024
+                where it has one, else 4), 1 to 1000
 
         Answer:
             configuration: map or null: of what looks best
@@ -215,7 +215,7 @@ class SessionVerbs:
                 where builds and turns overlap one, and at least 4) (builds), 0 to 1000
             executor: who evaluates, of concurrent.futures (default: this process; docs/python.md)
             in_flight: evaluations that it gets at a time (default: the pool's number of workers
-                where it has one, else 4), 1 to 1024
+                where it has one, else 4), 1 to 1000
 
         Answer:
             configuration: map or null: of what looks best

@@ -4,7 +4,7 @@
 `session.tune(..., executor=pool)` sends `evaluate` and a request to the pool for each configuration
 that it wants to know. The process of the session owns the log and decides alone: it scores the
 turns of a reply itself, and what looks best has its verdict and its figure from the session's own
-device. So an evaluator that lies costs time, and nothing else.
+device. So an evaluator that lies costs time and may hide the best, and makes no incumbent.
 """
 
 from __future__ import annotations

@@ -6,7 +6,13 @@ import json
 import os
 import signal
 import time
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 
 import pytest
 from conftest import ROOT, SMALL, events
@@ -197,14 +203,29 @@ def deep():
     return {"lanes": value}
 
 
+def nested():
+    value = 1
+    for _ in range(40):
+        value = [value]
+    return {"lanes": value}
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
 ODD = {
-    "no JSON: Object": object(),
-    "no JSON: Out of range": {"device_s": float("nan")},
+    "no JSON: TypeError": {"lanes": object()},
+    "no JSON: ValueError: Out of range": {"device_s": float("nan")},
     "a list, not a dict": [],
     "a NoneType, not a dict": None,
     "a str, not a dict": "fine",
     "too large": {"lanes": "x" * (17 << 20)},
     "recursion": deep,
+    "nested": nested,
+    "RuntimeError: lost ?": RuntimeError("lost \udc80"),
+    "it cannot say why": Mute(),
     "RuntimeError: lost": RuntimeError("lost"),
     "it was cancelled": "cancelled",
     "format": {"speedup": 1000},
@@ -231,7 +252,8 @@ def test_what_is_no_executor_is_refused(package, small):
         {"in_flight": 2},
         {"executor": Odd({}), "in_flight": 0},
         {"executor": Odd({}), "in_flight": "2"},
-        {"executor": Odd({}), "in_flight": 5000},
+        {"executor": Odd({}), "in_flight": 1001},
+        {"executor": ProcessPoolExecutor(1)},
     ):
         with pytest.raises(package.errors.UsageError):
             small.tune(**TUNE, evaluations=1, **words)

@@ -50,7 +50,7 @@ def test_the_table_follows_from_the_times(script):
     ],
 )
 def test_what_pytorch_cannot_be_asked_for_is_refused(script, problem):
-    with pytest.raises(SystemExit, match="only plain problems|top left"):
+    with pytest.raises(SystemExit, match=r"only plain problems|top left"):
         script.shape_of(problem)
 
 

@@ -53,6 +53,10 @@ Error locked_error(const fs::path& path, int fd) {
 
 class RealAppendFile final : public AppendFile {
  public:
+  /// Unlocked and not only closed: a process that was forked meanwhile holds the same lock.
+  ~RealAppendFile() override {
+    if (m_fd.valid()) (void)::flock(m_fd.get(), LOCK_UN);
+  }
   RealAppendFile(fs::path path, UniqueFd fd, std::uint64_t size_bytes)
       : m_path(std::move(path)), m_fd(std::move(fd)), m_size_bytes(size_bytes) {}
 

@@ -174,29 +174,20 @@ void fail_disturbed(TimingResult& result) {
   }
 }
 
-/// Times below the roofline were not measured: such a lane has no figure (design 4.8).
-void refuse_impossible(const Context& context, const TimingRequest& request, TimingResult& result) {
-  if (!context.hello) return;
-  for (std::size_t p = 0; p < request.problems.size(); ++p) {
-    const Problem& problem = request.problems[p];
-    const RooflineFloor floor = roofline_floor(context.hello->device, problem, work(problem));
-    for (std::size_t k = 0; k < request.plans.size(); ++k) {
-      for (Lane& lane : result.lanes[p][k]) {
-        if (lane.failure || lane.turns.empty()) continue;
-        if (auto reason = refuse_below_roofline(floor, request.plans[k], lane_median_us(lane))) {
-          lane.failure = Failure{Invalidity::runtime, "refused: " + *reason, ""};
-        }
-      }
-    }
-  }
-}
-
 }  // namespace
 
 SubjectProcesses::~SubjectProcesses() {
   if (!m_context.worker || !m_context.worker->alive()) return;
   for (const auto& handle : handles) {
     if (handle) (void)m_context.worker->unload(*handle);
+  }
+}
+
+void refuse_impossible(const Context& context, const Problem& problem, PlanKind plan, Lane& lane) {
+  if (!context.hello || lane.failure || lane.turns.empty()) return;
+  const RooflineFloor floor = roofline_floor(context.hello->device, problem, work(problem));
+  if (auto reason = refuse_below_roofline(floor, plan, lane_median_us(lane))) {
+    lane.failure = Failure{Invalidity::runtime, "refused: " + *reason, ""};
   }
 }
 
@@ -261,7 +252,13 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
     }
   }
   if (request.part == RoundPart::whole) fail_disturbed(result);
-  refuse_impossible(context, request, result);
+  for (std::size_t p = 0; p < request.problems.size(); ++p) {
+    for (std::size_t k = 0; k < request.plans.size(); ++k) {
+      for (Lane& lane : result.lanes[p][k]) {
+        refuse_impossible(context, request.problems[p], request.plans[k], lane);
+      }
+    }
+  }
   return result;
 }
 

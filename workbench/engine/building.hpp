@@ -23,6 +23,10 @@ Outcome<BuildOptions> build_options_for(const Context& context, const Manifest& 
 Outcome<Subject> build_only(Context& context, const Variant& variant,
                             const Configuration& configuration, std::string_view wanted_target);
 
+/// What builds of that backend are told apart by here: compiler and target; empty for python.
+/// Errors: those of asking the compiler.
+Result<std::string> compiler_of(const Context& context, Backend backend);
+
 /// build_subject() inside a session: stores the sources, logs variant_built and the compile cost.
 /// An error is the session's (its disk is full, say), never the variant's.
 Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,

@@ -21,7 +21,13 @@ Result<void> check_place(Context& context, const EvaluationRequest& request) {
                                printable(request.workbench_version, 64),
                                context.services.workbench_version));
   }
-  context.use_device_of(request.candidate.variant.manifest);
+  const Manifest& manifest = request.candidate.variant.manifest;
+  WB_TRY_ASSIGN(const std::string compiler, compiler_of(context, manifest.backend));
+  if (compiler != request.compiler) {
+    return refused(fmt::format("its session builds by {}, and this would by {}",
+                               printable(request.compiler, 128), compiler));
+  }
+  context.use_device_of(manifest);
   if (auto worker = context.need_worker(); !worker) return refused(worker.error().message);
   const Device& device = context.hello->device;
   if (device.backend != request.backend || device.name != request.device) {

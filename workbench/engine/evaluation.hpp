@@ -85,6 +85,8 @@ class Evaluator {
   void set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& answer) const;
   [[nodiscard]] std::size_t place_in_suite(const std::string& problem) const;
 
+  [[nodiscard]] std::vector<Problem> problems_to_time(const Subject& candidate) const;
+
  private:
   [[nodiscard]] bool may_be_screened(const Ask& ask, const Subject& candidate) const;
   /// No time without it. Fills the answer's proof; a screened process stays, to be timed.
@@ -96,7 +98,6 @@ class Evaluator {
   Result<void> take_rounds(TimingRequest& request, std::int64_t first, std::int64_t rounds,
                            PairLanes& lanes, TuneAnswer& answer);
   [[nodiscard]] Comparison compare_pair(const Ask& ask, const PairLanes& lanes) const;
-  [[nodiscard]] std::vector<Problem> problems_to_time(const Subject& candidate) const;
 
   Context& m_context;
   EvaluationTerms m_terms;

@@ -128,6 +128,7 @@ Json to_json(const EvaluationRequest& request) {
           {"workbench_version", request.workbench_version},
           {"backend", request.backend},
           {"device", request.device},
+          {"compiler", request.compiler},
           {"suite", suite_json(request.suite)},
           {"objective", to_json(request.objective)},
           {"effort", request.effort},
@@ -147,6 +148,7 @@ Result<EvaluationRequest> request_from_json(const Json& json) {
   request.workbench_version = reader.string("workbench_version");
   request.backend = reader.string("backend");
   request.device = reader.string("device");
+  request.compiler = reader.string("compiler");
   request.effort = reader.string("effort");
   std::map<std::string, const Json*> parts;
   for (const char* key : {"suite", "objective", "floors", "terms", "ask", "candidate", "against"}) {

@@ -19,6 +19,7 @@ struct EvaluationRequest {
   std::string id = {};                    ///< the reply repeats it
   std::string workbench_version = {};     ///< the same on both sides
   std::string backend = {}, device = {};  ///< the session's device: its kind and name
+  std::string compiler = {};              ///< compiler_of() the candidate's backend
   Suite suite = {};
   Objective objective = {};
   std::string effort = "standard";
@@ -42,9 +43,11 @@ struct EvaluationReply {
   double build_s = 0, compile_cpu_s = 0, device_s = 0;
 };
 Json to_json(const EvaluationReply& reply, const Suite& suite);
-/// Errors: invalid (not a reply to this request, from another device or version, turns of what was
-/// not asked for, without a usable time, or too many).
-Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationRequest& request);
+/// `within_s`: since the request was sent. Errors: invalid (not a reply to this request, from
+/// another device or version, turns of what was not asked for, without a usable time, or too many;
+/// more seconds than there were).
+Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationRequest& request,
+                                        double within_s);
 /// Member `lanes` of a reply. Errors: invalid.
 Result<PairLanes> lanes_from_json(const Json& reply, const Suite& suite);
 

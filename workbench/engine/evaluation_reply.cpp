@@ -12,6 +12,8 @@ namespace {
 
 /// More than any effort takes of one side of a pair.
 constexpr std::size_t k_turns_max = 10'000, k_samples_max = 100'000, k_message_max = 4'096;
+/// Clocks differ a little, and a compiler may run on this many CPUs.
+constexpr double k_slack_s = 1, k_cpus_max = 1'024;
 constexpr std::array<std::string_view, 2> k_sides{"candidate", "against"};
 
 Error bad_reply(std::string cause) {
@@ -145,7 +147,8 @@ Result<PairLanes> lanes_from_json(const Json& reply, const Suite& suite) {
   return lanes;
 }
 
-Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationRequest& request) {
+Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationRequest& request,
+                                        double within_s) {
   if (!json.is_object()) return bad_reply("a reply is a map");
   ObjectReader reader(json, "a reply");
   EvaluationReply reply;
@@ -163,6 +166,8 @@ Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationReques
         std::pair{"device_s", &reply.device_s}}) {
     *value = reader.real(key);
     if (*value < 0) reader.fail(key, "is negative");
+    const double cpus = value == &reply.compile_cpu_s ? k_cpus_max : 1;
+    if (*value > (within_s + k_slack_s) * cpus) reader.fail(key, "is more than there was");
   }
   const Json* failure = reader.member("failure");
   reader.member("lanes");

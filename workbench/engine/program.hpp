@@ -17,8 +17,8 @@ using AskProgram = std::function<Result<Json>(const Json& question)>;
 // Of a program that has an executor (tune_crew.hpp):
 //   {ask: "crew_size"} -> {in_flight}: 0 where it has none
 //   {ask: "evaluate", number, request} -> {}: is evaluated from now on
-//   {ask: "replies", patience_s} -> {replies: [{number, reply} or {number, fault}]}
-//   {ask: "forget"} -> {}: nobody waits any more
+//   {ask: "replies", patience_s} -> {replies: [{number, text} or {number, fault}]}
+//   {ask: "cancel"} -> {}: what does not run yet comes back as a fault
 
 /// The proposers of a program that has Optuna. Its questions:
 ///   {ask: "search", strategy, seed, parameters, in_flight} -> {search, about}

@@ -45,7 +45,7 @@ std::optional<std::string> bad_option(const StrategyOptions& options) {
     return "a race needs 2 to 1000000 entrants";
   }
   if (!(options.stages >= 1 && options.stages <= 1000)) return "a race has 1 to 1000 stages";
-  if (!(options.in_flight >= 1 && options.in_flight <= 1000)) {
+  if (!(options.in_flight >= 1 && options.in_flight <= k_in_flight_max)) {
     return "1 to 1000 questions may be in flight";
   }
   if (!(options.worthwhile_frac >= 0 && options.worthwhile_frac < 1)) {

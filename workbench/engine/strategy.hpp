@@ -44,6 +44,8 @@ struct Proposer {
 using MakeProposer = std::function<Result<Proposer>(StrategyKind kind, const SearchSpace& space,
                                                     std::uint64_t seed)>;
 
+inline constexpr std::int64_t k_in_flight_max = 1'000;
+
 struct StrategyOptions {
   StrategyKind kind = StrategyKind::random;
   std::uint64_t seed = 1;

@@ -57,6 +57,14 @@ const Toolchain* toolchain_of(const Services& services, Backend backend) {
   return nullptr;
 }
 
+Result<std::string> compiler_of(const Context& context, Backend backend) {
+  const Toolchain* toolchain = toolchain_of(context.services, backend);
+  if (toolchain == nullptr) return std::string();
+  WB_TRY_ASSIGN(const CompilerIdentity compiler,
+                toolchain->remembered_identity(context.cache.root() / "compilers"));
+  return compiler.signature + " " + toolchain->target_identity(context.services.build_options);
+}
+
 Outcome<BuildOptions> build_options_for(const Context& context, const Manifest& manifest,
                                         std::string_view wanted) {
   BuildOptions options = context.services.build_options;

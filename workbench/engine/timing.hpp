@@ -59,6 +59,8 @@ struct TimingResult {
   /// [problem]: first and last turn event
   std::vector<std::pair<std::int64_t, std::int64_t>> events;
 };
+/// Times below the roofline were not measured: such a lane has no figure (design 4.8).
+void refuse_impossible(const Context& context, const Problem& problem, PlanKind plan, Lane& lane);
 /// A lane with no clean turn has no figure, and the machine is at fault.
 void fail_if_disturbed(Lane& lane);
 /// Fresh processes for each instance, ABBA turns, every turn an event. A subject that does not take

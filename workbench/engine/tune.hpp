@@ -108,7 +108,12 @@ class Tuner {
   Result<std::optional<TuneAnswer>> evaluate_elsewhere(const Ask& ask);
   /// Keeps the executor busy: `first`, and what will be asked after it whatever it gives.
   Result<void> send_out(const Ask& first);
-  [[nodiscard]] EvaluationRequest request_for(const Ask& ask) const;
+  Result<void> send(const Ask& ask);
+  Result<void> collect_replies();
+  Result<void> dismiss_crew();
+  [[nodiscard]] Result<EvaluationRequest> request_for(const Ask& ask) const;
+  [[nodiscard]] std::optional<std::string> missing_of(const EvaluationRequest& request,
+                                                      const PairLanes& lanes) const;
   Result<void> take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswer& answer);
 
   /// Until what looks best has the whole verdict; what fails it is retracted.

@@ -66,10 +66,12 @@ Result<PairLanes*> Tuner::lanes_of(const Ask& ask) {
 /// The turns of an interrupted run, from its log or from the reply that it kept.
 Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const {
   if (answer.elsewhere) {
-    WB_TRY_ASSIGN(const std::string text, m_context.session->read_blob(answer.elsewhere->reply));
-    WB_TRY_ASSIGN(const Json json, parse_json(text, "a kept reply"));
-    WB_TRY_ASSIGN(const PairLanes more, lanes_from_json(json, m_context.settings.suite));
-    append(lanes, more);
+    // Turns that cannot be read any more are not known, as those of a shorter log.
+    const auto text = m_context.session->read_blob(answer.elsewhere->reply);
+    if (!text) return {};
+    const auto json = parse_json(*text, "a kept reply");
+    if (!json) return {};
+    if (auto more = lanes_from_json(*json, m_context.settings.suite)) append(lanes, *more);
     return {};
   }
   if (answer.turns.first == 0) return {};

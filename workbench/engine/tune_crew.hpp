@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "engine/evaluation_exchange.hpp"
 #include "engine/program.hpp"
@@ -20,11 +21,13 @@ class Crew {
  public:
   struct Sent {
     EvaluationRequest request;
-    Json reply;         ///< what came; null until then, and where it failed
-    std::string fault;  ///< why it failed there, as the program says
+    std::chrono::steady_clock::time_point at;
+    std::optional<EvaluationReply> reply;
+    std::string text;   ///< of the reply, as it came
+    std::string fault;  ///< why there is none
     bool is_back = false;
   };
-  explicit Crew(AskProgram ask) : m_ask(std::move(ask)) {}
+  Crew(AskProgram ask, const Clock& clock) : m_ask(std::move(ask)), m_clock(clock) {}
 
   [[nodiscard]] bool knows(const Ask& ask) const { return m_numbers.contains(key(ask)); }
   [[nodiscard]] bool has_reply(const Ask& ask) const;
@@ -32,18 +35,20 @@ class Crew {
   [[nodiscard]] std::size_t away() const;                           ///< without a reply
   /// Its id is made here. Errors: those of the program.
   Result<void> send(EvaluationRequest request);
-  /// Takes in what came, waiting up to `patience` for the first. Errors: those of the program;
-  /// canceled.
-  Result<void> collect(std::chrono::milliseconds patience);
-  /// What has a reply, which is forgotten here: the same may be sent again.
+  /// What came since the last call, waiting up to `patience` for the first; also what never came,
+  /// long after the slowest. Good until it is taken. Errors: those of the program; canceled.
+  Result<std::vector<const Sent*>> collect(std::chrono::milliseconds patience);
+  /// What has a reply, or none for good. It is forgotten here: the same may be sent again.
   Sent take(const Ask& ask);
-  /// Nobody waits for the others any more.
-  Result<void> forget();
+  /// What does not run yet comes back as a fault.
+  Result<void> cancel();
 
  private:
   using Key = std::pair<std::int64_t, Configuration>;
   static Key key(const Ask& ask) { return {ask.stage, ask.configuration}; }
   AskProgram m_ask;
+  const Clock& m_clock;
+  double m_slowest_s = 0;
   std::int64_t m_next = 1;
   std::map<Key, std::int64_t> m_numbers;
   std::map<std::int64_t, Sent> m_sent;

@@ -60,6 +60,8 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
            {"objective", to_json(context.settings.objective)},
            {"effort", context.settings.effort},
            {"device", context.hello->device.id}};
+  // As many proposals as are wanted at once: others come of another number.
+  if (is_outside(plan.options.kind)) key["in_flight"] = plan.options.in_flight;
   for (const Backend backend : backends) {
     const Toolchain* toolchain = toolchain_of(services, backend);
     if (toolchain == nullptr) continue;  // python, or its builds say what is missing

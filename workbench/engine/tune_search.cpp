@@ -35,7 +35,7 @@ Tuner::Tuner(Context& context, const TunePlan& plan, Strategy strategy, const Tu
           m_place),
       m_evaluator(context, {plan.options.kind, plan.effort.placements, plan.early_stop},
                   [this](const Configuration& wanted) { return subject(wanted); }) {
-  if (plan.in_flight > 0) m_crew.emplace(context.services.ask_program);
+  if (plan.in_flight > 0) m_crew.emplace(context.services.ask_program, context.services.clock);
 }
 
 double Tuner::seconds_since(std::chrono::steady_clock::time_point begin) const {
@@ -99,7 +99,7 @@ Result<std::string> Tuner::search() {
     WB_TRY(answer(*ask));
   }
   m_is_searching = false;
-  if (m_crew) WB_TRY(m_crew->forget());
+  if (m_crew) WB_TRY(dismiss_crew());
   // What was built ahead and is not needed was paid for all the same.
   m_queue.want({});
   while (!m_queue.is_idle()) WB_TRY(collect_builds(k_patience));

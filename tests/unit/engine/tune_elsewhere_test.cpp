@@ -24,7 +24,7 @@ struct Program {
   std::size_t most_away = 0;
   std::vector<Json> requests;
   std::deque<std::pair<std::int64_t, Json>> away;
-  int forgotten = 0;
+  int cancelled = 0;
   /// May change a reply, {reply} or {fault}, to the n-th request that is answered, from 1.
   std::function<void(int, Json&)> change = [](int, Json&) {};
   int answered = 0;
@@ -44,20 +44,26 @@ struct Program {
       most_away = std::max(most_away, away.size());
       return Json::object();
     }
-    if (word == "forget") {
-      ++forgotten;
-      away.clear();
+    if (word == "cancel") {
+      ++cancelled;
+      for (auto& one : away) one.second = nullptr;
       return Json::object();
     }
     REQUIRE(word == "replies");
     if (away.empty()) return Json{{"replies", Json::array()}};
     const auto [number, request] = away.back();
     away.pop_back();
-    const auto reply = other->evaluate(request);
     Json told{{"number", number}};
+    if (request.is_null()) {
+      told["fault"] = "cancelled";
+      return Json{{"replies", {told}}};
+    }
+    const auto reply = other->evaluate(request);
     if (reply) told["reply"] = *reply;
     if (!reply) told["fault"] = reply.error().message();
     change(++answered, told);
+    if (told.contains("reply")) told["text"] = told["reply"].dump();
+    told.erase("reply");
     return Json{{"replies", {told}}};
   }
 };
@@ -79,7 +85,7 @@ TEST_CASE("every strategy finds the planted best by evaluations elsewhere",
     const Json& tune = answer["tune"];
     CHECK(tune["elsewhere"]["answers"] == program.requests.size());
     CHECK(tune["elsewhere"]["device_s"].get<double>() > 0);
-    CHECK(program.forgotten == 1);
+    CHECK(program.cancelled == 1);
     for (const Event& event : program.bench.events("turn_measured")) {
       CHECK(event.payload["phase"] != "tune");
     }
@@ -150,6 +156,15 @@ TEST_CASE("a reply is checked, refused by its reason and asked for again",
       {"is a map", [](Json& told) { told["reply"] = Json::array(); }},
       {"device_s", [](Json& told) { told["reply"].erase("device_s"); }},
       {"is negative", [](Json& told) { told["reply"]["build_s"] = -1.0; }},
+      {"more than there was", [](Json& told) { told["reply"]["device_s"] = 1e12; }},
+      {"more than there was", [](Json& told) { told["reply"]["compile_cpu_s"] = 1e12; }},
+      {"nest",
+       [](Json& told) {
+         Json deep = 1;
+         for (int i = 0; i < 40; ++i) deep = Json::array({deep});
+         told["reply"]["surprise"] = deep;
+       }},
+      {"NUL", [](Json& told) { told["reply"]["artifact_id"] = std::string("a\0b", 3); }},
       {"one row for each problem", [](Json& told) { told["reply"]["lanes"] = Json::array(); }},
       {"is not the suite's",
        [](Json& told) { told["reply"]["lanes"][0]["problem"] = "B=1 Hq=1 Sq=1 D=16 f32"; }},
@@ -194,6 +209,50 @@ TEST_CASE("a reply is checked, refused by its reason and asked for again",
     const Event first = program.bench.events("evaluation").front();
     CHECK(first.payload["message"].get<std::string>().find(reason) != std::string::npos);
   }
+}
+
+TEST_CASE("turns that are missing or impossible decide nothing", "[engine][tune][elsewhere]") {
+  const auto tune = [](const std::function<void(Json&)>& spoil) {
+    Program program;
+    program.change = [&](int n, Json& told) {
+      if (n == 3) spoil(told["reply"]["lanes"][0]);
+    };
+    plant_four(program.bench);
+    program.bench.open();
+    const Json answer = program.bench.tune({{"strategy", "exhaustive"}});
+    CHECK(answer["configuration"] == Json{{"M0", 2}, {"N0", 2}});
+    std::vector<Json> answers;
+    for (const Event& event : program.bench.events("evaluation")) answers.push_back(event.payload);
+    return std::pair(program.requests.size(), answers);
+  };
+  const auto [sent, asked] = tune([](Json& row) { row["against"]["turns"] = Json::array(); });
+  CHECK(sent == 5);  // one was asked for again
+  CHECK(asked.size() == 4);
+  const auto [sent_once, refused] = tune([](Json& row) {
+    for (Json& turn : row["candidate"]["turns"]) {
+      for (Json& us : turn["samples_us"]) us = 1e-9;
+    }
+  });
+  CHECK(sent_once == 4);
+  const auto impossible = std::count_if(refused.begin(), refused.end(), [](const Json& answer) {
+    return answer["message"].get<std::string>().find("refused: ") == 0;
+  });
+  CHECK(impossible == 1);
+}
+
+TEST_CASE("what was spent is debited, told or not, and nothing runs at the confirmation",
+          "[engine][tune][elsewhere]") {
+  Program program;
+  plant_bowl(program.bench);
+  program.bench.open({{"device_usd_per_hour", 3600.0}});
+  const Json answer = program.bench.tune({{"strategy", "exhaustive"}, {"usd", 1e-6}});
+  CHECK(answer["tune"]["ended"].get<std::string>().find("budget: $") == 0);
+  CHECK(program.away.empty());
+  std::size_t debits = 0;
+  for (const Event& event : program.bench.events("cost_debited")) {
+    debits += event.payload.value("parts", Json::object()).contains("elsewhere") ? 1 : 0;
+  }
+  CHECK(debits == static_cast<std::size_t>(program.answered));
 }
 
 TEST_CASE("who is praised without reason is not confirmed", "[engine][tune][elsewhere]") {
@@ -278,6 +337,7 @@ TEST_CASE("an engine evaluates what it is asked, and only that", "[engine][tune]
       {"strategy", [](Json& r) { r["terms"]["strategy"] = "guess"; }},
       {"no integer", [](Json& r) { r["candidate"]["configuration"]["M0"] = "1"; }},
       {"no text", [](Json& r) { r["candidate"]["files"]["cpu_space/kernel.json"] = 1; }},
+      {"builds by", [](Json& r) { r["compiler"] = "another"; }},
       {"kernel.json", [](Json& r) { r["candidate"]["files"].erase("cpu_space/kernel.json"); }},
       {"not given", [](Json& r) { r["against"] = nullptr; }},
       {"confidence", [](Json& r) { r["ask"]["confidence"] = 1.5; }},
