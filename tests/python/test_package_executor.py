@@ -158,7 +158,15 @@ def test_a_pool_that_dies_stops_the_tune_and_another_goes_on(
     assert len(asked(small)) == 5
 
 
-def test_ctrl_c_while_evaluations_run(package, small, options):
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises even where a shell's background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_while_evaluations_run(package, small, options, interruptible):
     """Raised in the call; what runs elsewhere is left alone; the session goes on by its log."""
 
     def interrupt(n):
