@@ -8,6 +8,9 @@ On a GPU PyTorch 2.11 gives rows that see no key other values than 0: the manife
 rivals say so (rows_without_keys).
 """
 
+import importlib
+import sys
+import types
 from functools import lru_cache
 
 import torch
@@ -22,14 +25,30 @@ def _causal_keep(rows: int, keys: int, first_row_keys: int, device: torch.device
     return keep.tril(diagonal=first_row_keys - 1)
 
 
+def _import_causal_lower_right():
+    """torch.nn.attention.bias imports PyTorch's compiler (800 modules, 4 to 5 s in each process)
+    only to mark four functions for it. Nothing is compiled here, so during the import a stand-in
+    takes the marks; other versions that want more of it get the compiler."""
+    compiler = "torch._dynamo"
+    if compiler not in sys.modules:
+        stand_in = types.ModuleType(compiler)
+        stand_in.allow_in_graph = lambda function: function
+        sys.modules[compiler] = torch._dynamo = stand_in
+        try:
+            importlib.import_module("torch.nn.attention.bias")
+        except (AttributeError, ImportError):
+            sys.modules.pop("torch.nn.attention.bias", None)
+        finally:
+            del sys.modules[compiler], torch._dynamo
+    from torch.nn.attention.bias import causal_lower_right
+
+    return causal_lower_right
+
+
 @lru_cache(maxsize=16)
 def _lower_right(rows: int, keys: int) -> torch.Tensor:
     """PyTorch's own name for bottom_right, which its fused backends take without a mask."""
-    # Here, and not above: it imports 800 modules more, and every rival's process would pay for them
-    # at its start (seconds where files are slow).
-    from torch.nn.attention.bias import causal_lower_right
-
-    return causal_lower_right(rows, keys)
+    return _import_causal_lower_right()(rows, keys)
 
 
 _fused_lower_right: dict = {}  # asked once a shape: it takes some microseconds

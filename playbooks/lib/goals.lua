@@ -5,82 +5,129 @@ local words = require "lib.words"
 
 local goals = {}
 
--- The kernel that the rules choose, or `otherwise` where no rule before the fallback takes it; nil
--- where there is neither.
+-- The kernel that the rules choose, or the part's `otherwise` (a name, or a function of the problem
+-- as `wb.suites` gives it) where no rule before the fallback takes it; nil where there is neither.
 local function choose(wb, problem, otherwise)
-  local fine, best = pcall(wb.best, { problem = problem })
+  local fine, best = pcall(wb.best, { problem = problem.problem })
+  if type(otherwise) == "function" then
+    otherwise = otherwise(problem)
+  end
   if fine and not (best.fallback and otherwise) then
     return best
   end
-  return otherwise and { variant = otherwise, configuration = {} } or nil
+  if not otherwise then
+    return nil
+  end
+  local known, kernels = pcall(wb.kernels, { name = otherwise })
+  return {
+    variant = otherwise,
+    configuration = known and kernels.kernels and kernels.kernels[1]
+        and kernels.kernels[1].defaults or {},
+  }
 end
 
--- Problems that the same kernel answers share its processes: { variant, configuration, problems },
--- in the order in which they first appear. A problem that no kernel takes is in none.
-local function by_kernel(wb, problems, otherwise)
-  local groups, known = {}, {}
-  for _, problem in ipairs(problems) do
-    local best = choose(wb, problem.problem, otherwise)
+-- The problems of a part's suite, each once.
+local function problems_of(wb, part)
+  local problems, known = {}, {}
+  for _, problem in ipairs(wb.suites { suite = part.suite }.suites[1].problems) do
+    if not known[problem.problem] then
+      known[problem.problem] = true
+      problems[#problems + 1] = problem
+    end
+  end
+  return problems
+end
+
+local function words_of(configuration)
+  local names = {}
+  for name, value in pairs(configuration) do
+    names[#names + 1] = name .. "=" .. value
+  end
+  table.sort(names)
+  return table.concat(names, " ")
+end
+
+-- What has to be measured for the parts, in the order in which it first appears:
+-- { index, variant, configuration, rivals, problems }. Problems that the same kernel answers beside
+-- the same rivals share processes, whatever part they belong to: PyTorch takes seconds to start.
+-- Yet a comparison that is cut off is lost whole, so none has more than `batch` problems. A problem
+-- that no kernel takes is in none. Each part's `waits_for` has the indices of its groups.
+local function by_kernel(wb, parts, batch)
+  local groups, open, group_of = {}, {}, {}
+  local function place(problem, part)
+    local best = choose(wb, problem, part.otherwise)
     if not best then
-      goto continue
+      return nil
     end
-    local names = {}
-    for name, value in pairs(best.configuration) do
-      names[#names + 1] = name .. "=" .. value
+    local key = table.concat({ best.variant, words_of(best.configuration),
+                               table.unpack(part.beside) }, " ")
+    local group = open[key]
+    if not group or #group.problems == batch then
+      group = {
+        index = #groups + 1,
+        variant = best.variant,
+        configuration = best.configuration,
+        rivals = part.beside,
+        problems = {},
+      }
+      groups[group.index], open[key] = group, group
     end
-    table.sort(names)
-    local key = best.variant .. " " .. table.concat(names, " ")
-    if not known[key] then
-      known[key] = { variant = best.variant, configuration = best.configuration, problems = {} }
-      groups[#groups + 1] = known[key]
+    table.insert(group.problems, problem.problem)
+    return group
+  end
+  for _, part in ipairs(parts) do
+    part.waits_for = {}
+    for _, problem in ipairs(part.problems) do
+      local group = group_of[problem.problem] or place(problem, part)
+      if group then
+        group_of[problem.problem] = group
+        part.waits_for[group.index] = true
+      end
     end
-    table.insert(known[key].problems, problem.problem)
-    ::continue::
   end
   return groups
 end
 
--- The rows of the fastest rivals: { problem (its name), variant, speedup, outcome, against,
--- against_us }. A rival that takes no problem has no rows. A comparison that cannot be made leaves
--- a note and its problems without a figure: hours of the other parts do not hang on it.
-local function measure(wb, part, how)
-  local problems, names = {}, {}
-  for _, problem in ipairs(wb.suites { suite = part.suite }.suites[1].problems) do
-    if not names[problem.problem] then
-      names[problem.problem] = problem.name
-      problems[#problems + 1] = problem
+-- Rows of the fastest rivals of a group's problems, by problem: { variant, speedup, outcome,
+-- against, against_us }. A rival that takes no problem has no rows. A comparison that cannot be
+-- made leaves a note and its problems without a figure: hours of the others do not hang on it.
+local function measure(wb, group, how, rows)
+  local fine, answer = pcall(wb.compare, {
+    candidate = group.variant,
+    configuration = group.configuration,
+    against = group.rivals[1],
+    others = { table.unpack(group.rivals, 2) },
+    problem = table.concat(group.problems, "; "),
+    plan = how.plan,
+    regime = how.regime,
+    effort = how.effort,
+  })
+  if not fine then
+    wb.note { text = group.variant .. " has no comparison: " .. tostring(answer) }
+  end
+  for _, row in ipairs(fine and answer.problems or {}) do
+    if row.fastest then
+      rows[row.problem] = {
+        variant = group.variant,
+        speedup = row.against_us > 0 and row.speedup or nil,
+        outcome = row.outcome,
+        against = row.against,
+        against_us = row.against_us,
+      }
     end
   end
-  local rows = {}
-  for _, group in ipairs(by_kernel(wb, problems, part.otherwise)) do
-    local fine, answer = pcall(wb.compare, {
-      candidate = group.variant,
-      configuration = group.configuration,
-      against = how.rivals[1],
-      others = { table.unpack(how.rivals, 2) },
-      problem = table.concat(group.problems, "; "),
-      plan = how.plan,
-      regime = how.regime,
-      effort = how.effort,
-    })
-    if not fine then
-      wb.note { text = part.name .. ": " .. group.variant .. " has no comparison: "
-                       .. tostring(answer) }
-    end
-    for _, row in ipairs(fine and answer.problems or {}) do
-      if row.fastest then
-        rows[#rows + 1] = {
-          problem = names[row.problem] or row.problem,
-          variant = group.variant,
-          speedup = row.against_us > 0 and row.speedup or nil,
-          outcome = row.outcome,
-          against = row.against,
-          against_us = row.against_us,
-        }
-      end
+end
+
+local function rows_of(part, rows)
+  local own = {}
+  for _, problem in ipairs(part.problems) do
+    local row = rows[problem.problem]
+    if row then
+      row.problem = problem.name
+      own[#own + 1] = row
     end
   end
-  return rows, #problems
+  return own
 end
 
 local function least_of(part, row)
@@ -90,10 +137,11 @@ local function least_of(part, row)
   return part.least
 end
 
--- A part is { key, name, suite, goals, otherwise }; `otherwise`: the kernel where no rule is
--- proven. Whether rows reach its goals, and what falls short. Goals: `mean`, the geometric mean at
--- least; `least`, each problem's figure at least (a number, or a function of the row);
--- `never_slower`, no problem may be `slower`.
+-- A part is { key, name, suite, rivals, goals, otherwise }. `rivals`: whom it is timed beside unless
+-- the playbook's caller says. `otherwise`: the kernel where no rule is proven, or a function that
+-- names it for a problem. Goals: `mean`, the geometric mean at least; `least`, each problem's figure
+-- at least (a number, or a function of the row); `never_slower`, no problem may be `slower`.
+-- The verdict: whether rows reach the goals, and what falls short.
 function goals.judge(part, rows, count)
   local verdict = { name = part.name, problems = count, short = {} }
   local log_sum, figures = 0.0, 0
@@ -138,29 +186,48 @@ function goals.words(part, verdict)
   return text
 end
 
--- The body of a playbook whose table is `parts`: { name, suite, goals … }.
+-- The body of a playbook whose table is `parts`.
 function goals.run(wb, args, parts)
-  local rivals = words.list(args.rivals)
-  assert(#rivals > 0, "rivals: name one kernel at least")
-  local how = { rivals = rivals, plan = args.plan, effort = args.effort }
+  local how = { plan = args.plan, effort = args.effort }
   if args.plan == "hot" then
     how.regime = args.regime
   end
-  local wanted = {}
+  local names = {}
   for _, name in ipairs(words.list(args.parts)) do
-    wanted[name] = true
+    names[name] = true
   end
-  local result = { reached = {}, missed = {} }
+  local wanted = {}
   for _, part in ipairs(parts) do
-    if wanted.all or wanted[part.key] then
-      wanted[part.key] = nil
-      local verdict = goals.judge(part, measure(wb, part, how))
-      wb.note { text = goals.words(part, verdict) }
-      table.insert(verdict.reached and result.reached or result.missed, part.key)
+    if names.all or names[part.key] then
+      names[part.key] = nil
+      part.problems = problems_of(wb, part)
+      part.beside = args.rivals == "own" and part.rivals or words.list(args.rivals)
+      assert(#part.beside > 0, "rivals: name one kernel at least")
+      wanted[#wanted + 1] = part
     end
   end
-  wanted.all = nil
-  assert(next(wanted) == nil, "no such part: " .. tostring(next(wanted)))
+  names.all = nil
+  assert(next(names) == nil, "no such part: " .. tostring(next(names)))
+  local result, rows = { reached = {}, missed = {} }, {}
+  local function tell_what_is_complete()
+    for _, part in ipairs(wanted) do
+      if not part.told and next(part.waits_for) == nil then
+        part.told = true
+        local verdict = goals.judge(part, rows_of(part, rows), #part.problems)
+        wb.note { text = goals.words(part, verdict) }
+        table.insert(verdict.reached and result.reached or result.missed, part.key)
+      end
+    end
+  end
+  local groups = by_kernel(wb, wanted, words.numbers(args.batch)[1])
+  tell_what_is_complete() -- a part that no kernel takes
+  for _, group in ipairs(groups) do
+    measure(wb, group, how, rows)
+    for _, part in ipairs(wanted) do
+      part.waits_for[group.index] = nil
+    end
+    tell_what_is_complete()
+  end
   return result
 end
 
@@ -169,12 +236,14 @@ function goals.arguments(regime)
   return {
     parts = { default = "all", doc = "keys of parts, joined by '+'" },
     rivals = {
-      default = "torch_default+torch_cudnn+torch_flash+torch_efficient+torch_math",
-      doc = "kernels to time beside, joined by '+'; of each problem the fastest counts",
+      default = "own",
+      doc = "kernels to time beside, joined by '+', of each problem the fastest counts; own: those "
+        .. "that each part names",
     },
     plan = { default = "hot", doc = "hot, cold or eager" },
     regime = { default = regime, doc = "of hot turns: burst or sustained" },
     effort = { default = "quick", doc = "quick, standard or thorough" },
+    batch = { default = "20", doc = "problems of one comparison at most" },
   }
 end
 

@@ -126,3 +126,33 @@ def test_rival_says_that_it_has_no_lse(sdpa):
     q = torch.randn(1, 1, 2, 4)
     with pytest.raises(NotImplementedError):
         sdpa(q, q, q, causal="none", scale=1.0, mask=None, out=None, lse=torch.empty(1, 1, 2))
+
+
+LOWER_RIGHT = """
+import sys, types
+sys.path.insert(0, {kernels!r})
+import torch
+from common import torch_sdpa
+
+class Forgetful(types.ModuleType):
+    def __setattr__(self, name, value):  # as a version of PyTorch that asks for other names
+        pass
+
+if {refuses}:
+    torch_sdpa.types = types.SimpleNamespace(ModuleType=Forgetful)
+bias = torch_sdpa._lower_right(4, 8)
+print("compiler" if "torch._dynamo" in sys.modules else "none")
+q, k = torch.randn(1, 2, 4, 16), torch.randn(1, 2, 8, 16)
+sdpa = torch.nn.functional.scaled_dot_product_attention
+keep = torch.ones(4, 8, dtype=torch.bool).tril(4)
+print(torch.allclose(sdpa(q, k, k, attn_mask=bias), sdpa(q, k, k, attn_mask=keep), atol=1e-6))
+assert callable(torch._dynamo.optimize)  # whoever wants the compiler still gets it
+"""
+
+
+@pytest.mark.parametrize(("refuses", "loads"), [(False, "none"), (True, "compiler")])
+def test_lower_right_needs_no_compiler(refuses, loads):
+    script = LOWER_RIGHT.format(kernels=str(KERNELS), refuses=refuses)
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.split() == [loads, "True"]

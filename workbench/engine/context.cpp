@@ -46,7 +46,7 @@ EffortPlan effort_plan(std::string_view word) {
 }
 
 Plan in_regime(Plan plan, Regime regime, DeviceWas device) {
-  constexpr double k_sustain_us = 2'000'000, k_sustain_busy_us = 500'000;
+  constexpr double k_sustain_us = 2'000'000, k_sustain_busy_us = 200'000;
   constexpr double k_sustained_timed_us = 200'000;
   plan.regime = regime;
   if (regime == Regime::burst) return plan;

@@ -43,8 +43,8 @@ EffortPlan effort_plan(std::string_view word);
 /// What the device did before a turn.
 enum class DeviceWas { idle, busy };
 /// The turn of a hot plan in that regime. Sustained: the subject's own calls for two seconds first,
-/// half a second where the device comes from such a turn, so that power and temperature are those
-/// of lasting work, and a fifth of a second timed.
+/// a fifth of a second where the device comes from such a turn, so that power and temperature are
+/// those of lasting work, and a fifth of a second timed (tests/bench/settling.py: 60 ms settle).
 Plan in_regime(Plan plan, Regime regime, DeviceWas device);
 /// The arguments `plan` and `regime`. Errors: usage (a regime of another plan than hot).
 Result<std::pair<PlanKind, Regime>> how_to_time(const Json& args);
