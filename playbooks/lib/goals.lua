@@ -137,9 +137,9 @@ local function least_of(part, row)
   return part.least
 end
 
--- A part is { key, name, suite, rivals, goals, otherwise }. `rivals`: whom it is timed beside unless
--- the playbook's caller says. `otherwise`: the kernel where no rule is proven, or a function that
--- names it for a problem. Goals: `mean`, the geometric mean at least; `least`, each problem's figure
+-- A part is { key, name, suite, rivals, goals, otherwise }. `rivals`: whom it is timed beside,
+-- unless the playbook's caller says. `otherwise`: the kernel where no rule is proven, or a function
+-- that names one for a problem. Goals: `mean`, the geometric mean at least; `least`, each problem's
 -- at least (a number, or a function of the row); `never_slower`, no problem may be `slower`.
 -- The verdict: whether rows reach the goals, and what falls short.
 function goals.judge(part, rows, count)

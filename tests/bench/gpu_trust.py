@@ -44,7 +44,7 @@ PROBLEMS = {  # by about what a call takes on an H200
         "400 us": ["B=1 Hq=2 Sq=192 D=64 f32 causal=top_left"],
     },
 }  # fmt: skip
-SUSTAINED_PAIR_S = 35  # 20 turns of 0.7 s and more: a guess for the first comparison
+SUSTAINED_PAIR_S = 12  # 20 turns of half a second: a guess for the first comparison
 LONG_US = 50  # from here on the smaller slowdown is planted
 PERCENT = {"cuda": (5.0, 2.0), "cpu": (50.0, 50.0)}  # below and above LONG_US
 FOUND_FRAC = 0.95  # 19 of 20
