@@ -1,6 +1,5 @@
-"""Fixtures of the package's tests: those of the scenario tests, and the package of a built tree."""
+"""Fixtures of the package's tests: those of the scenario tests, and the package."""
 
-import importlib
 import importlib.util
 import os
 import signal
@@ -9,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+# For test_triton_flash.py; read when Triton is first imported, by whatever test that is.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 
 SCENARIO = Path(__file__).resolve().parents[1] / "scenario"
 sys.path.append(str(SCENARIO))
@@ -31,13 +33,7 @@ def pytest_runtest_call(item):
 
 @pytest.fixture(scope="session")
 def package(build):
-    """The package with its module, as `make test` builds it beside the programs."""
-    folder = build / "python"
-    if not list(folder.glob("sdpa_workbench/_core.*.so")):
-        pytest.skip(f"no _core in {folder}: configure with WB_PYTHON=ON")
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    return importlib.import_module("sdpa_workbench")
+    return _shared.package_of(build)
 
 
 @pytest.fixture
@@ -63,7 +59,7 @@ def small(wb, package, bench):
 
 
 @pytest.fixture
-def script(package, build, cache, tmp_path):
+def script(package, cache, tmp_path):
     """Starts Python code in a process of its own, with ROOT, CACHE, the package as `wb`, and
     `bench`, a workbench. Ctrl-C works there even where these tests run in the background of a
     shell that has it ignored."""
@@ -77,7 +73,7 @@ def script(package, build, cache, tmp_path):
     def start(code, name="script.py"):
         file = tmp_path / name
         file.write_text(head + code)
-        env = os.environ | {"PYTHONPATH": str(build / "python")}
+        env = os.environ | _shared.importing(package)
         process = subprocess.Popen(
             [sys.executable, "-u", file], cwd=tmp_path, env=env, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,

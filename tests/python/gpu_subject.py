@@ -92,6 +92,9 @@ class FakeCuda(types.SimpleNamespace):
         super().__init__(CUDAGraph=FakeGraph, Event=FakeEvent, recording=None, slept=0)
         self.Stream = lambda: types.SimpleNamespace(cuda_stream=STREAM)
 
+    def is_available(self):
+        return False  # a CUDA build of PyTorch asks before it looks at cuDNN
+
     def set_device(self, _device):
         pass
 

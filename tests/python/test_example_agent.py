@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, events, skip_busy
+from conftest import ROOT, events, importing, skip_busy
 from scripted_endpoint import USED, Endpoint
 from tool_world import GOOD_EDIT
 
@@ -16,7 +16,7 @@ KEY = "sk-not-to-be-written-anywhere"
 
 
 @pytest.fixture
-def agent(package, build, cache, tmp_path):
+def agent(package, cache, tmp_path):
     """Runs the example against a script; returns the process's end and the endpoint."""
     made = []
 
@@ -28,8 +28,7 @@ def agent(package, build, cache, tmp_path):
         given += ["--url", url or base, "--path", ROOT, "--cache", cache]
         given += ["--start", "cpu_unfused", "--problem", "B=1 Hq=2 Sq=64 D=32 f32"]
         given += ["--rivals", "none", "--effort", "quick", *words]
-        env = os.environ | {"PYTHONPATH": str(build / "python"), "ANTHROPIC_API_KEY": KEY,
-                            "OPENAI_API_KEY": KEY}  # fmt: skip
+        env = os.environ | importing(package) | {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
         done = subprocess.run(
             [sys.executable, ROOT / "examples/agent_session.py", *map(str, given)],
             env=env, cwd=tmp_path, text=True, capture_output=True, timeout=400,
@@ -154,9 +153,9 @@ def test_an_endpoint_that_fails_is_named(agent, tmp_path, step, words):
     assert transcript(tmp_path)[-1]["kind"] == "end"
 
 
-def test_usage(package, build, tmp_path):
+def test_usage(package, tmp_path):
     env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    env |= {"PYTHONPATH": str(build / "python")}
+    env |= importing(package)
     for words, said in (
         (["--session", "s", "--model", "m"], "ANTHROPIC_API_KEY"),
         (["--session", "s", "--model", "m", "--usd", "1"], "--token-usd-per-million"),

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, events, skip_busy
+from conftest import ROOT, events, importing, skip_busy
 from tool_world import GOOD_EDIT
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed")
@@ -38,14 +38,14 @@ sys.exit(mcp_server.main(sys.argv[1:]))
 
 
 @pytest.fixture
-def server(package, wb, build, cache):
+def server(package, wb, cache):
     """The start of a server on a small session."""
     wb.open_small()
 
     def parameters(*before, session="s"):
         words = [*(before or ("-m", "sdpa_workbench.mcp_server")), "--session", session]
         words += ["--path", str(ROOT), "--cache", str(cache), "--toolset", "full"]
-        env = {"PYTHONPATH": str(build / "python")}
+        env = importing(package)
         return mcp.StdioServerParameters(command=sys.executable, args=words, env=env, cwd=wb.folder)
 
     yield parameters

@@ -15,7 +15,7 @@ from concurrent.futures import (
 )
 
 import pytest
-from conftest import ROOT, SMALL, events
+from conftest import ROOT, SMALL, events, importing
 
 QUICK = {"start": "cpu_unfused", "problem": SMALL, "rivals": ["none"], "effort": "quick"}
 TUNE = {"variant": "cpu_tiled", "hypothesis": "tiles fit", "predicted_speedup": 1.1, "seed": 5}
@@ -39,9 +39,9 @@ def two_devices(options):
 
 
 @pytest.fixture
-def importable(build, monkeypatch):
+def importable(package, monkeypatch):
     """Processes that are started anew find the package, too."""
-    path = os.pathsep.join([str(build / "python"), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([importing(package)["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", path)
 
 

@@ -166,3 +166,21 @@ def test_a_bar_needs_rich_or_tqdm(package, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match="rich or tqdm"):
         progress.bar()
+
+
+@pytest.mark.parametrize("library", ["rich", "tqdm"])
+def test_a_bar_draws_every_stage(package, library, monkeypatch, capfd):
+    pytest.importorskip(library)
+    progress = importlib.import_module("sdpa_workbench.progress")
+    if library == "tqdm":
+        monkeypatch.setitem(sys.modules, "rich", None)
+        monkeypatch.setitem(sys.modules, "rich.progress", None)
+    draw = progress.bar()
+    words = {"iteration": 1, "best_speedup": None, "elapsed_s": 0.0, "left_s": None,
+             "cost_usd": None}  # fmt: skip
+    for stage, total in (("build", 0), ("tune", 3)):
+        for done in range(total + 1):
+            draw(progress.Progress(stage=stage, what="cpu_tiled", done=done, total=total, **words))
+    draw.close()
+    told = "".join(capfd.readouterr())
+    assert library == "rich" or ("build" in told and "tune" in told)

@@ -19,7 +19,7 @@ TOLERANCE = {torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 @pytest.fixture(scope="module")
 def sdpa():
-    os.environ["TRITON_INTERPRET"] = "1"  # read when the kernel is decorated
+    os.environ["TRITON_INTERPRET"] = "1"  # read when the kernel is decorated, too
     pytest.importorskip("triton", reason="Triton is not installed")
     spec = importlib.util.spec_from_file_location("triton_flash", KERNEL)
     module = importlib.util.module_from_spec(spec)

@@ -1,9 +1,13 @@
-"""Fixtures of the scenario tests: the real commands of a built tree, in folders of their own."""
+"""Fixtures of the scenario tests: the real commands, of a built tree or as pip installed them, in
+folders of their own."""
 
+import importlib
 import json
 import os
 import shutil
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -109,15 +113,45 @@ def events(session: Path):
     return [json.loads(line) for line in lines[:-1]]
 
 
+def programs():
+    """The folder of sdpa-wb: WB_BUILD_DIR; else the tree's build folder, the one beside these files
+    where they were installed, or that of this interpreter's environment (`pip install .`)."""
+    if "WB_BUILD_DIR" in os.environ:
+        return ROOT / os.environ["WB_BUILD_DIR"]
+    places = [ROOT / "build" / "release", Path(sysconfig.get_path("scripts"))]
+    if ROOT.parent.name == "share":  # the files of test_gpu.py are in the wheel
+        places.insert(0, ROOT.parents[1] / "bin")
+    return next((place for place in places if (place / "sdpa-wb").exists()), places[0])
+
+
 @pytest.fixture(scope="session")
 def build():
-    # The files of test_gpu.py are installed, too: <prefix>/share/sdpa-workbench is their ROOT.
-    installed = ROOT.parents[1] / "bin" if ROOT.name == "sdpa-workbench" else None
-    folder = Path(os.environ.get("WB_BUILD_DIR", installed or ROOT / "build" / "release"))
-    folder = folder if folder.is_absolute() else ROOT / folder
+    folder = programs()
     if not (folder / "sdpa-wb").exists():
-        pytest.skip(f"no sdpa-wb in {folder}: build first, or set WB_BUILD_DIR")
+        pytest.skip(f"no sdpa-wb in {folder}: build or install first, or set WB_BUILD_DIR")
     return folder
+
+
+def package_of(build):
+    """The Python package with its module: of a build folder, as `make test` makes it beside the
+    programs; of an installation, whichever can be imported (PYTHONPATH may name another module)."""
+    beside = build / "python"
+    if list(beside.glob("sdpa_workbench/_core.*.so")):
+        if str(beside) not in sys.path:
+            sys.path.insert(0, str(beside))
+    elif (build / "CMakeCache.txt").exists():
+        pytest.skip(f"no _core in {beside}: configure with WB_PYTHON=ON")
+    else:
+        try:
+            importlib.import_module("sdpa_workbench._loaded")
+        except ImportError as fault:
+            pytest.skip(str(fault))
+    return importlib.import_module("sdpa_workbench")
+
+
+def importing(package):
+    """The environment in which another process finds the same package."""
+    return {"PYTHONPATH": str(Path(package.__file__).parents[1])}
 
 
 @pytest.fixture(scope="session")

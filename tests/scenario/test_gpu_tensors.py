@@ -1,6 +1,7 @@
 """Variants called on PyTorch's CUDA tensors, and an exported package with its own tests (graph,
 torch.compile, current stream). Skipped without a GPU, nvcc or PyTorch; WB_REQUIRE_GPU makes that a
-failure. WB_REQUIRE_GPU=1 WB_BUILD_DIR=build/release pytest tests/scenario/test_gpu_tensors.py"""
+failure. WB_REQUIRE_GPU=1 pytest tests/scenario/test_gpu_tensors.py, with WB_BUILD_DIR of a tree
+with WB_PYTHON=ON; without a build folder, the installed package (conftest.py, package_of)."""
 
 import importlib
 import os
@@ -8,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, package_of
 from test_gpu import KERNEL, why_no_gpu
 
 PROBLEM = "B=2 Hq=4 Hkv=2 Sq=130 Skv=200 D=64 f16"
@@ -57,10 +58,7 @@ def test_exported_operator_passes_its_own_tests(judged):
 def test_tensors_on_the_current_stream(judged, build):
     import torch
 
-    if not list((build / "python").glob("sdpa_workbench/_core.*.so")):
-        pytest.skip("no _core: configure with WB_PYTHON=ON")
-    sys.path.insert(0, str(build / "python"))
-    package = importlib.import_module("sdpa_workbench")
+    package = package_of(build)
     with package.Workbench(path=[ROOT], cache=judged.cache) as bench:
         session = judged.folder / "s"
         variant = package.tensors.load(KERNEL, session=session, workbench=bench)
