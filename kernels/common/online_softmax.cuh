@@ -17,12 +17,14 @@ struct RowState {
   int limit[2];                // last key that rows g and g + 8 may see
   int least_limit;             // of the warpgroup's rows: steps below it need no mask
   int keys;                    // how many its last row sees
+  bool no_negatives;           // softmax_by_threes
 };
 
 // Of the warpgroup whose rows begin at first_row. P: seq_q, seq_kv, causal_offset.
 template <class P>
 __device__ __forceinline__ RowState start_rows(const P& p, int first_row, int thread) {
   RowState r;
+  r.no_negatives = false;
   r.least_limit = min(p.seq_kv - 1, first_row + p.causal_offset);
   const int last_row = min(first_row + 63, p.seq_q - 1);
   r.keys = first_row < p.seq_q ? max(0, min(p.seq_kv, last_row + p.causal_offset + 1)) : 0;
@@ -49,6 +51,33 @@ __device__ __forceinline__ void mask_scores(float (&s)[N][4], const RowState& r,
   }
 }
 
+// Scores of one of the two rows to probabilities, given the row's maximum.
+template <int Used, int N>
+__device__ __forceinline__ void weigh_row(float (&s)[N][4], RowState& r, int half, float top,
+                                          float scale_log2) {
+  const float shift = top == -INFINITY ? 0.0f : top * scale_log2;
+  // A difference first: exactly 1 while the maximum stands, else the error would compound.
+  r.alpha[half] = top == -INFINITY ? 0.0f : ex2((r.m[half] - top) * scale_log2);
+  r.m[half] = top;
+  float sum[2] = {0.0f, 0.0f};
+#pragma unroll
+  for (int n = 0; n < Used; ++n) {
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      float& x = s[n][2 * half + c];
+      x = ex2(x * scale_log2 - shift);
+      sum[c] += x;
+    }
+  }
+  r.l[half] = r.l[half] * r.alpha[half] + (sum[0] + sum[1]);
+}
+
+// The largest of a row's four threads.
+__device__ __forceinline__ float maximum_of_row(float top) {
+  top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
+  return fmaxf(top, __shfl_xor_sync(~0u, top, 2));
+}
+
 // Online softmax of the first Used groups of keys: s becomes P (f32), r.alpha the factor that O
 // still has to be given. scale_log2: of the scores, to powers of two.
 template <int Used, int N>
@@ -61,25 +90,47 @@ __device__ __forceinline__ void softmax(float (&s)[N][4], RowState& r, float sca
       top[0] = fmaxf(top[0], s[n][2 * half]);
       top[1] = fmaxf(top[1], s[n][2 * half + 1]);
     }
-    top[0] = fmaxf(top[0], top[1]);
-    top[0] = fmaxf(top[0], __shfl_xor_sync(~0u, top[0], 1));
-    top[0] = fmaxf(top[0], __shfl_xor_sync(~0u, top[0], 2));
-    const float shift = top[0] == -INFINITY ? 0.0f : top[0] * scale_log2;
-    // A difference first: exactly 1 while the maximum stands, else the error would compound.
-    r.alpha[half] = top[0] == -INFINITY ? 0.0f : ex2((r.m[half] - top[0]) * scale_log2);
-    r.m[half] = top[0];
-    float sum[2] = {0.0f, 0.0f};
-#pragma unroll
-    for (int n = 0; n < Used; ++n) {
-#pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        float& x = s[n][2 * half + c];
-        x = ex2(x * scale_log2 - shift);
-        sum[c] += x;
-      }
-    }
-    r.l[half] = r.l[half] * r.alpha[half] + (sum[0] + sum[1]);
+    weigh_row<Used>(s, r, half, maximum_of_row(fmaxf(top[0], top[1])), scale_log2);
   }
+}
+
+// The same with half as many instructions for the maxima, where the hardware's maximum of three
+// integers can tell them: a negative float is a negative integer, so beside a maximum that is not
+// negative it never wins, whichever way negative ones compare among themselves. r.no_negatives says
+// of the warp's running maxima that none is negative, which after a few keys is the rule.
+template <int Used, int N>
+__device__ __forceinline__ void softmax_by_threes(float (&s)[N][4], RowState& r, float scale_log2) {
+  static_assert(Used % 2 == 0);
+  float maxima[2];
+  if (r.no_negatives) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int top[2] = {__float_as_int(r.m[half]), __float_as_int(r.m[half])};
+#pragma unroll
+      for (int n = 0; n < Used; ++n) {
+        top[n % 2] = __vimax3_s32(top[n % 2], __float_as_int(s[n][2 * half]),
+                                  __float_as_int(s[n][2 * half + 1]));
+      }
+      maxima[half] = __int_as_float(max(top[0], top[1]));
+    }
+  } else {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float top[2] = {r.m[half], s[0][2 * half]};
+#pragma unroll
+      for (int n = 0; n < Used; ++n) {
+        top[0] = fmaxf(top[0], s[n][2 * half]);
+        top[1] = fmaxf(top[1], s[n][2 * half + 1]);
+      }
+      maxima[half] = fmaxf(top[0], top[1]);
+    }
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) maxima[half] = maximum_of_row(maxima[half]);
+  const int signs = __float_as_int(maxima[0]) | __float_as_int(maxima[1]);
+  r.no_negatives = __all_sync(~0u, signs >= 0);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) weigh_row<Used>(s, r, half, maxima[half], scale_log2);
 }
 
 // The same of scores that a mask was added to: they are in natural units, and differences are taken

@@ -14,19 +14,24 @@
 
 namespace wb::gpu {
 
+// What a warpgroup leaves out of a tile by its own rows.
+enum class Trim { none, rows, causal };
+
 // COLS columns of the head dim are computed, of DP (a multiple of 64) that lie in shared memory.
 // WGS computing warpgroups of 64 rows and one that loads; BN keys a step. QB: buffers of Q. MASKS:
 // stages of the ring of mask tiles, 0 without a mask. TRIM: a warpgroup leaves out what its own
-// last row cannot see: whole steps, and P V of the second half of its last one. SPLIT: the two
+// last row cannot see: whole steps, and P V of the second half of its last one; of a tile that lies
+// behind the last query, all (Trim::rows: only that is of use). SPLIT: the two
 // warpgroups have the same 64 rows and every other step each, and are merged at the end.
 // A kernel's own shape S derives from it and adds k_turns: whether the warpgroups take turns.
 template <typename T_, int COLS_, int WGS_, int BN_, int STAGES_, int QB_ = 2, int MASKS_ = 0,
-          bool TRIM_ = false, bool SPLIT_ = false>
+          Trim TRIM_ = Trim::none, bool SPLIT_ = false>
 struct PrefillShape {
   using T = T_;
   static constexpr int COLS = COLS_, DP = (COLS + 63) / 64 * 64, WGS = WGS_, BN = BN_;
   static constexpr int STAGES = STAGES_, QB = QB_, MASKS = MASKS_;
-  static constexpr bool TRIM = TRIM_, SPLIT = SPLIT_;
+  static constexpr bool TRIM = TRIM_ != Trim::none, SPLIT = SPLIT_;
+  static constexpr bool CAUSAL_ENDS = TRIM_ == Trim::causal;
   static_assert(!SPLIT || (WGS == 2 && MASKS == 0 && !TRIM));
   static constexpr int k_rows_apart = SPLIT ? 0 : 64;    // of neighbouring warpgroups
   static constexpr int k_readers = SPLIT ? 4 : 4 * WGS;  // warps that read a tile of K or V

@@ -13,6 +13,9 @@
 #ifndef EARLY_START  // 1: the kernel may start while the one before it in the stream drains
 #define EARLY_START 1
 #endif
+#ifndef THREES  // 1: up to 128 columns rows' maxima by the maximum of three integers
+#define THREES 1
+#endif
 #ifndef PING_PONG  // 1: the computing warpgroups take turns up to 128 columns; 0: nothing orders
                    // them
 #define PING_PONG 1
@@ -43,7 +46,9 @@ struct Shape : Base {
   static constexpr bool CARRY = CARRY_OVER && Base::QB > 1 && !Base::SPLIT && Base::MASKS == 0;
   // Half a causal step is masked and weighed by half; above 64 columns, where a step has more
   // products to hide the softmax behind, the second copy of it costs more than it saves.
-  static constexpr bool HALVES = Base::TRIM && Base::COLS <= 64;
+  static constexpr bool HALVES = Base::CAUSAL_ENDS && Base::COLS <= 64;
+  // Not beside HALVES: with three copies of the softmax ptxas serializes the products.
+  static constexpr bool THREE_WAY_MAXIMA = THREES && Base::COLS <= 128 && !HALVES;
   static constexpr bool k_turns = PING_PONG && Base::COLS <= 128 && !Base::SPLIT;
   // Steps that are left out:
   static_assert(!Base::TRIM || (64 * (Base::WGS - 1) + Base::BN - 1) / Base::BN <= Base::STAGES);
