@@ -6,9 +6,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from . import _tensor_problem as problems
+from . import _tensor_subject as subject
 from . import errors
 from ._tensor_errors import LayoutError
 from ._tensor_views import is_numpy, is_torch, like_given
@@ -89,6 +91,17 @@ class Dispatch:
     ) -> Choice:
         """What would answer; runs nothing."""
         return self._choose(problems.Call.of(q, k, v, mask, causal, scale, None))
+
+    def write_kernel(self, folder: PathName, *, fallback: bool = False) -> Path:
+        """Writes a kernel (its name is the folder's last) whose call is this dispatch's, so that
+        sessions judge and time it like any other: with what choosing costs. Problems that no rule
+        serves count as not supported; with `fallback` the fallback answers them. It names places of
+        this machine: the package, the rules, the proofs and the cache. Raises UsageError for a name
+        that no kernel has, FileExistsError where something is there."""
+        place = Path(checked_path(folder, "folder")).absolute()
+        best = self._workbench.call("best", {"problem": subject.ANY_PROBLEM, "device": "any"})
+        subject.write_kernel(place, self._workbench._options, best, self._proofs, fallback)
+        return place
 
     def _choose(self, call: problems.Call) -> Choice:
         device = call.views["q"].device

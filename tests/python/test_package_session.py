@@ -221,7 +221,8 @@ def test_one_engine_serves_many_threads_in_turn(small):
 
 
 FORK = """
-import os
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12's, of forks beside threads
 s = wb.Session("s", workbench=bench)
 s.note("parent")
 pid = os.fork()

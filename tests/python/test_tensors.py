@@ -2,6 +2,7 @@
 """Variants called on tensors: results beside the definition in float64, zero copy, what is refused,
 and the dispatch with its fallback."""
 
+import hashlib
 import json
 import pickle
 import random
@@ -297,6 +298,45 @@ def test_a_failed_verdict_is_not_loaded(package, judged, tmp_path):
         assert not answer["pass"]
         with pytest.raises(package.errors.WrongResultError, match="its verdict on"):
             package.tensors.load("cpu_wrong", session=session, workbench=other)
+    finally:
+        other.close()
+        bench._engine = bench.another()._engine
+
+
+def test_a_dispatched_call_is_a_subject(package, judged, tmp_path):
+    """Judged, timed and held to its rules in a process of the worker, as every kernel is."""
+    import conftest
+
+    bench, session = judged
+    dispatch = package.tensors.Dispatch(proofs=[session], workbench=bench)
+    kernels = tmp_path / "kernels"
+    dispatch.write_kernel(kernels / "dispatched")
+    dispatch.write_kernel(kernels / "with_fallback", fallback=True)
+    with pytest.raises(FileExistsError):
+        dispatch.write_kernel(kernels / "dispatched")
+    with pytest.raises(package.errors.UsageError, match="no name for a kernel"):
+        dispatch.write_kernel(kernels / "Not A Name")
+    bench.close()
+    cache = bench._options["cache"]
+    other = package.Workbench(path=[tmp_path, conftest.ROOT], cache=cache)
+    try:
+
+        def first(kernel, problem):
+            return other.check(kernel, problem=problem).to_dict()["problems"][0]
+
+        inside, outside = "B=2 Hq=4 Hkv=2 Sq=64 Skv=130 D=64 f32", "B=1 Hq=2 Sq=64 D=48 f32"
+        assert first("dispatched", inside)["outcome"] == "pass"
+        refused = first("dispatched", outside)
+        assert refused["outcome"] == "constraints"
+        assert "no rule answers" in refused["message"]
+        assert first("with_fallback", outside)["outcome"] == "pass"
+        timed = other.compare("dispatched", "cpu_unfused", problem=inside, effort="quick")
+        assert timed.outcome in ("faster", "slower", "same", "ambiguous")
+        source = kernels / "dispatched" / "dispatched.py"
+        rules = conftest.ROOT / "kernels" / "dispatch.json"
+        digest = hashlib.sha256(rules.read_bytes()).hexdigest()
+        source.write_text(source.read_text().replace(digest, "0" * 64))
+        assert "has changed since" in first("dispatched", inside)["message"]
     finally:
         other.close()
         bench._engine = bench.another()._engine
