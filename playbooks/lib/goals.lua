@@ -5,6 +5,21 @@ local words = require "lib.words"
 
 local goals = {}
 
+-- A choice's configuration with the defaults of what it leaves out, so that the same build is known
+-- as the same.
+local function whole(wb, choice)
+  local known, kernels = pcall(wb.kernels, { name = choice.variant })
+  local kernel = known and kernels.kernels and kernels.kernels[1]
+  local configuration = {}
+  for name, value in pairs(kernel and kernel.defaults or {}) do
+    configuration[name] = value
+  end
+  for name, value in pairs(choice.configuration) do
+    configuration[name] = value
+  end
+  return configuration
+end
+
 -- The kernel that the rules choose, or the part's `otherwise` (a name, or a function of the problem
 -- as `wb.suites` gives it) where no rule before the fallback takes it; nil where there is neither.
 local function choose(wb, problem, otherwise)
@@ -12,18 +27,10 @@ local function choose(wb, problem, otherwise)
   if type(otherwise) == "function" then
     otherwise = otherwise(problem)
   end
-  if fine and not (best.fallback and otherwise) then
-    return best
+  if not fine or (best.fallback and otherwise) then
+    best = otherwise and { variant = otherwise, configuration = {} }
   end
-  if not otherwise then
-    return nil
-  end
-  local known, kernels = pcall(wb.kernels, { name = otherwise })
-  return {
-    variant = otherwise,
-    configuration = known and kernels.kernels and kernels.kernels[1]
-        and kernels.kernels[1].defaults or {},
-  }
+  return best and { variant = best.variant, configuration = whole(wb, best) } or nil
 end
 
 -- The problems of a part's suite, each once.
