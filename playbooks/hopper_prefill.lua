@@ -71,8 +71,8 @@ local steps = {
     variant = "sm90_wgmma_carry",
     configuration = { THREES = 1 },
     predicted = 1.015,
-    reason = "the maximum of three integers tells that of floats where none is negative, and halves "
-      .. "the instructions for a row's maximum; not at head dim 64 under a causal rule",
+    reason = "the maximum of three integers tells that of floats where none is negative, and "
+      .. "halves the instructions for a row's maximum; not at head dim 64 under a causal rule",
   },
 }
 
