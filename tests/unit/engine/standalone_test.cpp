@@ -102,7 +102,7 @@ TEST_CASE("a sustained session has long hot turns, and only those", "[engine][st
     const bool is_hot = plan["kind"] == "hot";
     CHECK(plan["regime"] == (is_hot ? "sustained" : "burst"));
     const double settle_us = plan["settle_us"].get<double>();
-    if (is_hot) CHECK(settle_us == (is_warm ? 5e5 : 2e6));
+    if (is_hot) CHECK(settle_us == (is_warm ? 2e5 : 2e6));
     if (!is_hot) CHECK(settle_us < 5e5);
     is_warm = is_hot;
     CHECK((plan["timed_us"].get<double>() >= 2e5) == is_hot);
