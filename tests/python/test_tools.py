@@ -2,6 +2,7 @@
 """Tools for agents: schemas, proposals, references, usage; answers bounded and marked."""
 
 import json
+import os
 import re
 import time
 
@@ -216,9 +217,12 @@ SLOWER = [
     ("kernels", {}), ("note", {"text": "a note"}),
     ("record_usage", {"model": "m", "input_tokens": 9, "output_tokens": 1}),
 ]  # fmt: skip
+# A time holds on a quiet machine alone: WB_QUIET=1 says that this is one.
+QUIET = pytest.mark.skipif(os.environ.get("WB_QUIET") != "1", reason="times want WB_QUIET=1")
 NOT_YET = pytest.mark.xfail(reason="not under 20 ms yet (docs/agents.md)", strict=False)
 
 
+@QUIET
 @pytest.mark.parametrize("calls", [QUICK, pytest.param(SLOWER, marks=NOT_YET)])
 def test_calls_that_neither_compile_nor_measure_take_no_time(box, calls):
     """The 95th percentile of all of them, in the best of five rounds: machines are shared."""
