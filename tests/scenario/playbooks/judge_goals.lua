@@ -15,6 +15,116 @@ local function near(a, b)
   return math.abs(a - b) < 1e-9
 end
 
+-- A session that answers from tables and keeps what it was asked to compare.
+local function recording(suites, rules)
+  local log = { compared = {}, notes = {} }
+  return {
+    suites = function(args)
+      local problems = {}
+      for i, name in ipairs(suites[args.suite]) do
+        problems[i] = { name = name, problem = "P " .. name }
+      end
+      return { suites = { { problems = problems } } }
+    end,
+    best = function(args)
+      local rule = rules[args.problem]
+      return rule or { variant = "last_resort", configuration = {}, fallback = true }
+    end,
+    kernels = function()
+      return { kernels = { { defaults = { A = 1, B = 2 } } } }
+    end,
+    compare = function(args)
+      table.insert(log.compared, args)
+      local rows = {}
+      for problem in (args.problem .. "; "):gmatch("(.-); ") do
+        rows[#rows + 1] = {
+          problem = problem,
+          fastest = true,
+          speedup = 2,
+          outcome = "faster",
+          against = args.against,
+          against_us = 5,
+        }
+      end
+      return { problems = rows }
+    end,
+    note = function(args)
+      table.insert(log.notes, args.text)
+    end,
+  }, log
+end
+
+local function arguments(changed)
+  local args = { parts = "all", rivals = "own", plan = "hot", regime = "burst", effort = "quick",
+                 batch = "20" }
+  for name, value in pairs(changed or {}) do
+    args[name] = value
+  end
+  return args
+end
+
+local function check_grouping()
+  local suites = { s = { "a", "b", "c" }, t = { "c", "d" } }
+  local rules = { ["P a"] = { variant = "fast", configuration = { B = 2 }, fallback = false } }
+  local function parts()
+    return {
+      { key = "s", name = "first", suite = "s", rivals = { "r1", "r2" }, otherwise = "fast" },
+      {
+        key = "t",
+        name = "second",
+        suite = "t",
+        rivals = { "r1", "r2" },
+        otherwise = function(problem)
+          return problem.name == "d" and "slow" or "fast"
+        end,
+      },
+    }
+  end
+
+  -- A rule's configuration and the defaults are the same build, and c is asked once for two parts.
+  local wb, log = recording(suites, rules)
+  local result = goals.run(wb, arguments(), parts())
+  assert(#log.compared == 2)
+  assert(log.compared[1].candidate == "fast" and log.compared[1].problem == "P a; P b; P c")
+  assert(log.compared[1].against == "r1" and log.compared[1].others[1] == "r2")
+  assert(log.compared[1].configuration.A == 1 and log.compared[1].configuration.B == 2)
+  assert(log.compared[2].candidate == "slow" and log.compared[2].problem == "P d")
+  assert(#log.notes == 2 and log.notes[1]:find("first:", 1, true))
+  assert(log.notes[2]:find("2.000 reached", 1, true))
+  assert(#result.reached == 2 and #result.missed == 0)
+
+  -- No comparison has more problems than a batch; a part waits for all of its own.
+  wb, log = recording(suites, rules)
+  goals.run(wb, arguments { batch = "2", parts = "s" }, parts())
+  assert(#log.compared == 2 and log.compared[1].problem == "P a; P b")
+  assert(log.compared[2].problem == "P c" and #log.notes == 1)
+
+  -- Who calls the playbook may name the rivals; other rivals are another comparison.
+  wb, log = recording(suites, rules)
+  goals.run(wb, arguments { rivals = "x+y" }, parts())
+  assert(log.compared[1].against == "x" and log.compared[1].others[1] == "y")
+  local apart = parts()
+  apart[2].rivals = { "r1" }
+  wb, log = recording({ s = { "a" }, t = { "b" } }, {})
+  goals.run(wb, arguments(), apart)
+  assert(#log.compared == 2 and log.compared[2].problem == "P b")
+  assert(not pcall(goals.run, wb, arguments { rivals = "none" }, parts()))
+
+  -- A comparison that fails, and a problem that no kernel takes, are missed with a note.
+  wb, log = recording(suites, rules)
+  wb.compare = function()
+    error("no device")
+  end
+  result = goals.run(wb, arguments(), parts())
+  assert(#result.missed == 2 and log.notes[1]:find("no device", 1, true))
+  wb, log = recording({ s = { "a" } }, {})
+  wb.best = function()
+    error("no rule")
+  end
+  result = goals.run(wb, arguments(), { { key = "s", name = "n", suite = "s", rivals = { "r" } } })
+  assert(#log.compared == 0 and #result.missed == 1)
+end
+
 return {
   name = "goals",
   about = "judges rows against goals",
@@ -52,5 +162,7 @@ return {
     }
     assert(goals.judge(by_time, { row("a", 1.1, nil, 15) }, 1).reached)
     assert(not goals.judge(by_time, { row("a", 1.1, nil, 5) }, 1).reached)
+
+    check_grouping()
   end,
 }
