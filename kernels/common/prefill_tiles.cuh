@@ -44,11 +44,16 @@ void fill_masked(PrefillTable<Kernels>& table, int64_t dim) {
 }
 
 template <class Kernels, typename T, Trim TRIM>
+void fill_unmasked_64(PrefillTable<Kernels>& table) {
+  table[0] = Kernels::template shape<PrefillShape<T, 64, 3, 128, 4, 2, 0, TRIM>>();
+  table[1] = Kernels::template shape<PrefillShape<T, 64, 2, 128, 4, 2, 0, TRIM>>();
+  table[2] = Kernels::template shape<PrefillShape<T, 64, 2, 128, 4, 2, 0, Trim::none, true>>();
+}
+
+template <class Kernels, typename T, Trim TRIM>
 void fill_unmasked(PrefillTable<Kernels>& table, int64_t dim) {
   if (dim <= 64) {
-    table[0] = Kernels::template shape<PrefillShape<T, 64, 3, 128, 4, 2, 0, TRIM>>();
-    table[1] = Kernels::template shape<PrefillShape<T, 64, 2, 128, 4, 2, 0, TRIM>>();
-    table[2] = Kernels::template shape<PrefillShape<T, 64, 2, 128, 4, 2, 0, Trim::none, true>>();
+    fill_unmasked_64<Kernels, T, TRIM>(table);
   } else if (dim <= 80) {
     table[0] = table[1] = table[2] =
         Kernels::template shape<PrefillShape<T, 80, 2, 128, 2, 2, 0, TRIM>>();
@@ -81,7 +86,7 @@ void fill_tiles(PrefillTable<Kernels>& table, const wb_sdpa_problem& p) {
   if (TrimCausal && p.causal != WB_CAUSAL_NONE) {
     return fill_unmasked<Kernels, T, Trim::causal>(table, dim);
   }
-  if (TrimCausal && dim <= 64) return fill_unmasked<Kernels, T, Trim::rows>(table, dim);
+  if (TrimCausal && dim <= 64) return fill_unmasked_64<Kernels, T, Trim::rows>(table);
   fill_unmasked<Kernels, T, Trim::none>(table, dim);
 }
 

@@ -157,10 +157,10 @@ __device__ __forceinline__ void weigh(Worker<S>& w, const Job& job, float (&s)[S
   }
   if constexpr (S::MASKS > 0) {
     softmax_masked(s, r);
+  } else if constexpr (S::THREE_WAY_MAXIMA) {
+    softmax_by_threes<S::BN / 8>(s, r, p.scale_log2);
   } else if (S::HALVES && job.short_end && step + 1 == job.own_steps) {
     softmax<S::k_short_keys / 8>(s, r, p.scale_log2);
-  } else if (S::THREE_WAY_MAXIMA) {
-    softmax_by_threes<S::BN / 8>(s, r, p.scale_log2);
   } else {
     softmax<S::BN / 8>(s, r, p.scale_log2);
   }
