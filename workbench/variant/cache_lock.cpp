@@ -42,11 +42,12 @@ Result<UniqueFd> lock_cache(const fs::path& root) {
 }
 
 UniqueFd hold_entry(const fs::path& folder) {
-  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return fd;
   // Exclusive holders keep it for one rename only.
   for (int attempt = 0; attempt < k_lock_attempts; ++attempt) {
+    UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd.valid()) return fd;
     if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) {
+      if (!is_held(fd, folder)) continue;  // that rename took it away: what is there now?
       mark_used(fd.get());
       return fd;
     }

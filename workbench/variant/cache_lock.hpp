@@ -19,8 +19,8 @@ inline constexpr std::chrono::hours k_stale_after{24};
 /// Waits for the cache's one lock. Errors: io, read_only.
 Result<UniqueFd> lock_cache(const fs::path& root);
 
-/// A shared lock on the entry, and a mark that it was used just now. Invalid when it is not there
-/// or the file system has no locks.
+/// A shared lock on the entry that has the name once it is locked, and a mark that it was used just
+/// now. Invalid when none is there or the file system has no locks.
 UniqueFd hold_entry(const fs::path& folder);
 /// The folder of that name is still the one that is held.
 bool is_held(const UniqueFd& held, const fs::path& folder);

@@ -3,13 +3,18 @@
 // builds meanwhile always ends with an artifact that is there.
 #include "variant/cache_trim.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <atomic>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "kernel_folder.hpp"
 #include "support/fake_toolchain.hpp"
 #include "variant/builder.hpp"
+#include "variant/cache_lock.hpp"
 
 using namespace wb;
 using wb::test::KernelFolder;
@@ -147,6 +152,25 @@ TEST_CASE("what does not look like an entry is not touched, links are not follow
   CHECK(fs::exists(cache.root / "ef" / "not_hex"));
   CHECK(fs::exists(cache.root / "photos"));
   CHECK(cache.trim(rule).entries == 0);
+}
+
+TEST_CASE("an entry that goes away while its lock is waited for is not held",
+          "[variant][cache_trim][concurrency]") {
+  const bool is_replaced = GENERATE(false, true);
+  const KernelFolder folder;
+  const fs::path entry = folder.path() / "entry";
+  fs::create_directory(entry);
+  auto owner = std::make_optional<UniqueFd>(::open(entry.c_str(), O_RDONLY | O_DIRECTORY));
+  REQUIRE(::flock(owner->get(), LOCK_EX) == 0);
+  UniqueFd held;
+  std::thread waiting([&] { held = hold_entry(entry); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  fs::rename(entry, folder.path() / "grave");
+  if (is_replaced) fs::create_directory(entry);
+  owner.reset();
+  waiting.join();
+  CHECK(held.valid() == is_replaced);
+  CHECK(is_held(held, entry) == is_replaced);
 }
 
 TEST_CASE("eight builders and a merciless gc: every artifact is there while it is held",
