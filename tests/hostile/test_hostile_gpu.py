@@ -70,14 +70,21 @@ def lacks(case):
     return [need for need in case.get("needs", []) if need not in have]
 
 
+def selected(items):
+    """Those candidates that this run of pytest asks for (-k)."""
+    params = [item.callspec.params for item in items if hasattr(item, "callspec")]
+    return {one["name"] for one in params if "name" in one}
+
+
 @pytest.fixture(scope="session")
-def outcome(arena):
-    """All results by name. Each that is not found today has a session of its own, since it may
-    take the session with it; what hangs has a short deadline."""
+def outcome(request, arena):
+    """Results by name, of those that are asked for. Each that is not found today has a session of
+    its own, since it may take the session with it; what hangs has a short deadline."""
     shards = {"verdict": [], "turn": [], "hanging": []}
     found = {}
+    asked = selected(request.session.items)
     for name, case in GPU_CASES.items():
-        if lacks(case):
+        if name not in asked or lacks(case):
             continue
         if "expected_missed" in case:
             found |= play_alone(arena, name)
@@ -85,8 +92,10 @@ def outcome(arena):
             shards["hanging" if case["word"] == "timeout" else case["stage"]].append(name)
     hanging = shards.pop("hanging")
     for shard, names in shards.items():
-        found |= play(arena, names, shard)
-    found |= arena.run(hanging, "hanging", SHARD_SECONDS, HANG_DEADLINE_MS)[0]
+        if names:
+            found |= play(arena, names, shard)
+    if hanging:
+        found |= arena.run(hanging, "hanging", SHARD_SECONDS, HANG_DEADLINE_MS)[0]
     return found
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,24 @@ def test_the_package_passes_its_own_tests(torch_package):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 skipped" in done.stdout  # those of a GPU
     assert "test_opcheck" not in done.stdout
+
+
+def test_no_function_of_ours_writes_through_a_stream(torch_package):
+    """By its machine code: PyTorch's headers may (their own assertions), our functions must not.
+    Beside a second C++ library the first number in a stream ends the process (docs/export.md)."""
+    (library,) = (torch_package / "cpu_tiled_op").glob("_op*.so")
+    words = ["objdump", "-d", "--no-show-raw-insn", library]
+    code = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    ours, wrong, function = set(), set(), None
+    for line in code.splitlines():
+        if heading := re.match(r"[0-9a-f]+ <(.+)>:$", line):
+            function = re.match(r"_ZNK?(9wb_export|12_GLOBAL__N_1)\w+", heading.group(1))
+            ours.add(function.group() if function else "")
+        elif function and re.search(r"<\w*(stream|ios_base|RSo|_ZNSo|_str_wrapper)", line):
+            wrong.add(function.group() + line.partition("<")[2])
+    assert any("wb_export7Variant3run" in name for name in ours)
+    assert any("7forward" in name for name in ours)
+    assert not wrong
 
 
 def test_another_library_falls_back_and_says_so(torch_package, tmp_path):

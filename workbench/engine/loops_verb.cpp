@@ -63,8 +63,7 @@ Json side_json(const LoopSide& side) {
 /// Every kernel of the search path that can be read, in its defaults.
 std::vector<LoopSide> kernels_of(const Context& context, const std::vector<LoopFamily>& families) {
   std::vector<LoopSide> kernels;
-  for (const Catalogue::Entry& entry : context.catalogue.list()) {
-    const auto variant = context.catalogue.find(entry.name);
+  for (const auto& [entry, variant] : context.catalogue.read_all()) {
     if (!variant) continue;
     kernels.push_back({entry.name, loop_of(families, techniques_in(variant->manifest, {}))});
   }

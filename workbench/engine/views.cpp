@@ -156,9 +156,8 @@ Result<Json> verb_suites(Context& context, const Json& args) {
 
 Result<Json> verb_kernels(Context& context, const Json& args) {
   Json rows = Json::array();
-  for (const Catalogue::Entry& entry : context.catalogue.list()) {
-    if (args.contains("name") && entry.name != args["name"].get<std::string>()) continue;
-    auto variant = context.catalogue.find(entry.name);
+  const std::string name = args.value("name", "");
+  for (const auto& [entry, variant] : context.catalogue.read_all(name)) {
     if (!variant) {
       rows.push_back({{"name", entry.name}, {"fault", variant.error().message()}});
       continue;
@@ -175,8 +174,7 @@ Result<Json> verb_kernels(Context& context, const Json& args) {
                     {"folder", (entry.kernels_root / entry.name).string()}});
   }
   if (rows.empty() && args.contains("name")) {
-    // find() gives the did-you-mean.
-    WB_TRY(context.catalogue.find(args["name"].get<std::string>()));
+    WB_TRY(context.catalogue.find(name));  // gives the did-you-mean
   }
   return Json{{"kernels", std::move(rows)}};
 }

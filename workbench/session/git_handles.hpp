@@ -38,13 +38,11 @@ int git_call(GitHandle<T, Free>& handle, Call call, Args... args) {
   return code;
 }
 
-/// Initializes libgit2 for as long as it lives.
+/// Whoever has one may use libgit2. Initialized once and for good: a build with network transports
+/// reads the machine's certificates each time, 8 ms that every call on a session would pay.
 class GitLibrary {
  public:
-  GitLibrary() { git_libgit2_init(); }
-  ~GitLibrary() { git_libgit2_shutdown(); }
-  GitLibrary(const GitLibrary&) = delete;
-  GitLibrary& operator=(const GitLibrary&) = delete;
+  GitLibrary() { [[maybe_unused]] static const int initialized = git_libgit2_init(); }
 };
 
 inline std::string git_message() {

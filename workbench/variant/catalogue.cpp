@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "variant/closure.hpp"
 #include "variant/variant.hpp"
 
 namespace wb {
@@ -31,6 +32,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 bool has_manifest(const fs::path& folder) {
   std::error_code error;
   return fs::is_regular_file(folder / "kernel.json", error);
+}
+
+std::vector<fs::path> kernels_roots(const SearchPath& search_path) {
+  std::vector<fs::path> roots;
+  for (const fs::path& root : search_path.roots) roots.push_back(root / "kernels");
+  return roots;
 }
 
 }  // namespace
@@ -71,19 +78,31 @@ std::vector<Catalogue::Entry> Catalogue::list() const {
   return entries;
 }
 
+std::vector<Catalogue::Reading> Catalogue::read_all(std::string_view only) const {
+  const std::vector<fs::path> roots = kernels_roots(m_search_path);
+  std::map<fs::path, SharedReads> shared;  // of a kernel's own root, which comes first
+  std::vector<Reading> all;
+  for (Entry& entry : list()) {
+    if (!only.empty() && entry.name != only) continue;
+    auto variant = read_variant(m_file_system, entry.kernels_root, entry.name, roots,
+                                &shared[entry.kernels_root]);
+    all.push_back({std::move(entry), std::move(variant)});
+  }
+  return all;
+}
+
 Result<Variant> Catalogue::find(std::string_view name) const {
-  std::vector<fs::path> kernels_roots;
-  for (const fs::path& root : m_search_path.roots) kernels_roots.push_back(root / "kernels");
+  const std::vector<fs::path> roots = kernels_roots(m_search_path);
   if (is_kernel_name(name)) {
-    for (const fs::path& root : kernels_roots) {
-      if (has_manifest(root / name)) return read_variant(m_file_system, root, name, kernels_roots);
+    for (const fs::path& root : roots) {
+      if (has_manifest(root / name)) return read_variant(m_file_system, root, name, roots);
     }
   }
   std::vector<std::string> names;
   for (const Entry& entry : list()) names.push_back(entry.name);
   const std::string close = did_you_mean(name, names);
   std::string places;
-  for (const fs::path& root : kernels_roots) places += (places.empty() ? "" : ", ") + root.string();
+  for (const fs::path& root : roots) places += (places.empty() ? "" : ", ") + root.string();
   return Error{ErrorCode::not_found, "find the kernel", std::string(name),
                "no such folder with a kernel.json in " + (places.empty() ? "any place" : places),
                close.empty() ? "`sdpa-wb kernels` lists what there is; --path DIR adds a place"

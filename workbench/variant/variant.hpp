@@ -13,6 +13,8 @@
 
 namespace wb {
 
+struct SharedReads;  // closure.hpp
+
 /// `files`: path relative to the kernels root ("cpu_tiled/kernel.cpp", "common/sdpa_abi.h") ->
 /// content; always holds "<name>/kernel.json". id = SHA-256 over manifest and closure (4.1).
 struct Variant {
@@ -37,9 +39,11 @@ inline constexpr std::size_t k_closure_max_files = 256;
 /// is a granted name (manifest `includes`) is left to the compiler. Computed includes (#include
 /// MACRO), absolute paths and ".." are refused, so that the closure is exact. Errors: not_found,
 /// parse, invalid (file outside, link, too big, name differs from the folder).
+/// `shared`: what kernels of the same roots that are read right after each other have in common.
 Result<Variant> read_variant(const FileSystem& file_system, const fs::path& kernels_root,
                              std::string_view folder_name,
-                             const std::vector<fs::path>& more_roots = {});
+                             const std::vector<fs::path>& more_roots = {},
+                             SharedReads* shared = nullptr);
 
 /// A variant from the bytes that a session stored or that came over the wire: `files` as in
 /// Variant::files. Files outside the closure are left out. Errors: parse, invalid (the name, a
@@ -73,6 +77,12 @@ class Catalogue {
   [[nodiscard]] std::vector<Entry> list() const;
   /// Errors: not_found (with a did-you-mean and the list of places looked at).
   [[nodiscard]] Result<Variant> find(std::string_view name) const;
+  struct Reading {
+    Entry entry;
+    Result<Variant> variant;
+  };
+  /// find() of all of list(), or of the one of that name, with every file of common/ read once.
+  [[nodiscard]] std::vector<Reading> read_all(std::string_view only = {}) const;
 
  private:
   const FileSystem& m_file_system;

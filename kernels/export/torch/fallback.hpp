@@ -5,12 +5,47 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "wb_domain.h"
 
+// TORCH_CHECK takes one C string as it is; several parts, and a std::string, it writes through a
+// std::ostringstream of this library. message() says why there must be none.
+#define WB_CHECK(condition, ...) TORCH_CHECK(condition, message(__VA_ARGS__).c_str())
+#define WB_CHECK_VALUE(condition, ...) TORCH_CHECK_VALUE(condition, message(__VA_ARGS__).c_str())
+#define WB_CHECK_TYPE(condition, ...) TORCH_CHECK_TYPE(condition, message(__VA_ARGS__).c_str())
+
 namespace wb_export {
+
+inline std::string word_of(std::string_view word) {
+  return std::string(word);
+}
+inline std::string word_of(int64_t number) {
+  return std::to_string(number);
+}
+inline std::string word_of(at::ScalarType dtype) {
+  return c10::toString(dtype);
+}
+inline std::string word_of(const at::Device& device) {
+  return device.str();
+}
+inline std::string word_of(at::IntArrayRef sizes) {
+  std::string words = "[";
+  for (const int64_t size : sizes) words += (words.size() > 1 ? ", " : "") + word_of(size);
+  return words + "]";
+}
+
+/// The parts as one string. No stream writes it: where this library brought a C++ library of its
+/// own (a compiler that found only libstdc++.a), that shares some ids of the locale's facets with
+/// PyTorch's and counts the others itself; the first number that is written meets a wrong facet.
+template <typename... Parts>
+std::string message(const Parts&... parts) {
+  return (word_of(parts) + ...);
+}
 
 /// Tensors are [B, H, S, D] whatever their strides; a mask is broadcast to [B, Hq, Sq, Skv].
 struct Call {
@@ -22,8 +57,8 @@ struct Call {
 inline wb_causal causal_of(c10::string_view word) {
   if (word == "none") return WB_CAUSAL_NONE;
   if (word == "top_left") return WB_CAUSAL_TOP_LEFT;
-  TORCH_CHECK_VALUE(word == "bottom_right", "causal is \"", word,
-                    "\": it must be none, top_left (PyTorch's is_causal) or bottom_right");
+  WB_CHECK_VALUE(word == "bottom_right", "causal is \"", word,
+                 "\": it must be none, top_left (PyTorch's is_causal) or bottom_right");
   return WB_CAUSAL_BOTTOM_RIGHT;
 }
 
@@ -31,28 +66,27 @@ inline wb_causal causal_of(c10::string_view word) {
 inline Call check_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const std::optional<at::Tensor>& mask, c10::string_view causal,
                        std::optional<double> scale) {
-  TORCH_CHECK_VALUE(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, "q, k and v have ", q.dim(), ", ",
-                    k.dim(), " and ", v.dim(), " dimensions: they must be [B, H, S, D]");
-  TORCH_CHECK_VALUE(k.size(0) == q.size(0) && v.size(0) == q.size(0) && v.size(1) == k.size(1) &&
-                        v.size(2) == k.size(2) && k.size(3) == q.size(3),
-                    "q ", q.sizes(), ", k ", k.sizes(), " and v ", v.sizes(),
-                    " do not fit: they must be [B,Hq,Sq,D], [B,Hkv,Skv,D] and [B,Hkv,Skv,Dv]");
-  TORCH_CHECK_VALUE(k.size(1) > 0 && q.size(1) % k.size(1) == 0, "Hq = ", q.size(1),
-                    " is no multiple of Hkv = ", k.size(1));
-  TORCH_CHECK_TYPE(k.scalar_type() == q.scalar_type() && v.scalar_type() == q.scalar_type(),
-                   "q, k and v are ", q.scalar_type(), ", ", k.scalar_type(), " and ",
-                   v.scalar_type(), ": they must be of one dtype");
-  TORCH_CHECK_VALUE(k.device() == q.device() && v.device() == q.device(), "q, k and v are on ",
-                    q.device(), ", ", k.device(), " and ", v.device(),
-                    ": they must be on one device");
+  WB_CHECK_VALUE(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, "q, k and v have ", q.dim(), ", ",
+                 k.dim(), " and ", v.dim(), " dimensions: they must be [B, H, S, D]");
+  WB_CHECK_VALUE(k.size(0) == q.size(0) && v.size(0) == q.size(0) && v.size(1) == k.size(1) &&
+                     v.size(2) == k.size(2) && k.size(3) == q.size(3),
+                 "q ", q.sizes(), ", k ", k.sizes(), " and v ", v.sizes(),
+                 " do not fit: they must be [B,Hq,Sq,D], [B,Hkv,Skv,D] and [B,Hkv,Skv,Dv]");
+  WB_CHECK_VALUE(k.size(1) > 0 && q.size(1) % k.size(1) == 0, "Hq = ", q.size(1),
+                 " is no multiple of Hkv = ", k.size(1));
+  WB_CHECK_TYPE(k.scalar_type() == q.scalar_type() && v.scalar_type() == q.scalar_type(),
+                "q, k and v are ", q.scalar_type(), ", ", k.scalar_type(), " and ", v.scalar_type(),
+                ": they must be of one dtype");
+  WB_CHECK_VALUE(k.device() == q.device() && v.device() == q.device(), "q, k and v are on ",
+                 q.device(), ", ", k.device(), " and ", v.device(), ": they must be on one device");
   Call call{q, k, v, {}, causal_of(causal), 1};
   call.scale = scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(3))));
   if (!mask.has_value() || !mask->defined()) return call;
-  TORCH_CHECK_VALUE(mask->device() == q.device(), "the mask is on ", mask->device(), ", q on ",
-                    q.device());
-  TORCH_CHECK_TYPE(mask->scalar_type() == at::kBool || mask->scalar_type() == q.scalar_type(),
-                   "the mask is ", mask->scalar_type(), ": it must be bool (true keeps) or of q's ",
-                   q.scalar_type(), " (added to the scores)");
+  WB_CHECK_VALUE(mask->device() == q.device(), "the mask is on ", mask->device(), ", q on ",
+                 q.device());
+  WB_CHECK_TYPE(mask->scalar_type() == at::kBool || mask->scalar_type() == q.scalar_type(),
+                "the mask is ", mask->scalar_type(), ": it must be bool (true keeps) or of q's ",
+                q.scalar_type(), " (added to the scores)");
   call.mask = *mask;
   return call;
 }

@@ -37,7 +37,7 @@ at::Tensor forward_autograd(const at::Tensor& q, const at::Tensor& k, const at::
   const bool wants_gradient = q.requires_grad() || k.requires_grad() || v.requires_grad() ||
                               (mask.has_value() && mask->defined() && mask->requires_grad());
   TORCH_CHECK_NOT_IMPLEMENTED(
-      !(at::GradMode::is_enabled() && wants_gradient), WB_STRING(WB_PROVEN_NAME),
+      !(at::GradMode::is_enabled() && wants_gradient), WB_STRING(WB_PROVEN_NAME)
       "::forward has no backward, and an argument requires a gradient: call it under "
       "torch.no_grad(), pass tensor.detach(), or use scaled_dot_product_attention to train");
   const at::AutoDispatchBelowADInplaceOrView below;

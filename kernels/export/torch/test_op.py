@@ -80,6 +80,12 @@ def expected(q, k, v, mask, causal):
     return torch.softmax(scores, -1).nan_to_num(0.0) @ v
 
 
+def test_its_cxx_library_is_pytorchs():
+    """One linked into the operator instead breaks streams: setup.py says when that happens."""
+    (library,) = Path(op.__file__).parent.glob("_op*.so")
+    assert b"\0libstdc++.so.6\0" in library.read_bytes()
+
+
 @pytest.mark.parametrize("case", list(passed_problems()), ids=str)
 def test_result_by_the_kernel(case):
     dtype, width, value_width, causal, mask_kind, layout, gqa, sizes = case

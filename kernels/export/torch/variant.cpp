@@ -4,6 +4,8 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace wb_export {
@@ -248,8 +250,7 @@ bool Variant::run(const Call& call, at::Tensor& out) {
   const int status = m_library.forward(plan->handle.get(), &args);
   if (status != WB_OK) {
     if (plan->workspace.defined()) plan->workspace.zero_();
-    TORCH_CHECK(false, "the exported kernel failed (status ", status,
-                "): ", m_library.last_error());
+    WB_CHECK(false, "the exported kernel failed (status ", status, "): ", m_library.last_error());
   }
   ++kernel_calls;
   return true;

@@ -43,6 +43,44 @@ TEST_CASE("a kernel in a bare folder finds the common headers of a later place",
   CHECK(catalogue.find("cpu_mine")->files.at("common/abi.h") == "int own;\n");
 }
 
+TEST_CASE("kernels that are read together are those that are read alone", "[variant][catalogue]") {
+  const KernelFolder first, second;
+  RealFileSystem file_system;
+  // Both places have a common/abi.h, and a kernel's own place comes first.
+  first.write("common/abi.h", "#include \"deep.h\"\nint first;\n");
+  first.write("common/deep.h", "int deep;\n");
+  second.write("common/abi.h", "int second;\n");
+  first.kernel("cpu_a", "#include \"abi.h\"\n");
+  first.kernel("cpu_b", "#include \"abi.h\"\n#include \"deep.h\"\n");
+  first.kernel("cpu_broken", "#include \"absent.h\"\n");
+  second.kernel("cpu_c", "#include \"abi.h\"\n");
+  // Of its own folder, which comes before common.
+  second.kernel("cpu_d", "#include \"abi.h\"\n");
+  second.write("cpu_d/abi.h", "int own;\n");
+  const Catalogue catalogue(file_system, {{first.path(), second.path()}});
+  const auto all = catalogue.read_all();
+  REQUIRE(all.size() == 5);
+  for (const auto& [entry, variant] : all) {
+    INFO(entry.name);
+    const auto alone = catalogue.find(entry.name);
+    REQUIRE(variant.ok() == alone.ok());
+    if (!alone.ok()) {
+      CHECK(variant.error().message() == alone.error().message());
+      continue;
+    }
+    CHECK(variant->files == alone->files);
+    CHECK(variant->id == alone->id);
+    CHECK(variant->common_roots == alone->common_roots);
+  }
+  CHECK(all[2].entry.name == "cpu_broken");
+  CHECK_FALSE(all[2].variant.ok());
+  CHECK(all[4].variant->files.at("cpu_d/abi.h") == "int own;\n");
+  const auto one = catalogue.read_all("cpu_c");
+  REQUIRE(one.size() == 1);
+  CHECK(one[0].variant->files.at("common/abi.h") == "int second;\n");
+  CHECK(catalogue.read_all("cpu_absent").empty());
+}
+
 TEST_CASE("an unknown kernel gets a suggestion or the places looked at", "[variant][catalogue]") {
   const KernelFolder folder;
   RealFileSystem file_system;
