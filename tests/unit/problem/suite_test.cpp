@@ -56,8 +56,8 @@ TEST_CASE("the shipped suites are all read", "[problem][suite]") {
       CHECK(parse_problem(to_text(entry.problem)).ok());
     }
   }
-  CHECK(suites->size() == 10);
-  CHECK(problems == 117);
+  CHECK(suites->size() == 11);
+  CHECK(problems == 163);
   CHECK(suites->at("n6").problems.size() == 11);
   bool bool_mask = false, additive_mask = false, bshd = false;
   for (const SuiteProblem& entry : suites->at("unusual").problems) {
