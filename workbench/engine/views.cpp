@@ -156,7 +156,8 @@ Result<Json> verb_suites(Context& context, const Json& args) {
 
 Result<Json> verb_kernels(Context& context, const Json& args) {
   Json rows = Json::array();
-  const std::string name = args.value("name", "");
+  std::optional<std::string> name;
+  if (args.contains("name")) name = args["name"].get<std::string>();
   for (const auto& [entry, variant] : context.catalogue.read_all(name)) {
     if (!variant) {
       rows.push_back({{"name", entry.name}, {"fault", variant.error().message()}});
@@ -173,9 +174,7 @@ Result<Json> verb_kernels(Context& context, const Json& args) {
                     {"techniques", manifest.techniques},
                     {"folder", (entry.kernels_root / entry.name).string()}});
   }
-  if (rows.empty() && args.contains("name")) {
-    WB_TRY(context.catalogue.find(name));  // gives the did-you-mean
-  }
+  if (rows.empty() && name) WB_TRY(context.catalogue.find(*name));  // gives the did-you-mean
   return Json{{"kernels", std::move(rows)}};
 }
 

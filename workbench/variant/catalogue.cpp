@@ -78,12 +78,12 @@ std::vector<Catalogue::Entry> Catalogue::list() const {
   return entries;
 }
 
-std::vector<Catalogue::Reading> Catalogue::read_all(std::string_view only) const {
+std::vector<Catalogue::Reading> Catalogue::read_all(const std::optional<std::string>& only) const {
   const std::vector<fs::path> roots = kernels_roots(m_search_path);
   std::map<fs::path, SharedReads> shared;  // of a kernel's own root, which comes first
   std::vector<Reading> all;
   for (Entry& entry : list()) {
-    if (!only.empty() && entry.name != only) continue;
+    if (only && entry.name != *only) continue;
     auto variant = read_variant(m_file_system, entry.kernels_root, entry.name, roots,
                                 &shared[entry.kernels_root]);
     all.push_back({std::move(entry), std::move(variant)});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,7 +83,8 @@ class Catalogue {
     Result<Variant> variant;
   };
   /// find() of all of list(), or of the one of that name, with every file of common/ read once.
-  [[nodiscard]] std::vector<Reading> read_all(std::string_view only = {}) const;
+  [[nodiscard]] std::vector<Reading> read_all(
+      const std::optional<std::string>& only = std::nullopt) const;
 
  private:
   const FileSystem& m_file_system;

@@ -79,6 +79,7 @@ TEST_CASE("kernels that are read together are those that are read alone", "[vari
   REQUIRE(one.size() == 1);
   CHECK(one[0].variant->files.at("common/abi.h") == "int second;\n");
   CHECK(catalogue.read_all("cpu_absent").empty());
+  CHECK(catalogue.read_all("").empty());
 }
 
 TEST_CASE("an unknown kernel gets a suggestion or the places looked at", "[variant][catalogue]") {
