@@ -45,7 +45,7 @@ local steps = {
   {
     name = "output by the copy engine, descriptors moved on",
     variant = "sm90_wgmma_carry",
-    configuration = { CARRY_OVER = 0, EARLY_START = 0, THREES = 0 },
+    configuration = { CARRY_OVER = 0, EARLY_START = 0, THREES = 0, HEADS = 0 },
     predicted = 1.05,
     reason = "O leaves by the copy engine, descriptors of operands are moved on by one addition "
       .. "instead of being made anew, and V is waited for behind the softmax, outside the turn",
@@ -73,6 +73,14 @@ local steps = {
     predicted = 1.015,
     reason = "the maximum of three integers tells that of floats where none is negative, and "
       .. "halves the instructions for a row's maximum; not at head dim 64 under a causal rule",
+  },
+  {
+    name = "short heads whole",
+    variant = "sm90_wgmma_carry",
+    configuration = { HEADS = -1 },
+    predicted = 1.05,
+    reason = "where heads of 64 columns are short, each warpgroup has rows of its own, and K and V "
+      .. "stay in shared memory until the last rows that need them; of the four problems one",
   },
 }
 

@@ -33,15 +33,16 @@ __device__ __forceinline__ void accumulate(float (&o)[S::COLS / 8][4],
   }
 }
 
-// Takes out what the rows do not see, from the First-th eight keys of the step on.
-template <class S, int First>
+// Takes out what the rows do not see, from the First-th to before the Last-th eight keys of the
+// step.
+template <class S, int First, int Last = S::BN / 8>
 __device__ __forceinline__ void mask_scores_from(float (&s)[S::BN / 8][4], const RowState& r,
                                                  int first_key, int lane) {
   int last[2];  // that a row sees, counted from this thread's first key
 #pragma unroll
   for (int half = 0; half < 2; ++half) last[half] = r.limit[half] - first_key - 2 * (lane % 4);
 #pragma unroll
-  for (int n = First; n < S::BN / 8; ++n) {
+  for (int n = First; n < Last; ++n) {
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
       if (8 * n + c % 2 > last[c / 2]) s[n][c] = -INFINITY;

@@ -85,6 +85,7 @@ def problems():
     yield from masks()
     yield from wide_16_bit()
     yield from every_width()
+    yield from whole_heads()
 
 
 def small_f32(sizes):
@@ -142,3 +143,23 @@ def every_width():
         yield problem(2, 3, 3, 70, 1, d, "f16", "none")
         yield problem(1, 3, 1, 200, 90, d, "bf16", "bottom_right", scale=-0.07)
         yield problem(1, 3, 3, 90, 330, d, "bf16", "none", Dv=max(8, d - 24))
+
+
+def whole_heads():
+    """Head dims up to 64 with more units of 64 rows than SMs. The square ones are what
+    sm90_wgmma_carry walks by heads; the others it does where built with HEADS=1, among them units
+    that see no key and heads that are longer than the rings."""
+    for s in (256, 333, 512, 577, 1000):
+        layout = "BSHD" if s % 2 else "BHSD"
+        yield problem(3, 70, 35, s, s, 64, "bf16", "top_left", layout=layout)
+    yield problem(2, 90, 30, 640, 640, 64, "f16", "bottom_right")
+    yield problem(2, 60, 60, 1024, 1024, 64, "f16", "top_left", scale=-0.1)
+    yield problem(8, 60, 20, 512, 512, 64, "f16", "none")
+    yield problem(7, 66, 66, 449, 449, 64, "bf16", "none", layout="BSHD")
+    for c, (sq, skv) in itertools.product(
+        CAUSAL, ((300, 512), (512, 300), (65, 1500), (1400, 130))
+    ):
+        yield problem(2, 100, 50, sq, skv, 64, "f16" if sq < skv else "bf16", c)
+    for c in CAUSAL:
+        yield problem(2, 40, 20, 1300, 1300, 64, "bf16", c, layout="BSHD")
+        yield problem(3, 70, 70, 333, 333, 40, "f16", c, Dv=56)
