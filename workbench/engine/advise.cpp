@@ -68,7 +68,7 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
   WB_TRY_ASSIGN(Situation situation, situation_of(session, *view));
   situation.target_ratio = target_ratio;
   // A roadmap without named causes is one all the same.
-  if (const auto decided = decide_causes(services, session, *view)) {
+  if (const auto decided = decide_causes(services, *view, situation)) {
     situation.causes = remedied_by(decided->diagnoses);
   }
   Json made = to_json(make_roadmap(catalogue, situation));

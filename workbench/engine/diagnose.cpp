@@ -85,17 +85,16 @@ Result<DecidedCauses> cause_catalogues(const Services& services) {
   return decided;
 }
 
-Result<Patient> patient_of(const Session& session, const SessionView& view) {
-  WB_TRY_ASSIGN(Situation situation, situation_of(session, view));
+Result<Patient> patient_of(const SessionView& view, const Situation& situation) {
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   Patient patient;
   patient.subject = situation.incumbent;
   patient.backend = situation.backend;
   patient.architecture = situation.architecture;
   patient.plan = to_string(settings.objective.plan);
-  patient.techniques = std::move(situation.techniques);
-  for (RoadmapProblem& one : situation.problems) {
-    patient.problems.push_back({std::move(one.problem), one.weight});
+  patient.techniques = situation.techniques;
+  for (const RoadmapProblem& one : situation.problems) {
+    patient.problems.push_back({one.problem, one.weight});
   }
   return patient;
 }
@@ -130,7 +129,8 @@ Json start_json(const Session& session, const SessionView& view, const DecidedCa
 Result<Json> causes_json(const Services& services, const Session& session,
                          const SessionView& view) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
-  WB_TRY_ASSIGN(decided.patient, patient_of(session, view));
+  WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
+  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
   LogFindings log = findings_of(view);
   decide(decided, log.findings);
   return Json{{"subject", decided.patient.subject},
@@ -184,10 +184,10 @@ bool asks_to_measure(const VerbSpec& verb, const Json& args) {
   return verb.name == "diagnose" && args.value("measure", false);
 }
 
-Result<DecidedCauses> decide_causes(const Services& services, const Session& session,
-                                    const SessionView& view) {
+Result<DecidedCauses> decide_causes(const Services& services, const SessionView& view,
+                                    const Situation& situation) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
-  WB_TRY_ASSIGN(decided.patient, patient_of(session, view));
+  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
   LogFindings log = findings_of(view);
   decide(decided, log.findings);
   decided.gaps = std::move(log.gaps);

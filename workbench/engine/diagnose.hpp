@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "advise/diagnosis.hpp"
+#include "advise/roadmap.hpp"
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 
@@ -28,8 +29,9 @@ struct DecidedCauses {
 };
 /// The catalogues alone, with nobody diagnosed yet.
 Result<DecidedCauses> cause_catalogues(const Services& services);
-/// The incumbent, on the problems of the suite that are not held out.
-Result<Patient> patient_of(const Session& session, const SessionView& view);
+/// The incumbent, on the problems of the suite that are not held out. `situation`: of
+/// situation_of(), here and below.
+Result<Patient> patient_of(const SessionView& view, const Situation& situation);
 
 struct LogFindings {
   std::vector<Finding> findings;
@@ -39,9 +41,9 @@ struct LogFindings {
 LogFindings iteration_findings(const SessionView& view, const IterationView& iteration);
 Json causes_list(const std::vector<Diagnosis>& diagnoses);
 
-/// Of the incumbent. Errors: those of the catalogues and of situation_of().
-Result<DecidedCauses> decide_causes(const Services& services, const Session& session,
-                                    const SessionView& view);
+/// Of the incumbent. Errors: those of the catalogues.
+Result<DecidedCauses> decide_causes(const Services& services, const SessionView& view,
+                                    const Situation& situation);
 
 /// Why the candidate of one iteration takes its time, by what that iteration measured, and which of
 /// its causes its parent has not: those may explain that it lost. Errors: not_found (no such

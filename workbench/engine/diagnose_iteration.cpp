@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "engine/advise.hpp"
 #include "engine/diagnose.hpp"
 #include "engine/recorded.hpp"
 #include "report/report.hpp"
@@ -91,7 +92,8 @@ Result<Json> diagnose_iteration(const Services& services, const Session& session
                  fmt::format("`sdpa-wb show i{}` tells what became of it", number)};
   }
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
-  WB_TRY_ASSIGN(decided.patient, patient_of(session, view));
+  WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
+  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
   LogFindings log = iteration_findings(view, *iteration);
   const auto own = causes_of(session, view, decided, *iteration, log);
   const std::string parent = text_of(iteration->opened.payload, "parent");

@@ -9,6 +9,7 @@
 
 #include "analyze/analysis.hpp"
 #include "analyze/disassembly.hpp"
+#include "engine/advise.hpp"
 #include "engine/diagnose.hpp"
 #include "engine/timing.hpp"
 #include "engine/verb_bodies.hpp"
@@ -153,8 +154,8 @@ Result<Json> verb_diagnose_measuring(Context& context, const Json& args) {
                  "its baseline never closed", "run `sdpa-wb resume` first"};
   }
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
-  WB_TRY_ASSIGN(const DecidedCauses before,
-                decide_causes(context.services, *context.session, *view));
+  WB_TRY_ASSIGN(const Situation situation, situation_of(*context.session, *view));
+  WB_TRY_ASSIGN(const DecidedCauses before, decide_causes(context.services, *view, situation));
   Json measured = Json::array();
   const std::optional<Problem> base = smallest(context.settings.suite);
   for (const std::string& probe : base ? probes_of(before) : std::vector<std::string>()) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "variant/closure.hpp"
 
+#include <algorithm>
+
 #include "variant/include_scan.hpp"
 
 namespace wb {
@@ -9,6 +11,28 @@ namespace {
 
 bool is_of_common(std::string_view path) {
   return path.starts_with(k_common) && path.substr(k_common.size()).starts_with('/');
+}
+
+/// `name` in `folder`, in normal form. Nearly all are, and fs::path takes them apart to find out.
+std::string joined(const std::string& folder, const std::string& name) {
+  std::string path = folder + "/" + name;
+  const bool is_normal =
+      path.find("/.") == std::string::npos && path.find("//") == std::string::npos;
+  return is_normal ? path : fs::path(path).lexically_normal().generic_string();
+}
+
+/// A plain file right in its folder: no part of the way there but the folder itself can be a link.
+/// Nearly every file is one, and canonical() asks the disk for each part of a path.
+bool is_plain_entry(const fs::path& path, std::string_view relative) {
+  std::error_code error;
+  return std::ranges::count(relative, '/') == 1 &&
+         fs::symlink_status(path, error).type() == fs::file_type::regular;
+}
+
+Result<std::optional<std::string>> read_text(const FileSystem& file_system, const fs::path& path) {
+  auto text = file_system.read(path, k_source_max_bytes);
+  if (!text.ok()) return std::move(text).error();
+  return std::optional<std::string>(*std::move(text));
 }
 
 }  // namespace
@@ -21,6 +45,7 @@ Error refuse_file(std::string_view subject, std::string cause, std::string next)
 Result<std::optional<std::string>> read_below(const FileSystem& file_system, const fs::path& root,
                                               const std::string& relative) {
   const fs::path path = root / relative;
+  if (is_plain_entry(path, relative)) return read_text(file_system, path);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
@@ -40,9 +65,7 @@ Result<std::optional<std::string>> read_below(const FileSystem& file_system, con
     return refuse_file(path.string(), "it is a link to a file outside its folder",
                        "copy the file into the kernel's folder");
   }
-  auto text = file_system.read(path, k_source_max_bytes);
-  if (!text.ok()) return std::move(text).error();
-  return std::optional<std::string>(*std::move(text));
+  return read_text(file_system, path);
 }
 
 Result<std::optional<std::string>> read_common(const FileSystem& file_system,
@@ -141,15 +164,18 @@ Result<void> Closure::add_include(const std::string& name, const std::string& in
     return refuse_file(including, "#include \"" + name + "\" leaves the kernel's folder",
                        "include files of the folder or of kernels/common by their plain names");
   }
-  const std::string first = fs::path(name).begin()->string();
   for (const std::string& granted : m_manifest.includes) {
-    if (granted == first) return {};  // the toolchain finds it in a granted folder
+    // The toolchain finds it in a granted folder.
+    if (*fs::path(name).begin() == granted) return {};
   }
-  for (const fs::path& folder :
-       {fs::path(including).parent_path(), fs::path(m_folder), fs::path(k_common)}) {
-    const fs::path path = (folder / name).lexically_normal();
-    WB_TRY_ASSIGN(const bool found, add_if_there(path.generic_string()));
+  const std::string beside = including.substr(0, including.rfind('/'));
+  std::string looked_at;
+  for (const std::string& folder : {beside, m_folder, std::string(k_common)}) {
+    const std::string path = joined(folder, name);
+    if (path == looked_at) continue;  // a file right in the kernel's folder: the first two are one
+    WB_TRY_ASSIGN(const bool found, add_if_there(path));
     if (found) return {};
+    looked_at = path;
   }
   return Error{ErrorCode::not_found, "resolve #include \"" + name + "\" of", including,
                "it is neither in the kernel's folder nor in kernels/common",

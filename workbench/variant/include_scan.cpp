@@ -4,6 +4,7 @@
 #include "variant/include_scan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "core/files.hpp"
@@ -15,25 +16,34 @@ namespace {
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r';
 }
+/// A table: every byte of every source is asked for whenever kernels are listed.
+constexpr std::array<bool, 256> k_is_word = [] {
+  std::array<bool, 256> table{};
+  for (int c = 'a'; c <= 'z'; ++c) table[c] = true;
+  for (int c = 'A'; c <= 'Z'; ++c) table[c] = true;
+  for (int c = '0'; c <= '9'; ++c) table[c] = true;
+  table['_'] = true;
+  return table;
+}();
 bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  return k_is_word[static_cast<unsigned char>(c)];
 }
 
 /// Joins lines that end in a backslash (blanks after it are allowed by the compilers).
 std::string without_splices(std::string_view text) {
   std::string joined;
   joined.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\') {
-      std::size_t end = i + 1;
-      while (end < text.size() && is_blank(text[end])) ++end;
-      if (end < text.size() && text[end] == '\n') {
-        i = end;
-        continue;
-      }
+  std::size_t begin = 0;
+  for (std::size_t at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at)) {
+    std::size_t end = at + 1;
+    while (end < text.size() && is_blank(text[end])) ++end;
+    if (end < text.size() && text[end] == '\n') {
+      joined += text.substr(begin, at - begin);
+      begin = end + 1;
     }
-    joined += text[i];
+    at = end;
   }
+  joined += text.substr(begin);
   return joined;
 }
 
@@ -52,7 +62,7 @@ class Scanner {
         ++m_at;
       } else if (skip_comment()) {
         continue;  // a comment before # leaves the line a directive
-      } else if (line_start && (c == '#' || starts_with("%:"))) {
+      } else if (line_start && (c == '#' || (c == '%' && starts_with("%:")))) {
         m_at += c == '#' ? 1 : 2;
         WB_TRY(directive());
         line_start = false;
@@ -69,6 +79,7 @@ class Scanner {
     return std::string_view(m_text).substr(m_at).starts_with(word);
   }
   bool skip_comment() {
+    if (m_text[m_at] != '/') return false;
     if (starts_with("//")) {
       m_at = std::min(m_text.find('\n', m_at), m_text.size());
       return true;
@@ -91,18 +102,19 @@ class Scanner {
       skip_literal(c);
     } else if (is_word(c)) {
       const std::size_t begin = m_at;
+      const bool number = m_text[begin] >= '0' && m_text[begin] <= '9';
       while (m_at < m_text.size() && is_word(m_text[m_at])) {
         ++m_at;
         // A digit separator is no character literal: 1'000.
-        const bool number = m_text[begin] >= '0' && m_text[begin] <= '9';
         if (number && m_at + 1 < m_text.size() && m_text[m_at] == '\'' &&
             is_word(m_text[m_at + 1])) {
           ++m_at;
         }
       }
+      if (m_at >= m_text.size() || m_text[m_at] != '"') return;
       const std::string_view word = std::string_view(m_text).substr(begin, m_at - begin);
       const bool raw = word == "R" || word == "LR" || word == "uR" || word == "UR" || word == "u8R";
-      if (raw && m_at < m_text.size() && m_text[m_at] == '"') skip_raw_string();
+      if (raw) skip_raw_string();
     } else {
       ++m_at;
     }
