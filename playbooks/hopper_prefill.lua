@@ -6,6 +6,7 @@
 -- last step is confirmed under every plan, beside the rivals too:
 --   sdpa-wb run hopper_prefill
 --   sdpa-wb run hopper_prefill --suite 'prefill:fa_D64_*'
+--   sdpa-wb run hopper_prefill --after DIR --arguments from='early start'
 local climb = require "lib.climb"
 
 local steps = {
@@ -87,14 +88,17 @@ local steps = {
 return {
   name = "hopper_prefill",
   about = "wgmma prefill step by step: loading warpgroup, persistent blocks, turns, carry over",
+  arguments = {
+    from = { default = "", doc = "the first step's name: those before it were taken" },
+  },
   open = {
     start = "sm90_wgmma_flash",
     suite = "prefill:fa_D64_S512_causal,fa_D64_S4096_full,fa_D128_S512_causal,fa_D128_S4096_full",
     rivals = { "torch_default" },
     effort = "quick",
   },
-  run = function(wb)
-    local done = climb.steps(wb, steps, true, true)
+  run = function(wb, args)
+    local done = climb.steps(wb, steps, true, true, climb.index_of(steps, args.from))
     wb.note { text = climb.words(done) }
     return { won = done.won, speedup = done.product, stop = done.stop }
   end,

@@ -10,8 +10,10 @@ local climb = {}
 -- that each shows one change.
 -- With `rungs_only` steps before the last are confirmed under the deciding plan alone: nobody asks
 -- for the cold and eager times of a rung, and they are two thirds of a confirmation.
+-- With `first` the steps before that index count as won and are left out: the session goes on from
+-- one that took them.
 -- Returns { lines, won, product, kept, stop }: lines are words, kept the winning parameters.
-function climb.steps(wb, steps, keep, rungs_only)
+function climb.steps(wb, steps, keep, rungs_only, first)
   local done = { lines = {}, won = 0, product = 1.0, kept = {} }
   for index, step in ipairs(steps) do
     local configuration = {}
@@ -22,6 +24,10 @@ function climb.steps(wb, steps, keep, rungs_only)
     end
     for name, value in pairs(step.configuration or {}) do
       configuration[name] = value
+    end
+    if index < (first or 1) then
+      done.variant, done.kept = step.variant, configuration
+      goto next_step
     end
     local answer = wb.iterate {
       variant = step.variant,
@@ -44,8 +50,24 @@ function climb.steps(wb, steps, keep, rungs_only)
     if done.stop then
       break
     end
+    ::next_step::
   end
   return done
+end
+
+-- The index of the step of that name; 1 for "".
+function climb.index_of(steps, name)
+  if name == "" then
+    return 1
+  end
+  local names = {}
+  for index, step in ipairs(steps) do
+    if step.name == name then
+      return index
+    end
+    names[#names + 1] = step.name
+  end
+  error("no such step: " .. name .. "; there are: " .. table.concat(names, ", "), 0)
 end
 
 -- "2 of 5 steps won. a: win 1.20x; …"

@@ -1,4 +1,5 @@
-"""playbooks/lib/goals.lua: kernels of the dispatch rules beside rivals, held against goals."""
+"""playbooks/lib: goals.lua, kernels of the dispatch rules beside rivals, held against goals;
+climb.lua, steps one after the other."""
 
 import shutil
 from pathlib import Path
@@ -14,9 +15,13 @@ def playbooks(tmp_path):
     """Playbooks of the tests beside the libraries of the product's."""
     folder = tmp_path / "playbooks"
     shutil.copytree(ROOT / "playbooks" / "lib", folder / "lib")
-    for name in ("beside", "judge_goals"):
+    for name in ("beside", "climb_from", "judge_goals"):
         shutil.copy(OWN / f"{name}.lua", folder)
     return folder
+
+
+def test_a_climb_goes_on_from_a_step(wb, playbooks):
+    wb.run("playbook", "check", str(playbooks / "climb_from.lua"), check=0)
 
 
 def test_what_goals_say_of_rows(wb, playbooks):
@@ -41,6 +46,7 @@ def test_goals_are_measured_in_the_same_turns_and_noted(wb, playbooks, tmp_path)
     made = [e["payload"] for e in log if e["type"] == "comparison_made"]
     beside = {m["against"].split("@")[0] for m in made if m["phase"] == "standalone"}
     assert beside == {"cpu_unfused", "cpu_online"}
+    assert {m["regime"] for m in made if m["phase"] == "standalone"} == {"burst"}
     report = wb.run("report", "--session", "s", check=0).stdout
     assert "## Compared between iterations" in report
 

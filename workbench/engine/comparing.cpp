@@ -45,6 +45,7 @@ Result<void> log_total(Context& context, const TimingRequest& request, const Tim
   const ComparisonContext where{.phase = request.phase,
                                 .role = suite.subject == 1 ? "incumbent" : "rival",
                                 .plan = suite.plan,
+                                .regime = request.regime,
                                 .turns = {result.events.front().first, result.events.back().second},
                                 .flags = {},
                                 .conditions = {}};
@@ -157,6 +158,9 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
              {"candidate_us", number_or_null(candidate_us)},
              {"against_us", number_or_null(against_us)},
              {"turns", {where.turns.first, where.turns.second}}};
+  if (event["iteration"].is_null() && where.plan == PlanKind::hot) {
+    event["regime"] = to_string(where.regime);
+  }
   if (!where.conditions.is_null()) event["conditions"] = where.conditions;
   if (!where.regimes.is_null()) event["regimes"] = where.regimes;
   return context.log("comparison_made", std::move(event));
@@ -205,6 +209,7 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
                               {.phase = request.phase,
                                .role = s == 1 ? "incumbent" : "rival",
                                .plan = request.plans[k],
+                               .regime = request.regime,
                                .turns = result.events[p],
                                .flags = flags_of(lanes[0], lanes[s]),
                                .conditions = conditions_of(lanes[0], lanes[s]),

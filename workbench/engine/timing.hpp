@@ -80,6 +80,7 @@ double same_margin(const Context& context, const Problem& problem, PlanKind plan
 struct ComparisonContext {
   std::string phase, role;  ///< role: "incumbent" or "rival"
   PlanKind plan = PlanKind::hot;
+  Regime regime = Regime::burst;  ///< of hot turns; logged where there is no iteration to say it
   std::pair<std::int64_t, std::int64_t> turns;
   std::vector<std::string> flags;  ///< of any turn of either side
   Json conditions = {};            ///< of the two sides' turns (conditions_of); null: no GPU

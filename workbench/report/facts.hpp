@@ -31,6 +31,7 @@ struct RegimeFigure {
 struct Compared {
   std::int64_t seq = 0;
   std::string phase, problem, plan, candidate, against, outcome, reason;  ///< problem "": objective
+  std::string regime;  ///< of a hot one outside iterations; "": the objective's, or not known
   bool against_rival = false;
   Ratio ratio;
   std::optional<double> candidate_us, against_us, noise_floor_frac, resolution_frac;

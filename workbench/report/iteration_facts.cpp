@@ -18,6 +18,7 @@ Compared read_comparison(const Fact& fact) {
   compared.phase = text(payload, "phase");
   compared.problem = text(payload, "problem");
   compared.plan = text(payload, "plan");
+  compared.regime = text(payload, "regime");
   compared.candidate = text(payload, "candidate");
   compared.against = text(payload, "against");
   compared.outcome = text(payload, "outcome");

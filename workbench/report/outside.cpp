@@ -16,7 +16,8 @@ constexpr std::size_t k_max_rows = 200;
 using Opponents = std::vector<const Compared*>;
 
 bool is_of_one_row(const Compared& a, const Compared& b) {
-  return a.candidate == b.candidate && a.problem == b.problem && a.plan == b.plan;
+  return a.candidate == b.candidate && a.problem == b.problem && a.plan == b.plan &&
+         a.regime == b.regime;
 }
 
 /// A call that asks the same again has an opponent twice: that is a row of its own.
@@ -40,6 +41,11 @@ void sort_fastest_first(Opponents& row) {
     if (!(figure(a) > 0.0) || !(figure(b) > 0.0)) return figure(a) > 0.0;
     return figure(a) < figure(b);
   });
+}
+
+/// Not Facts::plan_label: `compare` may be asked for another regime than the objective's.
+std::string plan_cell(const Compared& compared) {
+  return compared.regime.empty() ? compared.plan : compared.plan + " " + compared.regime;
 }
 
 std::string others_cell(const Opponents& row) {
@@ -66,10 +72,10 @@ std::string outside_section(const Page& page) {
   for (std::size_t i = 0; i < std::min(rows.size(), k_max_rows); ++i) {
     sort_fastest_first(rows[i]);
     const Compared& first = *rows[i].front();
-    table.row({inline_text(facts.title(first.problem), 80),
-               inline_text(facts.plan_label(first.plan), 40), code(first.candidate, 60),
-               microseconds(first.candidate_us), code(std::string(base_name(first.against)), 60),
-               microseconds(first.against_us), comparison_cell(first), others_cell(rows[i])});
+    table.row({inline_text(facts.title(first.problem), 80), inline_text(plan_cell(first), 40),
+               code(first.candidate, 60), microseconds(first.candidate_us),
+               code(std::string(base_name(first.against)), 60), microseconds(first.against_us),
+               comparison_cell(first), others_cell(rows[i])});
   }
   out += table.str() + "\n";
   if (rows.size() > k_max_rows) {

@@ -27,6 +27,32 @@ Result<void> finish(ObjectReader& reader, const Fact& fact) {
   return fold_error(fact.seq, done.error().cause);
 }
 
+bool is_hot(const Json& payload) {
+  const auto plan = payload.find("plan");
+  return plan != payload.end() && *plan == "hot";
+}
+
+/// Older logs leave out in which regime a hot comparison outside iterations was made, which need
+/// not be the objective's. Its turns say it.
+Result<void> add_regime(const EventLog& log, Json& comparison) {
+  const auto turns = comparison.find("turns");
+  if (comparison.contains("regime") || !is_hot(comparison) || turns == comparison.end() ||
+      !turns->is_array() || turns->size() != 2 || !turns->front().is_number_integer() ||
+      !turns->back().is_number_integer()) {
+    return {};
+  }
+  const auto first = std::max<std::int64_t>(turns->front().get<std::int64_t>(), 1);
+  const auto last = std::min(turns->back().get<std::int64_t>(), log.size());
+  for (std::int64_t seq = last; seq >= first; --seq) {
+    if (log.envelope(seq).type != "turn_measured") continue;
+    WB_TRY_ASSIGN(const Json turn, log.payload(seq));
+    if (!is_hot(turn)) continue;
+    comparison["regime"] = turn.contains("regime") ? turn["regime"] : Json("burst");
+    return {};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> Folder::update(const EventLog& log) {
@@ -93,6 +119,9 @@ Result<void> Folder::apply(const EventLog& log, const EventEnvelope& envelope) {
   } else if (rule->type == "note" && iteration == &m_view.outside) {
     m_view.notes.push_back(std::move(fact));
   } else {
+    if (rule->type == "comparison_made" && iteration == &m_view.outside) {
+      WB_TRY(add_regime(log, fact.payload));
+    }
     (iteration->*(rule->list)).push_back(std::move(fact));
   }
   return {};

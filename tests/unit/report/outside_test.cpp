@@ -67,6 +67,19 @@ TEST_CASE("of others in the same turns the fastest comes first", "[report][outsi
   CHECK(page.find("\n| decode", page.find("0.80x")) != std::string::npos);
 }
 
+TEST_CASE("the regime of such a comparison is its own, not the objective's", "[report][outside]") {
+  LogBuilder log;
+  open_session(log);
+  run_baseline(log);
+  Json said = standalone("torch_math@11111111", k_prefill, 1.5);
+  said["regime"] = "sustained";
+  log.add("comparison_made", said);
+  log.add("comparison_made", standalone("torch_math@11111111", k_decode, 0.8));
+  const std::string page = render_session(log.view());
+  CHECK(row(page, "prefill").find("| hot sustained |") != std::string::npos);
+  CHECK(row(page, "decode").find("| hot ") != std::string::npos);
+}
+
 TEST_CASE("a session without such comparisons has no such section", "[report][outside]") {
   CHECK(render_session(whole_session().view()).find("## Compared between") == std::string::npos);
 }

@@ -288,6 +288,37 @@ TEST_CASE("facts outside an iteration are kept apart", "[session][fold]") {
   CHECK(view.iterations.empty());
 }
 
+TEST_CASE("an older comparison outside an iteration has the regime of its turns",
+          "[session][fold]") {
+  LogFixture fixture;
+  const auto measure = [&](const char* plan, const char* regime) {
+    Json turn = {{"iteration", nullptr}, {"plan", plan}};
+    if (*regime != '\0') turn["regime"] = regime;  // a burst is not said
+    return fixture.add("turn_measured", turn);
+  };
+  const auto compare = [&](const char* plan, const Json& turns, Json more = Json::object()) {
+    more.update({{"iteration", nullptr}, {"plan", plan}, {"turns", turns}});
+    fixture.add("comparison_made", more);
+  };
+  const std::int64_t first = measure("hot", "sustained");
+  compare("hot", {first, measure("cold", "")});
+  const std::int64_t burst = measure("hot", "");
+  compare("hot", {burst, burst});
+  compare("hot", {burst, burst}, {{"regime", "sustained"}});  // as newer logs say it
+  compare("cold", {first, burst});
+  // Damaged, or of the future: nothing is guessed.
+  compare("hot", {burst});
+  compare("hot", {"e1", "e2"});
+  compare("hot", {-5, 1});
+  const SessionView view = must(fold(fixture.log, FoldDepth::full));
+  std::vector<std::string> regimes;
+  for (const Fact& fact : view.outside.comparisons) {
+    regimes.push_back(fact.payload.value("regime", "none"));
+  }
+  CHECK(regimes == std::vector<std::string>{"sustained", "burst", "sustained", "none", "none",
+                                            "none", "none"});
+}
+
 TEST_CASE("what the fold does not know is counted, not lost", "[session][fold]") {
   LogFixture f;
   f.add("dream_dreamt", {{"iteration", 99}, {"of", "sheep"}});
