@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import errors
+from . import _tool_results, errors
 from ._command import command
 from .workbench import Workbench
 
@@ -23,7 +23,7 @@ MOST_BYTES = 1 << 20  # of any resource
 # uri, name, what it is, type
 FIXED = (
     ("session/report", "report", "the session's report, made from its log", "text/markdown"),
-    ("session/brief", "brief", "the session in 4 KiB: read this first", "text/markdown"),
+    ("session/brief", "brief", "the session in 4 KiB: read this first", "application/json"),
     ("session/log", "log", f"the last {MOST_EVENTS} events, one JSON object a line",
      "application/jsonl"),
 )  # fmt: skip
@@ -103,8 +103,11 @@ class Resources:
         if not uri.startswith(SCHEME):
             raise errors.NotFoundError(f"no resource {uri[:200]!r}; they begin with {SCHEME}")
         area, _, rest = uri[len(SCHEME) :].partition("/")
-        if area == "session" and rest in ("report", "brief"):
+        if area == "session" and rest == "report":
             return self._bench.call(rest, {}, session=self.folder)["text"], "text/markdown"
+        if area == "session" and rest == "brief":
+            brief = self._bench.call(rest, {}, session=self.folder)
+            return _tool_results.compact(_tool_results.marked(brief)), "application/json"
         if area == "session" and rest == "log":
             return self.log(), "application/jsonl"
         if area == "docs" and rest in (pages := documents()):

@@ -20,8 +20,8 @@ FIXABLE = {
 }  # fmt: skip
 # Words of compilers, of candidates and of their authors: data, never instructions.
 UNTRUSTED = {
-    "compiler_output", "log", "csv", "message", "messages", "warnings", "runs", "notes", "text",
-    "matches", "refuted", "value", "hypothesis",
+    "compiler_output", "subject_output", "log", "csv", "message", "messages", "warnings", "runs",
+    "notes", "text", "matches", "refuted", "value", "hypothesis",
 }  # fmt: skip
 FROM_CANDIDATES = {"compile", "wrong_result"}
 MOST_KEPT = 2000  # cut answers beside a session

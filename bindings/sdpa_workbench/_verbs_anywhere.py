@@ -73,6 +73,8 @@ class AnywhereVerbs:
         Answer:
             pass: bool: every supported problem passed
             problems: list: per problem outcome, message and the worst share of the error budget
+            subject_output: string: what the variant printed before it failed
+            subject_output_ref: string or null: for read_ref, the whole of that
             variant: string: label
         """
         return results.Verdict.of(self._verb("check", locals()))

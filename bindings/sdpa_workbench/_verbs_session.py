@@ -120,6 +120,8 @@ class SessionVerbs:
             problems: list: per problem outcome, speedup and medians (us)
             speedup: real or null: over the incumbent on the objective (ratio)
             stop_reason: string or null: why the session should end now
+            subject_output: string: what the variant printed before it failed
+            subject_output_ref: string or null: for read_ref, the whole of that
             variant: string: label of the variant
         """
         return results.Iteration.of(self._verb("iterate", locals()))
@@ -268,6 +270,8 @@ class SessionVerbs:
             problems: list: per problem outcome, message and worst_share
             spill_bytes: int: registers spilled, as ptxas says (bytes)
             stop_reason: string or null: why the session should end now
+            subject_output: string: what the variant printed before it failed
+            subject_output_ref: string or null: for read_ref, the whole of that
             variant: string: label, for iterate, race and as a parent
             variant_id: string: hash of its sources
             worst_share: real or null: the largest share of the error budget

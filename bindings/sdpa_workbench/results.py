@@ -7,6 +7,7 @@ computed here; each object keeps the engine's whole answer (`to_dict()`), fields
 from __future__ import annotations
 
 import copy
+import html
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,9 @@ class Answer(dict[str, Any]):
         ticks = max(map(len, re.findall("`+", self.text)), default=0)
         fence = "`" * max(3, ticks + 1)  # nothing in the text can end the block
         return f"{fence}text\n{self.text}\n{fence}\n"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
 
 
 @dataclass(frozen=True)

@@ -184,6 +184,9 @@ class Session(SessionVerbs, ReadingVerbs, AnywhereVerbs):
     def _repr_markdown_(self) -> str:
         return self.brief()._repr_markdown_()
 
+    def _repr_html_(self) -> str:
+        return self.brief()._repr_html_()
+
     def __reduce__(self):
         raise TypeError(
             "a Session holds a lock and cannot be pickled or copied; "

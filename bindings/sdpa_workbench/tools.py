@@ -181,6 +181,8 @@ class Toolbox:
                     return self._told(name, answer)
                 except errors.LockedError:  # by a job, or for a moment by somebody's short call
                     if time.monotonic() > until:
+                        if (facts := self._look())["state"] == "running":
+                            raise _beside(facts) from None
                         raise
                 time.sleep(SLICE_S)
 
@@ -234,10 +236,7 @@ class Toolbox:
         until = time.monotonic() + SHORT_S
         while (facts := self._look())["state"] == "running":
             if time.monotonic() > until:
-                raise errors.LockedError(
-                    f"a job runs in this session: {facts['text'].strip()}; get_job without a job "
-                    "waits for it, cancel_job stops it; then call again"
-                )
+                raise _beside(facts)
             time.sleep(SLICE_S)
 
     def _begin(self, name: str, given: Answer, request: str) -> Answer | None:
@@ -276,6 +275,8 @@ class Toolbox:
         answer = self._answer_of(call) if call else None
         if answer is not None:
             return answer
+        if call and call["verb"] == "close" and facts["state"] == "closed":
+            return self._write("close", call["args"], request)  # no answer follows a closing
         if facts["state"] != "running":
             job = self._jobs.get(request)
             if job is not None:
@@ -315,6 +316,13 @@ def call(
     """One call without a Toolbox to keep; `options` are its."""
     with Toolbox(session, **options) as box:
         return box.call(name, arguments)
+
+
+def _beside(job: Mapping[str, Any]) -> errors.LockedError:
+    return errors.LockedError(
+        f"a job runs in this session: {job['text'].strip()}; get_job without a job waits for it, "
+        "cancel_job stops it; then call again"
+    )
 
 
 def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

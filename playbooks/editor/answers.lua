@@ -25,6 +25,8 @@
 ---@field problems any[] per problem outcome, speedup and medians (us)
 ---@field speedup? number over the incumbent on the objective (ratio)
 ---@field stop_reason? string why the session should end now
+---@field subject_output string what the variant printed before it failed
+---@field subject_output_ref? string for read_ref, the whole of that
 ---@field variant string label of the variant
 
 ---@class wb.TuneAnswer
@@ -85,6 +87,8 @@
 ---@class wb.CheckAnswer
 ---@field pass boolean every supported problem passed
 ---@field problems any[] per problem outcome, message and the worst share of the error budget
+---@field subject_output string what the variant printed before it failed
+---@field subject_output_ref? string for read_ref, the whole of that
 ---@field variant string label
 
 ---@class wb.MeasureAnswer
@@ -210,6 +214,8 @@
 ---@field problems any[] per problem outcome, message and worst_share
 ---@field spill_bytes integer registers spilled, as ptxas says (bytes)
 ---@field stop_reason? string why the session should end now
+---@field subject_output string what the variant printed before it failed
+---@field subject_output_ref? string for read_ref, the whole of that
 ---@field variant string label, for iterate, race and as a parent
 ---@field variant_id string hash of its sources
 ---@field worst_share? number the largest share of the error budget

@@ -115,6 +115,9 @@ def test_a_whole_session(server, wb):
             broken = await called(client, "propose", edits=[BROKEN], wait_s=120)
             assert (broken["pass"], broken["outcome"]) == (False, "compile")
             assert "error" in broken["untrusted_compiler_output"]
+            brief = json.loads(await text_of(client, "session/brief"))
+            assert brief["session"] == "s"
+            assert brief["incumbent"]["variant"].startswith("cpu_unfused@")
             source = await text_of(client, "kernels/cpu_unfused/kernel.cpp")
             assert GOOD_EDIT["search"] in source
             wrong = source.replace("float>(p.scale)", "float>(2 * p.scale)")

@@ -60,6 +60,7 @@ def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
         assert all(isinstance(finding, package.Finding) for finding in findings)
         assert len(findings) == len(findings.rows())
         assert session._repr_markdown_().startswith("```")
+        assert session._repr_html_().startswith("<pre>")
         session.close(recommendation="none")
     told = wb.run("report", "--session", "p", check=0).stdout
     reader = package.Session(wb.folder / "p", workbench=bench())

@@ -146,6 +146,8 @@ def test_results_show_themselves_and_escape_what_they_hold(package):
     assert "&lt;script&gt;|*x*" in page
     assert "[1.4, 1.6]" in page
     assert r"\<script\>\|\*x\*" in comparison._repr_markdown_()
+    shown = package.results.Answer(text="<script>a & b")._repr_html_()
+    assert shown == "<pre>&lt;script&gt;a &amp; b</pre>"
     text = package.results.Answer(text="a ``` b")._repr_markdown_()
     assert text.startswith("````text")
 

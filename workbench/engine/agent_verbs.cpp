@@ -38,6 +38,8 @@ VerbSpec spec_of_propose() {
                      {"problems", "list: per problem outcome, message and worst_share"},
                      {"compiler_output", "string: the compiler's words"},
                      {"output_ref", "string or null: for read_ref, the whole of them"},
+                     {"subject_output", "string: what the variant printed before it failed"},
+                     {"subject_output_ref", "string or null: for read_ref, the whole of that"},
                      {"spill_bytes", "int: registers spilled, as ptxas says (bytes)"},
                      {"stop_reason", "string or null: why the session should end now"}},
           .is_long = true};

@@ -104,10 +104,14 @@ Result<Json> Engine::State::close_session(const Json& args) {
   // The report now knows how the session ended; the log and this page agree.
   WB_TRY(write_session_report(context));
   tell_end(context, "closed", args.value("reason", "finished"));
+  return closed_answer(oid);
+}
+
+Json Engine::State::closed_answer(const std::string& commit) const {
   const fs::path folder = context.session->folder();
   return Json{{"session", folder.string()},
               {"report", (folder / "reports" / "session.md").string()},
-              {"commit", oid}};
+              {"commit", commit}};
 }
 
 Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const Json& args,

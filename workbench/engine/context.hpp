@@ -156,6 +156,7 @@ struct Judgement {
   bool supported = true;
   std::string message;                   ///< why unsupported or failed
   std::optional<Invalidity> invalidity;  ///< set when it failed
+  std::string output;                    ///< untrusted: what it printed before it failed
   double worst_share = 0;                ///< of the error budget
   std::int64_t event = 0;
 };
@@ -174,6 +175,10 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
 std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements);
 /// What the first failure means for the subject; nothing when it passed.
 std::optional<Failure> failure_of(const std::vector<Judgement>& judgements);
+/// What a variant printed before it failed, as an answer says it: `subject_output`, the middle of
+/// long words left out, and `subject_output_ref`, the blob with all of them (null: none, or no
+/// session). Errors: those of the blob.
+Result<void> tell_subject_output(Context& context, const std::string& words, Json& answer);
 
 // evidence.cpp
 // -------------------------------------------------------------------------------------

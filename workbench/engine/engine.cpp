@@ -101,7 +101,10 @@ Result<std::optional<Json>> Engine::State::answered_before(const std::string& re
   WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
   const SessionView& view = *current;
   for (const VerbRecord& record : view.verbs) {
-    if (record.request_id != request_id || !record.answer) continue;
+    // The call that closed the session has no answer in its log.
+    const bool has_closed = &record == &view.verbs.back() && record.verb == "close" &&
+                            view.status == SessionStatus::closed;
+    if (record.request_id != request_id || (!record.answer && !has_closed)) continue;
     if (record.verb != verb) {
       return Error{ErrorCode::usage, "repeat the request", request_id,
                    fmt::format("it was {}, not {}", record.verb, verb), "use a new request_id"};
@@ -110,10 +113,26 @@ Result<std::optional<Json>> Engine::State::answered_before(const std::string& re
       return Error{ErrorCode::usage, "repeat the request", request_id,
                    "its first call had other arguments", "use a new request_id"};
     }
+    if (!record.answer) {
+      WB_TRY_ASSIGN(const std::string oid, context.session->commit_of_closing());
+      return std::optional<Json>(Json{{"result", closed_answer(oid)}});
+    }
     WB_TRY_ASSIGN(Json answer, with_blob(*context.session, *record.answer, "result"));
     return std::optional<Json>(std::move(answer));
   }
   return std::optional<Json>{};
+}
+
+Result<std::optional<Json>> Engine::State::answered_by_closed(const fs::path& folder,
+                                                              const std::string& request_id,
+                                                              const std::string& verb,
+                                                              const Json& args) {
+  if (context.session || folder.empty()) return std::optional<Json>{};
+  WB_TRY_ASSIGN(context.session,
+                Session::open_owner(context.services.file_system, context.services.clock, folder));
+  const auto before = answered_before(request_id, verb, args);
+  context.session.reset();
+  return before;
 }
 
 Result<Json> Engine::State::run_recorded(Engine& engine, const VerbSpec& verb, const Json& args,
@@ -157,7 +176,15 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
   const bool inside = verb->session == SessionNeed::writes || asks_to_measure(*verb, checked) ||
                       (verb->session == SessionNeed::optional && !session.empty());
   const bool has_own_body = m_state->bodies.contains(verb->name);
-  if (inside && !has_own_body) WB_TRY(m_state->hold_session(session, true));
+  if (inside && !has_own_body) {
+    const Result<void> held = m_state->hold_session(session, true);
+    if (!held.ok() && held.error().code == ErrorCode::invalid && request_id && !verb->reads_only) {
+      WB_TRY_ASSIGN(const auto before, m_state->answered_by_closed(
+                                           session, *request_id, std::string(verb->name), checked));
+      if (before) return replay_answer(*before);
+    }
+    WB_TRY(held);
+  }
   // A session can be closed where nothing can be measured any more.
   const bool only_writes = verb->name == "note" || verb->name == "record_decision" ||
                            verb->name == "record_usage" || verb->name == "close";

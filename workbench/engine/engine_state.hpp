@@ -32,8 +32,15 @@ struct Engine::State {
   Result<Json> run_recorded(Engine& engine, const VerbSpec& verb, const Json& args,
                             const fs::path& folder, const std::optional<std::string>& request_id);
   Result<Json> close_session(const Json& args);
+  /// The answer of `close`, by the commit that it made.
+  [[nodiscard]] Json closed_answer(const std::string& commit) const;
+  /// What a repeated call was answered first, in the session that is held.
   Result<std::optional<Json>> answered_before(const std::string& request_id,
                                               const std::string& verb, const Json& args);
+  /// The same of a session that may not be held any more, since it is closed.
+  Result<std::optional<Json>> answered_by_closed(const fs::path& folder,
+                                                 const std::string& request_id,
+                                                 const std::string& verb, const Json& args);
 };
 
 }  // namespace wb

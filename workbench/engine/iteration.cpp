@@ -202,7 +202,11 @@ Result<Json> conclude_iteration(Context& context, Run& run, const Variant& varia
 
 Result<Json> verb_iterate(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto refused, refuse_to_start(context));
-  if (refused) return *refused;
+  if (refused) {
+    Json answer = *refused;
+    WB_TRY(tell_subject_output(context, {}, answer));
+    return answer;
+  }
   WB_TRY_ASSIGN(const auto proposal, read_proposal(context, args, "iterate"));
   Run run;
   WB_TRY_ASSIGN(run.number, next_iteration(context));
@@ -213,14 +217,18 @@ Result<Json> verb_iterate(Context& context, const Json& args) {
   WB_TRY(open_iteration(context, run, proposal.first, proposal.second, args));
   context.report_progress({.stage = "build", .what = label(proposal.first)});
   WB_TRY_ASSIGN(Outcome<Subject> built, build_and_log(context, proposal.first, proposal.second));
+  std::string printed;  // a compiler's words are the build's, not the variant's
   if (built) {
     run.candidate = *std::move(built);
     WB_TRY(judge_candidate(context, run));
     if (!run.failure) WB_TRY(measure_candidate(context, run));
+    if (run.failure) printed = run.failure->untrusted_output;
   } else {
     run.failure = std::move(built).error();
   }
-  return conclude_iteration(context, run, proposal.first);
+  WB_TRY_ASSIGN(Json answer, conclude_iteration(context, run, proposal.first));
+  WB_TRY(tell_subject_output(context, printed, answer));
+  return answer;
 }
 
 }  // namespace wb

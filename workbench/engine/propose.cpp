@@ -129,10 +129,20 @@ void tell_judgements(const std::vector<Judgement>& judgements, std::size_t of_su
 }
 
 Json blank_answer(const std::string& parent) {
-  return {{"pass", false},         {"outcome", "pass"},      {"message", ""},
-          {"variant", ""},         {"variant_id", ""},       {"parent", parent},
-          {"cached", false},       {"worst_share", nullptr}, {"problems", Json::array()},
-          {"compiler_output", ""}, {"output_ref", nullptr},  {"spill_bytes", 0},
+  return {{"pass", false},
+          {"outcome", "pass"},
+          {"message", ""},
+          {"variant", ""},
+          {"variant_id", ""},
+          {"parent", parent},
+          {"cached", false},
+          {"worst_share", nullptr},
+          {"problems", Json::array()},
+          {"compiler_output", ""},
+          {"output_ref", nullptr},
+          {"subject_output", ""},
+          {"subject_output_ref", nullptr},
+          {"spill_bytes", 0},
           {"stop_reason", nullptr}};
 }
 
@@ -177,6 +187,9 @@ Result<Json> build_and_judge(Context& context, const Proposal& proposal) {
   }
   WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *built, problems));
   tell_judgements(judgements, of_suite, answer);
+  if (const auto failed = first_failure(judgements)) {
+    WB_TRY(tell_subject_output(context, failed->output, answer));
+  }
   WB_TRY(context.check_stop());  // a stop kills the worker, which is not the variant's doing
   WB_TRY(context.debit_device(built->label));
   return answer;

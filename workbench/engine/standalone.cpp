@@ -115,9 +115,10 @@ Result<Json> verb_check(Context& context, const Json& args) {
          {"worst_share",
           std::isfinite(judgement.worst_share) ? Json(judgement.worst_share) : Json(nullptr)}});
   }
-  return Json{{"pass", any && !first_failure(judgements).has_value()},
-              {"variant", subject.label},
-              {"problems", std::move(rows)}};
+  const auto failed = first_failure(judgements);
+  Json answer{{"pass", any && !failed}, {"variant", subject.label}, {"problems", std::move(rows)}};
+  WB_TRY(tell_subject_output(context, failed ? failed->output : "", answer));
+  return answer;
 }
 
 Result<Json> verb_measure(Context& context, const Json& args) {

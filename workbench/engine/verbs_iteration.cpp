@@ -110,6 +110,8 @@ std::vector<VerbSpec> make_iteration_verbs() {
                   {"variant", "string: label of the variant"},
                   {"incumbent", "string: label of the incumbent afterwards"},
                   {"problems", "list: per problem outcome, speedup and medians (us)"},
+                  {"subject_output", "string: what the variant printed before it failed"},
+                  {"subject_output_ref", "string or null: for read_ref, the whole of that"},
                   {"stop_reason", "string or null: why the session should end now"}},
        .is_long = true},
       {.name = "tune",

@@ -70,7 +70,9 @@ std::vector<VerbSpec> make_measuring_verbs() {
                   {"variant", "string: label"},
                   {"problems",
                    "list: per problem outcome, message and the worst share of the "
-                   "error budget"}},
+                   "error budget"},
+                  {"subject_output", "string: what the variant printed before it failed"},
+                  {"subject_output_ref", "string or null: for read_ref, the whole of that"}},
        .is_long = true},
       {.name = "measure",
        .doc = "time one variant (after its verdict)",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/timing.hpp"
+#include "variant/ptxas_record.hpp"
 
 namespace wb {
 namespace {
@@ -52,6 +53,7 @@ Json read_verdict(const Outcome<protocol::VerdictResult>& verdict, Judgement& ju
   if (!verdict) {
     judgement.invalidity = verdict.error().invalidity;
     judgement.message = verdict.error().message;
+    judgement.output = verdict.error().untrusted_output;
     return runs;
   }
   for (const auto& [draw, run] : verdict->runs) {
@@ -88,6 +90,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
     Judgement judgement;
     judgement.invalidity = failure.invalidity;
     judgement.message = failure.message;
+    judgement.output = failure.untrusted_output;
     return judgement;
   };
   std::int64_t done = 0;
@@ -131,18 +134,20 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
       }
     }
     judgement.problem = problem;
-    WB_TRY_ASSIGN(judgement.event,
-                  context.log("verdict_given",
-                              {{"iteration", context.iteration_or_null()},
-                               {"subject", subject.label},
-                               {"problem", to_text(problem)},
-                               {"proof", to_string(extent)},
-                               {"pass", !judgement.invalidity.has_value()},
-                               {"outcome", judgement.invalidity ? to_string(*judgement.invalidity)
-                                                                : std::string_view("pass")},
-                               {"message", judgement.message},
-                               {"versions", versions},
-                               {"runs", std::move(runs)}}));
+    Json event{{"iteration", context.iteration_or_null()},
+               {"subject", subject.label},
+               {"problem", to_text(problem)},
+               {"proof", to_string(extent)},
+               {"pass", !judgement.invalidity.has_value()},
+               {"outcome",
+                judgement.invalidity ? to_string(*judgement.invalidity) : std::string_view("pass")},
+               {"message", judgement.message},
+               {"versions", versions},
+               {"runs", std::move(runs)}};
+    if (!judgement.output.empty() && context.session) {
+      WB_TRY_ASSIGN(event["output_blob"], context.session->put_blob(judgement.output));
+    }
+    WB_TRY_ASSIGN(judgement.event, context.log("verdict_given", std::move(event)));
     if (refusal == Refusal::excludes && judgement.invalidity == Invalidity::constraints) {
       judgement.invalidity.reset();
       judgement.supported = false;
@@ -165,7 +170,16 @@ std::optional<Failure> failure_of(const std::vector<Judgement>& judgements) {
   const auto failed = first_failure(judgements);
   if (!failed) return std::nullopt;
   return Failure{*failed->invalidity,
-                 fmt::format("{}: {}", label(failed->problem), failed->message), ""};
+                 fmt::format("{}: {}", label(failed->problem), failed->message), failed->output};
+}
+
+Result<void> tell_subject_output(Context& context, const std::string& words, Json& answer) {
+  constexpr std::size_t most_bytes = 4096;
+  answer["subject_output"] = words.empty() ? words : cut_in_the_middle(words, most_bytes);
+  answer["subject_output_ref"] = nullptr;
+  if (words.empty() || !context.session) return {};
+  WB_TRY_ASSIGN(answer["subject_output_ref"], context.session->put_blob(words));
+  return {};
 }
 
 }  // namespace wb

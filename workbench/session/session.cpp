@@ -220,6 +220,18 @@ Result<std::string> Session::close(const Json& payload,
   return state.commit_closing();
 }
 
+Result<std::string> Session::commit_of_closing() {
+  State& state = *m_state;
+  WB_TRY(state.require_owner("look for the closing commit of"));
+  WB_TRY_ASSIGN(const SessionView* view, state.current(FoldDepth::brief));
+  if (view->status != SessionStatus::closed) {
+    return Error{ErrorCode::invalid, "look for the closing commit of", folder().string(),
+                 "it is not closed", "close it first"};
+  }
+  WB_TRY_ASSIGN(const bool is_tip, state.closing_is_committed(*view));
+  return is_tip ? state.repository->tip() : state.commit_closing();
+}
+
 std::string iteration_name(std::int64_t number) {
   return fmt::format("{:04}", number);
 }

@@ -94,6 +94,10 @@ class Session {
   Result<std::string> close(const Json& payload,
                             const std::function<Result<void>(Session&)>& before_commit = {});
 
+  /// The commit that close() made, of a session that was closed; made now where it is missing.
+  /// Errors: invalid (not closed, or a reader), those of a commit.
+  Result<std::string> commit_of_closing();
+
  private:
   struct State;
   explicit Session(std::unique_ptr<State> state);
