@@ -17,15 +17,18 @@
 // own last key (1.1x at S 512 -> nothing there, 1.06 at S 2k); 160 keys a step for D 128 full
 // (1.03x
 // -> 1.03 from S 2k on); no turns above 128 columns (level -> 1.05); keys split between the
-// warpgroups of a small grid (1.8x at 64 queries -> 1.67). Exponentials on the FMA units and Q in
-// registers were tried and taken out. All of it: docs/kernels.md.
+// warpgroups of a small grid (1.8x at 64 queries -> 1.67), between three by TILE_INDEX 3 (1.13x of
+// two -> not measured). Exponentials on the FMA units and Q in registers were tried and taken out.
+// All of it: docs/kernels.md.
 
 #include "pingpong.cuh"
 #include "prefill_plan.cuh"
 
 #include <algorithm>
+#include <type_traits>
 
-#ifndef TILE_INDEX  // index into the tile table of a head dim; -1 chooses by the grid
+#ifndef TILE_INDEX  // index into the tile table of a head dim; -1 chooses by the grid; 3: as 2, the
+                    // split tile by three warpgroups
 #define TILE_INDEX -1
 #endif
 #ifndef TRIM_CAUSAL  // 1: under a causal rule each warpgroup ends at its own last key
@@ -46,7 +49,7 @@ struct Kernels {
 
   template <class Base>
   static PrefillEntry<Pointer> shape() {
-    using S = Shape<Base>;
+    using S = Shape<std::conditional_t<TILE_INDEX == 3 && Base::SPLIT, Thirds<Base>, Base>>;
     return prefill_entry<S>(reinterpret_cast<Pointer>(&wgmma_pingpong<S>));
   }
 };

@@ -8,6 +8,7 @@
 #include "prefill_mask.cuh"
 #include "row_store.cuh"
 #include "schedule.cuh"
+#include "thirds.cuh"
 #include "wgmma_products.cuh"
 #include "wgmma_widths.cuh"
 
@@ -142,7 +143,7 @@ __device__ __forceinline__ void work(const Params& p, unsigned char* smem, uint3
   Place<S::QB> q;
   if (wg == S::WGS - 1) pass_turn<S>(wg);  // the first turn is warpgroup 0's
   for (;; q.advance()) {
-    const int at = S::QB * wg + q.slot;
+    const int at = S::k_thirds ? q.slot : S::QB * wg + q.slot;
     mbarrier_wait_parity(bar.full_q(at), q.parity);
     const int index = indices[at];
     if (index < 0) break;
@@ -152,10 +153,19 @@ __device__ __forceinline__ void work(const Params& p, unsigned char* smem, uint3
     RowState r = start_rows(p, first_row, thread);
     float o[S::COLS / 8][4];
     clear(o);
-    if (p.negate) negate_query<S::k_q_group_bytes>(q_tile, thread, 1 + S::WGS + wg);
+    if (p.negate) {
+      if (!S::k_thirds || wg == 0) {
+        negate_query<S::k_q_group_bytes>(q_tile, thread, 1 + S::WGS + wg);
+      }
+      if constexpr (S::k_thirds) meet_thirds<S>();
+    }
     if (t.steps > 0) {
       const uint32_t q_at = base + at * S::k_q_group_bytes;
-      if constexpr (S::SPLIT) {
+      if constexpr (S::k_thirds) {
+        walk_thirds<S>(o, r, p, base, bar, k, v, q_at, t.steps, wg, lane);
+        k.advance(t.steps);
+        v.advance(t.steps);
+      } else if constexpr (S::SPLIT) {
         Place<S::STAGES> own_k = k, own_v = v;
         own_k.advance(wg);
         own_v.advance(wg);
@@ -167,7 +177,11 @@ __device__ __forceinline__ void work(const Params& p, unsigned char* smem, uint3
       }
     }
     sum_rows(r);
-    merge_split<S>(o, r, p, smem, wg, thread);
+    if constexpr (S::k_thirds) {
+      merge_thirds<S>(o, r, p, smem, wg, thread);
+    } else {
+      merge_split<S>(o, r, p, smem, wg, thread);
+    }
     barrier_sync(1 + S::WGS + wg, 128);  // every warp has read Q: O overlays it
     if (!S::SPLIT || wg == 0) {
       const int warp = thread / 32;
@@ -198,9 +212,9 @@ __global__ void __launch_bounds__(S::k_threads, 1)
       mbarrier_init(bar.empty_k(i), S::k_readers);
       mbarrier_init(bar.empty_v(i), S::k_readers);
     }
-    for (int i = 0; i < S::QB * S::WGS; ++i) {
+    for (int i = 0; i < S::QB * S::k_q_copies; ++i) {
       mbarrier_init(bar.full_q(i), 1);
-      mbarrier_init(bar.empty_q(i), 128);
+      mbarrier_init(bar.empty_q(i), S::k_q_readers);
     }
     for (int i = 0; i < S::MASKS; ++i) {
       mbarrier_init(bar.full_mask(i), 1);

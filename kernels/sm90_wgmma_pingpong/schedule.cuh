@@ -28,10 +28,15 @@ struct Params {
   int mask_batch, mask_head, mask_row;  // 1 where the mask has that dimension, 0 where it repeats
 };
 
-// Over a PrefillShape.
+// Over a PrefillShape or Thirds of one, whose warpgroups share one tile of Q.
 template <class Base>
 struct Shape : Base {
   static constexpr bool k_turns = PING_PONG && Base::COLS <= 128 && !Base::SPLIT;
+  static constexpr bool k_thirds = Base::SPLIT && Base::WGS == 3;
+  static constexpr int k_q_copies = k_thirds ? 1 : Base::WGS;
+  static constexpr int k_q_readers = 128 * Base::WGS / k_q_copies;  // threads, of a copy
+  static constexpr int k_mbarriers = 4 * Base::STAGES + 2 * Base::QB * k_q_copies + 2 * Base::MASKS;
+  static_assert(8 * k_mbarriers <= Base::k_indices - Base::k_barriers);
 };
 
 template <class S>
@@ -92,7 +97,7 @@ __device__ __forceinline__ void feed(const Params& p, const CUtensorMap* map_q,
     };
     // A single buffer of Q comes free with the tile before: K need not wait for that.
     if (S::QB == 1 && t.steps > 0) load_k(0);
-    for (int wg = 0; wg < S::WGS; ++wg) {
+    for (int wg = 0; wg < S::k_q_copies; ++wg) {
       const int at = S::QB * wg + q.slot;
       mbarrier_wait_parity(bar.empty_q(at), q.parity ^ 1);
       indices[at] = index;
@@ -113,7 +118,7 @@ __device__ __forceinline__ void feed(const Params& p, const CUtensorMap* map_q,
       if (step + 1 < t.steps) load_m(step + 1);
     }
   }
-  for (int wg = 0; wg < S::WGS; ++wg) {
+  for (int wg = 0; wg < S::k_q_copies; ++wg) {
     const int at = S::QB * wg + q.slot;
     mbarrier_wait_parity(bar.empty_q(at), q.parity ^ 1);
     indices[at] = -1;
