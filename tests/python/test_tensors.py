@@ -6,6 +6,8 @@ import hashlib
 import json
 import pickle
 import random
+import re
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -162,7 +164,26 @@ def test_strides_and_addresses_of_parts(kernel, variants, package):
     np.testing.assert_allclose(out, expected(q, k, v, masks, causal), atol=2e-5, rtol=2e-5)
 
 
-def test_out_is_written_in_place_and_inputs_are_not_copied(tiled):
+def peak_kib(reset=False):
+    """This process's largest resident memory since the last reset."""
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5")
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+
+
+def test_large_inputs_are_not_copied(variants):
+    q = np.ones((1000, 4, 1, 64), np.float32)
+    k, v = (np.ones((1000, 2, 129, 64), np.float32) for _ in "kv")
+    out = np.zeros(q.shape, np.float32)
+    variants["cpu_splitkv"](q[:1], k[:1], v[:1], out=out[:1])  # all is loaded
+    before = peak_kib(reset=True)
+    variants["cpu_splitkv"](q, k, v, out=out)
+    assert peak_kib() - before < k.nbytes / 2 / 1024
+    np.testing.assert_allclose(out, 1, atol=2e-5)
+
+
+def test_out_is_written_in_place(tiled):
     q, k, v = arrays(np.random.default_rng(3))
     out = np.full(q.shape, np.nan, np.float32)
     assert tiled(q, k, v, out=out) is out
