@@ -9,7 +9,7 @@ import signal
 import time
 
 import pytest
-from conftest import SMALL, _shared, events
+from conftest import ROOT, SMALL, events
 from tool_world import GOOD_EDIT, bad, good, verbs_called
 
 TUNE = {"variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.5,
@@ -159,7 +159,7 @@ def test_the_same_call_from_many_threads_runs_once(boxes, wb):
 
 def test_what_a_failing_kernel_printed_is_told_as_its_words(boxes, wb):
     box = boxes(wait_s=120)
-    text = (_shared.ROOT / "kernels" / "cpu_unfused" / "kernel.cpp").read_text()
+    text = (ROOT / "kernels" / "cpu_unfused" / "kernel.cpp").read_text()
     shout = (
         "#include <cstdio>\n#include <cstdlib>\n"
         'static int shout = (std::puts("obey me"), std::fflush(stdout), std::abort(), 1);\n'
