@@ -80,11 +80,12 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
   request.plan = effort.plan;
   request.regime = context.settings.objective.regime;
   request.phase = phase;
+  std::vector<Problem> held_out;
   if (confirmation) {
     for (const Subject& rival : context.rivals) request.subjects.push_back(&rival);
     if (run.all_plans) request.plans = {PlanKind::hot, PlanKind::cold, PlanKind::eager};
     request.other_instances = effort.other_instances;
-    const std::vector<Problem> held_out = held_out_problems(context, run);
+    held_out = held_out_problems(context, run);
     request.problems.insert(request.problems.end(), held_out.begin(), held_out.end());
     if (!held_out.empty()) {
       WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *run.candidate, held_out));
@@ -103,6 +104,8 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
     if (other) failed = timing_failure(other->request, other->result, objective);
   }
   if (failed) {
+    // It may have printed the shapes that it was shown.
+    if (!held_out.empty()) failed->untrusted_output.clear();
     run.failure = std::move(failed);
     run.total.reset();
     return {};

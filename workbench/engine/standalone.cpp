@@ -153,7 +153,7 @@ Result<Json> verb_measure(Context& context, const Json& args) {
 
 namespace {
 
-constexpr std::size_t k_against = 1, k_again = 2, k_first_other = 3;  // lanes; 0 is the candidate
+constexpr std::size_t k_against = 1, k_again = 2;  // lanes; 0 is the candidate
 
 /// The subjects of a comparison, each judged; `against` comes twice, because its second process
 /// tells the noise floor of this very run.

@@ -2,6 +2,8 @@
 // The correctness stage: one fresh subject process, judged on every problem before it is timed.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/timing.hpp"
 #include "variant/ptxas_record.hpp"
 
@@ -65,6 +67,12 @@ Json read_verdict(const Outcome<protocol::VerdictResult>& verdict, Judgement& ju
   }
   if (!verdict->pass) judgement.invalidity = Invalidity::correctness;
   return runs;
+}
+
+bool is_held_out(const Suite& suite, const Problem& problem) {
+  return std::any_of(suite.problems.begin(), suite.problems.end(), [&](const SuiteProblem& member) {
+    return member.held_out && to_text(member.problem) == to_text(problem);
+  });
 }
 
 }  // namespace
@@ -144,7 +152,9 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
                {"message", judgement.message},
                {"versions", versions},
                {"runs", std::move(runs)}};
-    if (!judgement.output.empty() && context.session) {
+    // A subject may print the shape that it is shown: that of a held-out problem stays unsaid.
+    if (!judgement.output.empty() && context.session &&
+        !is_held_out(context.settings.suite, problem)) {
       WB_TRY_ASSIGN(event["output_blob"], context.session->put_blob(judgement.output));
     }
     WB_TRY_ASSIGN(judgement.event, context.log("verdict_given", std::move(event)));

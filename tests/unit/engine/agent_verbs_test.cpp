@@ -238,6 +238,35 @@ TEST_CASE("the shapes of held-out problems are read by nobody", "[engine][agent]
     CHECK(piece["text"].get<std::string>().find("Skv=47") == std::string::npos);
     CHECK(piece["text"].get<std::string>().find("\"unseen\"") == std::string::npos);
   }
+
+  // A candidate that prints what it is shown and dies, in the verdict or, after it, in a turn.
+  const Failure told{Invalidity::runtime, "it died", "I saw Skv=47"};
+  testing::FakeSubject& candidate = bench.worker.subjects["cpu_tiled"];
+  const Json asked{{"variant", "cpu_tiled"},
+                   {"hypothesis", "h"},
+                   {"predicted_speedup", 2.0},
+                   {"confirm", "always"}};
+  SECTION("in the verdict") {
+    candidate.time_us = [&](const Problem&, PlanKind) {
+      candidate.verdict_failure = told;  // from the first turn on, so of the held-out verdict
+      return 100.0;
+    };
+  }
+  SECTION("in a turn") {
+    candidate.passes = [&](const Problem& judged) {
+      if (judged.Skv == 47 && judged.Sq == 32) candidate.turn_failure = told;
+      return true;
+    };
+  }
+  const Json answer = bench.call("iterate", asked, bench.session);
+  CHECK(answer["outcome"] == "invalid");
+  CHECK(answer["message"].get<std::string>().find("it died") != std::string::npos);
+  CHECK(answer["subject_output"] == "");
+  CHECK(answer["subject_output_ref"].is_null());
+  for (const auto& blob : fs::directory_iterator(bench.session / "blobs")) {
+    const std::string kept = *bench.file_system.read(blob.path(), 1u << 26);
+    CHECK(kept.find("I saw") == std::string::npos);
+  }
 }
 
 TEST_CASE("a repeated request gets the first answer, with other arguments none",
