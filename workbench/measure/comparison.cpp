@@ -72,14 +72,18 @@ double half_width(std::span<const hierarchy::Cluster> clusters, const CompareOpt
   const auto instances = static_cast<double>(clusters.size());
   const bool enough = static_cast<std::int64_t>(clusters.size()) >= options.min_instances;
   const double probability = 0.5 + options.confidence / 2;
+  const double normal = student_t_quantile(probability, std::numeric_limits<double>::infinity());
   if (clusters.size() > 1 && (enough || !has_floor(options))) {
-    return student_t_quantile(probability, instances - 1) * error_between(clusters, options);
+    const double own =
+        student_t_quantile(probability, instances - 1) * error_between(clusters, options);
+    // A few processes may agree by luck. The spread of equal code is a second estimate of the same
+    // error, and no interval is narrower than it allows.
+    return std::max(own, normal * options.instance_sd_frac * std::sqrt(2 / instances));
   }
   if (!has_floor(options)) return k_unknown;
   double error = error_within(clusters, options);
   if (clusters.size() > 1) error = std::max(error, error_between(clusters, options));
-  const double repeat =
-      student_t_quantile(probability, std::numeric_limits<double>::infinity()) * error;
+  const double repeat = normal * error;
   const double between = std::log1p(*options.between_instance_floor_frac);
   return std::sqrt(repeat * repeat + between * between / instances);
 }
@@ -232,6 +236,7 @@ CompareOptions compare_options(const NoiseFloor& floor, std::uint64_t seed) {
   CompareOptions options;
   options.seed = seed;
   options.noise_floor_frac = floor.floor_frac;
+  if (std::isfinite(floor.instance_sd_frac)) options.instance_sd_frac = floor.instance_sd_frac;
   if (std::isfinite(floor.between_instance_frac)) {
     options.between_instance_floor_frac = floor.between_instance_frac;
   }

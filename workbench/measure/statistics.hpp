@@ -85,6 +85,9 @@ struct CompareOptions {
   /// NoiseFloor::between_instance_frac. Widens the interval when fewer than min_instances
   /// processes were run, and bounds what counts as `same`. Absent: not measured.
   std::optional<double> between_instance_floor_frac;
+  /// NoiseFloor::instance_sd_frac: no interval of min_instances processes or more is narrower than
+  /// it allows. 0: not measured.
+  double instance_sd_frac = 0;
   std::int64_t min_instances = k_min_instances;
 };
 
@@ -96,13 +99,15 @@ struct CompareOptions {
 /// Two bootstrap standard errors of that mean, each times sqrt(k / (k - 1)) because k units drawn
 /// from themselves spread too little: e_i resamples instances whole, e_r placements and rounds
 /// inside them. The interval is exp(mean ± half), where for n instances per side
-///   n >= min_instances, or n >= 2 and no between-instance floor:  half = t(n - 1) e_i;
+///   n >= min_instances, or n >= 2 and no between-instance floor:
+///                       half = max(t(n - 1) e_i, z s sqrt(2 / n));
 ///   fewer, with a between-instance floor b (e_i = 0 for n = 1):
 ///                       half = sqrt((z max(e_i, e_r))^2 + ln(1 + b)^2 / n);
 ///   n = 1 and no floor: unknown, always ambiguous.
 /// t and z are the quantiles at (1 + confidence) / 2. With t the bootstrap of five clusters keeps
-/// its coverage, which its own percentiles do not. e_r is not added to e_i: an instance's center
-/// already carries the noise of its rounds.
+/// its coverage, which its own percentiles do not; s, NoiseFloor::instance_sd_frac, is there
+/// because a few instances may agree by luck. e_r is not added to e_i: an instance's center already
+/// carries the noise of its rounds.
 ///
 /// faster: low > 1 + floor; slower: high < 1 - floor; same: the interval contains 1 and lies within
 /// 1 ± max(floor, between-instance floor); else ambiguous. Rounds with a disturbed turn

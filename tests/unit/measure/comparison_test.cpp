@@ -76,6 +76,38 @@ TEST_CASE("The interval is the studentized one of the header", "[measure][unit]"
   CHECK(resolution_frac(result) == Approx(1.01 * std::exp(0.01628) - 1).epsilon(0.03));
 }
 
+TEST_CASE("Five processes that agree by luck do not outdo what equal code differs by",
+          "[measure][unit]") {
+  // Of one code on an H200: 0.31 % apart, all five within 0.07 % of that; ten processes of equal
+  // code had a standard deviation of 0.216 %.
+  const auto turns = exact(100, 100, {-0.0024, -0.0028, -0.0031, -0.0034, -0.0038});
+  CompareOptions options = with_floor(0.000968, 0.01);
+  CHECK(compare(turns[0], turns[1], options).outcome == ComparisonOutcome::faster);
+  options.instance_sd_frac = 0.00216;
+  const Comparison held = compare(turns[0], turns[1], options);
+  CHECK(std::log(held.interval.high / held.speedup) ==
+        Approx(2.5758 * 0.00216 * std::sqrt(2.0 / 5)).epsilon(1e-3));
+  CHECK(held.outcome == ComparisonOutcome::same);
+  // A spread of their own that is larger is the width, as ever.
+  const auto wide = exact(100, 100, k_five);
+  const Comparison own = compare(wide[0], wide[1], options);
+  options.instance_sd_frac = 0;
+  CHECK(own.interval.high == compare(wide[0], wide[1], options).interval.high);
+}
+
+TEST_CASE("The options of a floor hold its figures", "[measure][unit]") {
+  NoiseFloor floor;
+  floor.floor_frac = 0.01;
+  floor.between_instance_frac = 0.05;
+  floor.instance_sd_frac = 0.02;
+  const CompareOptions options = compare_options(floor, 7);
+  CHECK(options.seed == 7);
+  CHECK(options.noise_floor_frac == 0.01);
+  CHECK(options.between_instance_floor_frac == 0.05);
+  CHECK(options.instance_sd_frac == 0.02);
+  CHECK(compare_options(NoiseFloor{}, 7).instance_sd_frac == 0);
+}
+
 TEST_CASE("Linear drift cancels under ABBA order", "[measure][unit]") {
   const auto turns = exact(100, 100, {0, 0, 0, 0, 0}, 2, 0.01);  // 1 % slower with every turn
   const Comparison result = compare(turns[0], turns[1], with_floor(0.01, 0.05));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How often the comparison rule is wrong, and how often it finds what is there, on simulated
 // machines with fixed seeds. The figures of docs/measurement.md come from here.
+#include <fmt/format.h>
+
 #include "measure/statistics.hpp"
 #include "simulated.hpp"
 #include "support/catch.hpp"
@@ -14,12 +16,13 @@ using simulated::Random;
 
 struct Rates {
   double faster = 0, slower = 0, same = 0, covered = 0;
+  double resolution = 0;  ///< mean
 };
 
 /// `times` comparisons of a candidate that is `speedup` times as fast; the noise floor is measured
-/// anew for every tenth, as every session measures its own.
+/// anew for every tenth, as every session measures its own: by two sets of five processes.
 Rates rates(int times, double speedup, const Effort& effort, const Noise& noise, std::uint64_t seed,
-            const Effort& floor_effort = {5, 1, 2}) {
+            const Effort& floor_effort = {10, 1, 2}) {
   Random random(seed);
   Rates result;
   CompareOptions options;
@@ -38,9 +41,11 @@ Rates rates(int times, double speedup, const Effort& effort, const Noise& noise,
     result.slower += comparison.outcome == ComparisonOutcome::slower;
     result.same += comparison.outcome == ComparisonOutcome::same;
     result.covered += comparison.interval.low <= speedup && speedup <= comparison.interval.high;
+    result.resolution += resolution_frac(comparison);
   }
-  for (double* count : {&result.faster, &result.slower, &result.same, &result.covered}) {
-    *count /= times;
+  for (double* sum :
+       {&result.faster, &result.slower, &result.same, &result.covered, &result.resolution}) {
+    *sum /= times;
   }
   return result;
 }
@@ -79,7 +84,7 @@ TEST_CASE("A floor measured over three placements holds for a selection with one
   noise.bias = Bias::normal;
   noise.process_frac = 0.01;
   noise.placement_frac = 0.03;
-  const Rates result = rates(2'000, 1.0, {1, 1, 2}, noise, 21, {5, 3, 1});
+  const Rates result = rates(2'000, 1.0, {1, 1, 2}, noise, 21, {10, 3, 1});
   CAPTURE(result.faster, result.slower);
   CHECK(result.faster <= 0.004);
   CHECK(result.slower <= 0.004);
@@ -131,4 +136,34 @@ TEST_CASE("Intervals keep their coverage of the true speedup", "[measure][simula
       CHECK(result.covered <= 0.9999);
     }
   }
+}
+
+// The table of docs/measurement.md, a few minutes: `unit_measure "[table]"`.
+TEST_CASE("Rates of the outcomes by effort", "[.][table]") {
+  fmt::print(
+      "| bias | effort | false wins | interval holds truth | 1.05 | 1.10 | 1.20 | 1.50 | "
+      "mean resolution |\n");
+  for (const Bias bias : {Bias::uniform, Bias::normal}) {
+    for (const Effort& effort : {Effort{1, 1, 2}, {2, 1, 2}, {5, 3, 1}, {8, 3, 2}}) {
+      Noise noise;
+      noise.bias = bias;
+      const Rates equal = rates(20'000, 1.0, effort, noise, 99);
+      fmt::print("| {} | {} x {} x {} | {:.2f} % | {:.1f} % |",
+                 bias == Bias::normal ? "normal 3 %" : "±3 %", effort.instances, effort.placements,
+                 effort.rounds, 100 * equal.faster, 100 * equal.covered);
+      for (const double speedup : {1.05, 1.10, 1.20, 1.50}) {
+        fmt::print(" {:.0f} % |", 100 * rates(1'000, speedup, effort, noise, 3).faster);
+      }
+      fmt::print(" {:.0f} % |\n", 100 * equal.resolution);
+    }
+  }
+  Noise quiet;  // a large problem
+  quiet.bias = Bias::normal;
+  quiet.process_frac = 0.0035;
+  quiet.placement_frac = 0.002;
+  const Rates equal = rates(1'000, 1.0, {5, 3, 1}, quiet, 12);
+  fmt::print(
+      "quiet, 5 x 3 x 1: resolution {:.1f} %, 1.02 found {:.0f} %, equal code same {:.0f} %\n",
+      100 * equal.resolution, 100 * rates(1'000, 1.02, {5, 3, 1}, quiet, 11).faster,
+      100 * equal.same);
 }
