@@ -12,6 +12,7 @@ import itertools
 import math
 import mmap
 import statistics
+import sys
 
 import sdpa_wb_subject as loop
 
@@ -37,8 +38,10 @@ class GpuSubject(loop.Subject):
         """Imports torch, before the candidate, and leaves the device alone: that may go on beside
         what is timed there."""
         super().__init__(channel)
-        import torch
-
+        try:
+            import torch
+        except ImportError as fault:
+            sys.exit(f"a Python subject on a GPU needs PyTorch in {sys.executable}: {fault}")
         self.torch = torch
         self.device = torch.device("cuda", gpu)
         self.stream = None

@@ -2,11 +2,16 @@
 """The loop of Python subjects on a GPU, driven message by message on a CPU (gpu_subject.py). What
 only a device can tell (times, streams) is for tests/scenario/test_gpu.py."""
 
+import os
+import socket
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from gpu_subject import PROBLEM, Driven, returns_double, writes_double  # noqa: E402
+from gpu_subject import FOLDER, PROBLEM, Driven, returns_double, writes_double  # noqa: E402
 
 
 @pytest.fixture
@@ -123,3 +128,22 @@ def test_a_result_that_is_not_on_the_gpu_is_refused(driven, monkeypatch):
     d.subject.prime({"calls": 1, "warm": False, "poison": 7, "flush": False}, [])
     with pytest.raises(TypeError, match="not on the GPU"):
         d.subject.go({"n": 5, "samples": 1, "calls": 1}, [])
+
+
+def test_an_interpreter_without_pytorch_is_named(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    third = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.execv(sys.executable, sys.argv[2:])"
+    with channel, other:
+        done = subprocess.run(
+            [sys.executable, "-c", third, str(other.fileno()),
+             sys.executable, FOLDER / "subject.py", "--gpu=0"],
+            capture_output=True, text=True, timeout=60, pass_fds=[other.fileno()],
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+    assert done.returncode == 1
+    told = done.stderr.strip().splitlines()
+    assert len(told) == 1, done.stderr
+    assert "needs PyTorch" in told[0]
+    assert sys.executable in told[0]
+    assert "no torch here" in told[0]

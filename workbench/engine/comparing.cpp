@@ -42,10 +42,9 @@ bool covers_suite(const std::vector<ProblemScore>& scores, const Places& places)
 
 Result<void> log_total(Context& context, const TimingRequest& request, const TimingResult& result,
                        const SuiteScore& suite) {
-  const ComparisonContext where{.phase = request.phase,
+  const ComparisonContext where{.request = request,
                                 .role = suite.subject == 1 ? "incumbent" : "rival",
                                 .plan = suite.plan,
-                                .regime = request.regime,
                                 .turns = {result.events.front().first, result.events.back().second},
                                 .flags = {},
                                 .conditions = {}};
@@ -138,7 +137,7 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
     return std::isfinite(value) && value > 0 ? Json(value) : Json(nullptr);
   };
   Json event{{"iteration", context.iteration_or_null()},
-             {"phase", where.phase},
+             {"phase", where.request.phase},
              {"problem", problem ? Json(to_text(*problem)) : Json(nullptr)},
              {"plan", to_string(where.plan)},
              {"candidate", comparison.candidate},
@@ -159,7 +158,7 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
              {"against_us", number_or_null(against_us)},
              {"turns", {where.turns.first, where.turns.second}}};
   if (event["iteration"].is_null() && where.plan == PlanKind::hot) {
-    event["regime"] = to_string(where.regime);
+    event["regime"] = to_string(where.request.regime);
   }
   if (!where.conditions.is_null()) event["conditions"] = where.conditions;
   if (!where.regimes.is_null()) event["regimes"] = where.regimes;
@@ -206,10 +205,9 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
         part.incumbent_us = lane_median_us(lanes[s]);
         part.same_margin_frac = same_margin(context, problem, request.plans[k]);
         WB_TRY(log_comparison(context, *part.comparison, problem,
-                              {.phase = request.phase,
+                              {.request = request,
                                .role = s == 1 ? "incumbent" : "rival",
                                .plan = request.plans[k],
-                               .regime = request.regime,
                                .turns = result.events[p],
                                .flags = flags_of(lanes[0], lanes[s]),
                                .conditions = conditions_of(lanes[0], lanes[s]),

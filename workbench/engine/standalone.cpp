@@ -209,7 +209,7 @@ Result<std::optional<ProblemScore>> compare_on(Context& context, const TimingReq
                       request.subjects[s]->label);
     const double against_us = lane_median_us(lanes[s]);
     WB_TRY(log_comparison(context, comparison, problem,
-                          {.phase = request.phase,
+                          {.request = request,
                            .role = "rival",
                            .plan = plan,
                            .turns = result.events[p],

@@ -78,9 +78,9 @@ Comparison compare_lanes(const Context& context, const Problem& problem, PlanKin
 double same_margin(const Context& context, const Problem& problem, PlanKind plan);
 
 struct ComparisonContext {
-  std::string phase, role;  ///< role: "incumbent" or "rival"
+  const TimingRequest& request;  ///< whose phase, and regime where no iteration says it, are logged
+  std::string role;              ///< "incumbent" or "rival"
   PlanKind plan = PlanKind::hot;
-  Regime regime = Regime::burst;  ///< of hot turns; logged where there is no iteration to say it
   std::pair<std::int64_t, std::int64_t> turns;
   std::vector<std::string> flags;  ///< of any turn of either side
   Json conditions = {};            ///< of the two sides' turns (conditions_of); null: no GPU

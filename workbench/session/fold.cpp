@@ -32,12 +32,12 @@ bool is_hot(const Json& payload) {
   return plan != payload.end() && *plan == "hot";
 }
 
-/// Older logs leave out in which regime a hot comparison outside iterations was made, which need
-/// not be the objective's. Its turns say it.
+/// In which regime a hot comparison outside iterations was made, which need not be the objective's,
+/// its turns say: older logs leave it out, and those of 2026-11-25 and -26 call it a burst.
 Result<void> add_regime(const EventLog& log, Json& comparison) {
   const auto turns = comparison.find("turns");
-  if (comparison.contains("regime") || !is_hot(comparison) || turns == comparison.end() ||
-      !turns->is_array() || turns->size() != 2 || !turns->front().is_number_integer() ||
+  if (!is_hot(comparison) || turns == comparison.end() || !turns->is_array() ||
+      turns->size() != 2 || !turns->front().is_number_integer() ||
       !turns->back().is_number_integer()) {
     return {};
   }

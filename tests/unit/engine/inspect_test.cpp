@@ -294,4 +294,10 @@ TEST_CASE("doctor says whether kernels can be measured on a GPU", "[engine][cuda
   CHECK(holds(row("pytorch on the gpu")["detail"], "No module named 'torch'"));
   CHECK(holds(row("pytorch on the gpu")["next"], "install it"));
   CHECK(row("pytorch")["state"] == "ok");
+  bench.worker.subjects["torch_default"].load_failure.reset();
+  bench.worker.subjects["torch_cpu_sdpa"].load_failure =
+      Failure{Invalidity::runtime, "ModuleNotFoundError: No module named 'torch'", ""};
+  bench.restart();
+  CHECK(row("pytorch on the gpu")["state"] == "warning");
+  CHECK(holds(row("pytorch on the gpu")["detail"], "on the CPU either"));
 }

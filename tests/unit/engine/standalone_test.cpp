@@ -117,6 +117,20 @@ TEST_CASE("a sustained session has long hot turns, and only those", "[engine][st
   CHECK(report["text"].get<std::string>().find("hot sustained") != std::string::npos);
 }
 
+TEST_CASE("a comparison is logged in the regime it was asked for", "[engine][standalone]") {
+  Bench bench;
+  bench.open();
+  const Json asked{{"candidate", "cpu_tiled"}, {"against", "cpu_unfused"}, {"regime", "sustained"}};
+  bench.call("compare", asked, bench.session);
+  std::size_t standalone = 0;
+  for (const Event& event : bench.events("comparison_made")) {
+    if (event.payload["phase"] != "standalone") continue;
+    CHECK(event.payload["regime"] == "sustained");
+    ++standalone;
+  }
+  CHECK(standalone > 0);
+}
+
 TEST_CASE("only the plan hot has regimes", "[engine][standalone]") {
   Bench bench;
   const auto refused = bench.engine->call("measure",
