@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// Is equal code ever called faster or slower? Asked of recorded sessions: a baseline and `compare`
+// time one subject in two processes of each instance, for the noise floor. Here the one is compared
+// with the other, by the rule that sessions go by; what processes of equal code differ by is taken
+// from another subject in the same turns, so that a pair does not excuse itself.
+//   recorded_pairs sessions/h200-*
+// Prints a Markdown table of the hot pairs by regime and time of a call, and every false verdict.
+// Exit status: 0 at most one false verdict in 100 pairs of each regime, 1 more, 2 a fault.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "measure/statistics.hpp"
+#include "session/log.hpp"
+
+namespace {
+
+using wb::Json;
+using Lanes = std::vector<std::vector<wb::Turn>>;
+
+/// Of the turns of one problem under the plan hot, whose events are [first, last].
+struct Block {
+  std::string problem, regime;
+  Lanes lanes;  ///< as the subjects stood in the ABBA order
+};
+
+constexpr std::array<std::pair<double, const char*>, 3> k_classes{
+    {{10, "below 10 us"}, {100, "10 to 100 us"}, {1e12, "from 100 us on"}}};
+constexpr std::uint64_t k_seed = 1;
+
+wb::Result<wb::Turn> turn_of(Json payload) {
+  for (const char* key : {"iteration", "problem", "plan", "regime", "phase", "spot_pass"}) {
+    payload.erase(key);
+  }
+  return wb::turn_from_json(payload);
+}
+
+wb::Result<Block> read_block(const wb::EventLog& log, const Json& comparison) {
+  Block block;
+  block.problem = comparison["problem"];
+  block.regime = "burst";
+  std::vector<wb::Turn> turns;
+  std::int64_t places = 0;
+  for (auto seq = comparison["turns"][0].get<std::int64_t>();
+       seq <= comparison["turns"][1].get<std::int64_t>(); ++seq) {
+    if (log.envelope(seq).type != "turn_measured") continue;
+    WB_TRY_ASSIGN(const Json payload, log.payload(seq));
+    if (payload["plan"] != "hot" || payload["problem"] != block.problem) continue;
+    block.regime = payload.value("regime", "burst");
+    WB_TRY_ASSIGN(wb::Turn turn, turn_of(payload));
+    places = std::max(places, turn.position + 1);
+    turns.push_back(std::move(turn));
+  }
+  const auto subjects = static_cast<std::size_t>((places + 1) / 2);
+  block.lanes.resize(subjects);
+  for (wb::Turn& turn : turns) {
+    const auto order = wb::abba_order(subjects, turn.round + turn.instance);
+    block.lanes[order[static_cast<std::size_t>(turn.position)]].push_back(std::move(turn));
+  }
+  return block;
+}
+
+struct Pair {
+  std::string session, problem, regime, subject;
+  double us = 0;
+  wb::Comparison comparison;
+};
+
+bool is_false(const Pair& pair) {
+  return pair.comparison.outcome == wb::ComparisonOutcome::faster ||
+         pair.comparison.outcome == wb::ComparisonOutcome::slower;
+}
+
+/// Nothing where no subject stands twice, or none beside it, or its floor is not known.
+std::optional<Pair> pair_of(const Block& block) {
+  const auto name = [&](std::size_t lane) { return block.lanes[lane].front().subject; };
+  for (std::size_t a = 0; a < block.lanes.size(); ++a) {
+    if (block.lanes[a].empty()) return std::nullopt;  // its places are not known for sure
+  }
+  for (std::size_t a = 0; a + 1 < block.lanes.size(); ++a) {
+    if (name(a) != name(a + 1)) continue;
+    for (std::size_t other = 0; other < block.lanes.size(); ++other) {
+      if (name(other) == name(a)) continue;
+      const wb::NoiseFloor floor = wb::noise_floor(block.lanes[other]);
+      if (!floor.reason.empty()) return std::nullopt;
+      Pair pair{.session = {},
+                .problem = block.problem,
+                .regime = block.regime,
+                .subject = name(a),
+                .us = 0,
+                .comparison = {}};
+      pair.us = wb::summarize(block.lanes[a], k_seed).median_us;
+      pair.comparison =
+          wb::compare(block.lanes[a], block.lanes[a + 1], wb::compare_options(floor, k_seed));
+      if (!(pair.comparison.speedup > 0)) return std::nullopt;
+      return pair;
+    }
+  }
+  return std::nullopt;
+}
+
+wb::Result<void> read_pairs(const wb::fs::path& session, std::vector<Pair>& pairs) {
+  const wb::RealFileSystem file_system;
+  WB_TRY_ASSIGN(const wb::EventLog log, wb::EventLog::open_reader(file_system, session));
+  std::set<std::int64_t> seen;  // a comparison beside each rival has the same turns
+  for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
+    if (log.envelope(seq).type != "comparison_made") continue;
+    WB_TRY_ASSIGN(const Json made, log.payload(seq));
+    const bool has_pair = made["phase"] == "baseline" || made["phase"] == "standalone";
+    if (!has_pair || made["problem"].is_null() || made["plan"] != "hot") continue;
+    if (!seen.insert(made["turns"][0].get<std::int64_t>()).second) continue;
+    WB_TRY_ASSIGN(const Block block, read_block(log, made));
+    auto pair = pair_of(block);
+    if (!pair) continue;
+    pair->session = session.filename().string();
+    pairs.push_back(*std::move(pair));
+  }
+  return {};
+}
+
+/// One regime's rows; its false verdicts.
+std::size_t print_regime(const std::string& regime, const std::vector<Pair>& pairs) {
+  std::size_t all_false = 0;
+  double least = 0;
+  for (const auto& [most, title] : k_classes) {
+    std::map<wb::ComparisonOutcome, int> counts;
+    int all = 0;
+    for (const Pair& pair : pairs) {
+      if (pair.regime != regime || pair.us < least || pair.us >= most) continue;
+      ++counts[pair.comparison.outcome];
+      ++all;
+    }
+    const int wrong = counts[wb::ComparisonOutcome::faster] + counts[wb::ComparisonOutcome::slower];
+    fmt::print("| {} | {} | {} | {} | {} | {} |\n", regime, title, all,
+               counts[wb::ComparisonOutcome::same], counts[wb::ComparisonOutcome::ambiguous],
+               wrong);
+    all_false += static_cast<std::size_t>(wrong);
+    least = most;
+  }
+  return all_false;
+}
+
+int run(const std::vector<std::string>& sessions) {
+  std::vector<Pair> pairs;
+  for (const std::string& session : sessions) {
+    if (const auto read = read_pairs(session, pairs); !read.ok()) {
+      fmt::print(stderr, "recorded_pairs: {}: {}\n", session, read.error().message());
+      return 2;
+    }
+  }
+  fmt::print("| regime | a call takes | pairs | same | ambiguous | false verdicts |\n");
+  fmt::print("|---|---|---:|---:|---:|---:|\n");
+  bool met = !pairs.empty();
+  for (const std::string regime : {"burst", "sustained"}) {
+    const auto all = static_cast<std::size_t>(std::count_if(
+        pairs.begin(), pairs.end(), [&](const Pair& pair) { return pair.regime == regime; }));
+    if (all == 0) continue;
+    met &= print_regime(regime, pairs) <= std::max<std::size_t>(1, all / 100);
+  }
+  for (const Pair& pair : pairs) {
+    if (!is_false(pair)) continue;
+    fmt::print("{} {}, {}, {}: {:.4f} [{:.4f}, {:.4f}]; {}\n", pair.session, pair.problem,
+               pair.subject, pair.regime, pair.comparison.speedup, pair.comparison.interval.low,
+               pair.comparison.interval.high, pair.comparison.reason);
+  }
+  return met ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const std::exception& fault) {
+    fmt::print(stderr, "recorded_pairs: {}\n", fault.what());
+    return 2;
+  }
+}
