@@ -177,8 +177,8 @@ class FolderVerbs:
             call: map or null: the one with that request_id: verb, args, n; result or error once
                 it is answered
             done: bool: the process, or that iteration, came to its end
-            iteration: map or null: that iteration or the latest: outcome (null: in flight),
-                speedup, message
+            iteration: map or null: that iteration, of a request_id the last that it opened (null:
+                none yet), else the latest: outcome (null: in flight), speedup, message
             job: string or null: id of the iteration below
             pid: int or null: the process
             session: string: its folder

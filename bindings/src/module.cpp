@@ -318,8 +318,15 @@ PYBIND11_MODULE(_core, module) {
       "simulate",
       [](const fs::path& recording, const py::dict& options, const py::object& program) {
         const Json given = value_or_raise(json_from_python(options, "the options"));
-        const auto ask = [&](const Json& question) { return answer_of(program, question); };
-        return python_from_json(value_or_raise(simulate_recording(recording, given, ask)));
+        const auto ask = [&](const Json& question) {
+          const py::gil_scoped_acquire acquire;
+          return answer_of(program, question);
+        };
+        const auto simulated = [&] {
+          const py::gil_scoped_release release;
+          return simulate_recording(recording, given, ask);
+        };
+        return python_from_json(value_or_raise(simulated()));
       },
       py::arg("recording"), py::arg("options"), py::arg("program") = py::none(),
       "Runs a strategy on a recorded space.");

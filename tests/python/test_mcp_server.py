@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, events, importing, skip_busy
-from tool_world import GOOD_EDIT
+from tool_world import GOOD_EDIT, verbs_called
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed")
 
@@ -23,6 +23,8 @@ BROKEN = {"path": "kernel.cpp", "search": "namespace unfused {",
           "replace": "namespace unfused { such"}  # fmt: skip
 TUNE = {"variant": "cpu_tiled", "hypothesis": "smaller tiles fit", "predicted_speedup": 1.2,
         "strategy": "exhaustive", "request_id": "the-tune"}  # fmt: skip
+# Here tiles are seven times as fast as the start: no load that leaves a figure hides that.
+LARGER = "B=1 Hq=2 Sq=512 D=64 f32"
 # Prints beside the protocol, as a library of C does, whenever a tool is called.
 NOISY = """
 import ctypes, sys
@@ -42,15 +44,18 @@ sys.exit(mcp_server.main(sys.argv[1:]))
 def server(package, wb, cache):
     """The start of a server on a small session."""
     wb.open_small()
+    served = set()
 
     def parameters(*before, session="s"):
+        served.add(session)
         words = [*(before or ("-m", "sdpa_workbench.mcp_server")), "--session", session]
         words += ["--path", str(ROOT), "--cache", str(cache), "--toolset", "full"]
         env = importing(package)
         return mcp.StdioServerParameters(command=sys.executable, args=words, env=env, cwd=wb.folder)
 
     yield parameters
-    wb.run("cancel", "job", "--session", "s")
+    for session in served:
+        wb.run("cancel", "job", "--session", session)
 
 
 def run(work):
@@ -98,15 +103,31 @@ def processes_of(folder):
     return found
 
 
+async def proposed_as_mine(client, kernel):
+    """What `propose` answers to a kernel's own files, its parameters too, under another name."""
+    code, manifest = [
+        await text_of(client, f"kernels/{kernel}/{file}") for file in ("kernel.cpp", "kernel.json")
+    ]
+    named = json.dumps(json.loads(manifest) | {"name": "mine"})
+    files = [{"path": "kernel.cpp", "content": code}, {"path": "kernel.json", "content": named}]
+    return await called(client, "propose", files=files, wait_s=120)
+
+
 def test_a_whole_session(server, wb):
-    log = wb.folder / "s" / "events.jsonl"
+    """As an agent has it: a proposal that does not compile, one that is wrong, one that is faster;
+    that one tuned, the connection lost meanwhile, and on another one the end and the report."""
+    opened = ["open", "--start", "cpu_unfused", "--rivals", "none", "--effort", "quick"]
+    wb.run(*opened, "--problem", LARGER, "--session", "larger", check=0)
+    folder = wb.folder / "larger"
+    log = folder / "events.jsonl"
     seen = []
+    tune = {}
 
     async def told(progress, total, message):
         seen.append((progress, message))
 
     async def first():
-        async with mcp.Client(server()) as client:
+        async with mcp.Client(server(session="larger")) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
             assert {"brief", "propose", "tune", "get_job", "close"} <= names
             assert {p.name for p in (await client.list_prompts()).prompts} == {"optimize", "review"}
@@ -116,7 +137,7 @@ def test_a_whole_session(server, wb):
             assert (broken["pass"], broken["outcome"]) == (False, "compile")
             assert "error" in broken["untrusted_compiler_output"]
             brief = json.loads(await text_of(client, "session/brief"))
-            assert brief["session"] == "s"
+            assert brief["session"] == "larger"
             assert brief["incumbent"]["variant"].startswith("cpu_unfused@")
             source = await text_of(client, "kernels/cpu_unfused/kernel.cpp")
             assert GOOD_EDIT["search"] in source
@@ -126,52 +147,54 @@ def test_a_whole_session(server, wb):
                 client, "propose", files=[{"path": "kernel.cpp", "content": wrong}], wait_s=120
             )
             assert (wrong["pass"], wrong["outcome"]) == (False, "correctness")
-            better = await text_of(client, "kernels/cpu_online/kernel.cpp")
-            proposed = await called(
-                client, "propose", files=[{"path": "kernel.cpp", "content": better}], wait_s=120
-            )
+            proposed = await proposed_as_mine(client, "cpu_tiled")
             assert (proposed["pass"], proposed["outcome"]) == (True, "pass")
-            faster = await called(
-                client, "iterate", variant=proposed["variant"], predicted_speedup=1.1,
-                hypothesis="an online softmax needs no score matrix", wait_s=200,
-                progress_callback=told,
-            )  # fmt: skip
-            if faster["speedup"] is None:
+            for _ in range(3):  # a busy machine has no figure
+                seen.clear()
+                faster = await called(
+                    client, "iterate", variant=proposed["variant"], predicted_speedup=4,
+                    hypothesis="tiles reuse what they loaded", wait_s=200, progress_callback=told,
+                )  # fmt: skip
+                if faster["speedup"] is not None:
+                    break
+            else:
                 skip_busy(str(faster))
-            # Under load the interval of so small a problem is wide.
-            assert faster["interval"]["high"] > 1
-            assert faster["outcome"] in ("win", "no_gain")
-            assert (faster["outcome"] == "win") == (faster["incumbent"] == proposed["variant"])
-            running = await called(client, "tune", **TUNE, wait_s=0)
+            assert (faster["outcome"], faster["incumbent"]) == ("win", proposed["variant"])
+            assert faster["interval"]["low"] > 1
+            tune.update(TUNE | {"variant": proposed["variant"], "evaluations": 8})
+            running = await called(client, "tune", **tune, wait_s=0)
             assert (running["done"], running["job"]) == (False, "the-tune")
             wait_until(lambda: '"type":"evaluation"' in log.read_text())
 
     async def again():
-        async with mcp.Client(server()) as client:
+        async with mcp.Client(server(session="larger")) as client:
             done = await called(client, "get_job", job="the-tune", wait_s=300)
             assert done["outcome"] in ("win", "no_gain", "invalid")
-            assert await called(client, "tune", **TUNE, wait_s=10) == done
+            assert await called(client, "tune", **tune, wait_s=10) == done
             shown = (await text_of(client, "session/log")).splitlines()
-            assert shown == log.read_text().splitlines()[-len(shown) :]
-            assert '"type":"verb_answered"' in shown[-1]
-            assert len(shown) == 200
+            whole = [json.loads(line)["untrusted_event"] for line in shown]
+            assert whole == events(folder)[-200:]
+            assert whole[-1]["type"] == "verb_answered"
             await called(client, "close", recommendation="take the tiles")
             return await text_of(client, "session/report")
 
     run(first())
+    assert events(folder)[-1]["type"] != "verb_answered"  # the tune goes on without a client
     report = run(again())
-    assert report == (wb.folder / "s" / "reports" / "session.md").read_text()
+    assert report.endswith((folder / "reports" / "session.md").read_text())
     assert "take the tiles" in report
     numbers = [progress for progress, _ in seen]
     assert numbers
     assert numbers == sorted(set(numbers))
-    kinds = [event["type"] for event in events(wb.folder / "s")]
+    written = events(folder)
+    kinds = [event["type"] for event in written]
     # What the log grew by when it was looked at: which events those were is a matter of time.
     assert all(any(kind in message for kind in kinds) for _, message in seen)
     assert kinds[-1] == "session_closed"
-    tunes = [e for e in events(wb.folder / "s") if e["type"] == "verb_called"
-             and e["payload"]["verb"] == "tune"]  # fmt: skip
-    assert len(tunes) == 1
+    assert len(verbs_called(written, "tune")) == 1
+    tried = [e["payload"]["configuration"] for e in written if e["type"] == "evaluation"]
+    assert len(tried) > 1
+    assert all(set(configuration) == {"TILE_M", "TILE_N"} for configuration in tried)
     assert processes_of(wb.folder) == []
 
 

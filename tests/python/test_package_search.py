@@ -2,7 +2,10 @@
 """Searches by Optuna, driven for real: what it is told, what it proposes, and that a search goes on
 from the log alone."""
 
+import functools
 import sys
+import threading
+import time
 
 import pytest
 from conftest import ROOT, events
@@ -86,6 +89,52 @@ def test_the_engines_own_strategies_are_simulated_too(package):
         package.search.simulate(SPACE, strategy="guess")
     with pytest.raises(package.errors.NotFoundError):
         package.search.simulate("absent.json", strategy="random")
+
+
+def test_simulate_lets_other_threads_run(package):
+    """Threads take no turns by time here: another one moves only while simulate lets it."""
+    simulate = functools.partial(package.search.simulate, SPACE, strategy="exhaustive")
+    simulate()  # all is imported
+    steps, ended = [], threading.Event()
+
+    def walk():
+        while not ended.is_set():
+            steps.append(len(steps))
+            time.sleep(0)
+
+    other = threading.Thread(target=walk)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(3600)
+    try:
+        other.start()
+        moved = 0
+        for _ in range(50):  # the machine may be busy
+            before = len(steps)
+            simulate()
+            moved += len(steps) - before
+            if moved:
+                break
+    finally:
+        ended.set()
+        sys.setswitchinterval(interval)
+        other.join()
+    assert moved
+
+
+def test_what_a_simulated_search_raises_passes_through(package, monkeypatch):
+    class Failing:
+        about = "fails"
+
+        def __init__(self, *_):
+            pass
+
+        def propose(self):
+            raise Stop("at the first question")
+
+    monkeypatch.setattr(package.search, "Search", Failing)
+    with pytest.raises(Stop, match="first question"):
+        package.search.simulate(SPACE, strategy="tpe")
+    assert package.search.simulate(SPACE, strategy="random", evaluations=2)["steps"]
 
 
 class Stop(Exception):

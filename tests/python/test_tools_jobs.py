@@ -60,6 +60,31 @@ def test_a_job_is_waited_for_by_anybody(boxes, wb):
     assert bad(other.call("get_job", {"job": "never"})) == "not_found"
 
 
+def test_a_running_job_tells_the_iteration_that_it_opened(boxes, bench, wb):
+    """And not the baseline, nor one of an earlier job: none before it has one, none at all where it
+    opens none."""
+    box, reader = boxes(), bench()
+    built = good(box.call("propose", {"edits": [GOOD_EDIT], "request_id": "p"}))
+    assert (built["done"], built["iteration"]) == (False, None)
+    good(box.call("get_job", {"job": "p", "wait_s": 120}))
+    for number, request in ((1, "first"), (2, "second")):
+        call = {"variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.2}
+        running, seen = good(box.call("iterate", call | {"request_id": request})), []
+        while "done" in running:
+            seen.append(running["iteration"])
+            running = good(box.call("get_job", {"job": request, "wait_s": 0.3}))
+        assert {told["iteration"] for told in seen if told} == {number}
+        assert running["iteration"] == number
+
+    def told(request):
+        facts = reader.call("get_job", {"request_id": request}, session=wb.folder / "s")
+        return facts["job"], facts["iteration"] and facts["iteration"]["iteration"]
+
+    assert [told(request) for request in ("p", "first", "second")] == [
+        (None, None), ("i1", 1), ("i2", 2),
+    ]  # fmt: skip
+
+
 def test_one_job_at_a_time(boxes):
     box = boxes()
     good(box.call("tune", TUNE | {"request_id": "t"}))

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include "engine/recorded.hpp"
@@ -55,7 +57,7 @@ Result<std::int64_t> number_of_job(const std::string& id) {
                "ids of jobs are those of iterations, such as i3"};
 }
 
-/// What is known of one job: the iteration with that number, else the latest.
+/// What is known of one job: the iteration with that number, that of the call, else the latest.
 struct JobFacts {
   std::string state;  ///< running, interrupted, idle or closed
   std::optional<long> pid;
@@ -64,30 +66,53 @@ struct JobFacts {
   bool is_done = false;
 };
 
-/// The call with that request_id: {verb, args, n} and, once it has its answer, result or error;
-/// null: no such call yet. Errors: not_found (and nothing runs that could make one).
-Result<Json> call_of(const Session& session, const SessionView& view, const std::string& request,
-                     bool runs) {
+/// The latest call with that request_id, an answered one before others; nullptr: there is none.
+const VerbRecord* find_call(const SessionView& view, const std::string& request) {
   const VerbRecord* last = nullptr;
   for (const VerbRecord& record : view.verbs) {
     if (record.request_id != request) continue;
     if (last == nullptr || record.answer || !last->answer) last = &record;
   }
-  if (last == nullptr && runs) return Json(nullptr);
-  if (last == nullptr) {
+  return last;
+}
+
+/// That call as {verb, args, n} and, once it has its answer, result or error; null: no such call
+/// yet. Errors: not_found (and nothing runs that could make one).
+Result<Json> call_of(const Session& session, const VerbRecord* call, const std::string& request,
+                     bool runs) {
+  if (call == nullptr && runs) return Json(nullptr);
+  if (call == nullptr) {
     return Error{ErrorCode::not_found, "look for the call with the request_id", printable(request),
                  "the session's log has none, and nothing runs that could make it",
                  "make the call; it never began"};
   }
-  WB_TRY_ASSIGN(const Event called, session.log().event(last->called_seq));
+  WB_TRY_ASSIGN(const Event called, session.log().event(call->called_seq));
   WB_TRY_ASSIGN(const Json whole, with_blob(session, called.payload, "args"));
-  Json call{{"verb", last->verb}, {"args", member_of(whole, "args")}, {"n", last->n}};
-  if (!last->answer) return call;
-  WB_TRY_ASSIGN(const Json answer, with_blob(session, *last->answer, "result"));
+  Json told{{"verb", call->verb}, {"args", member_of(whole, "args")}, {"n", call->n}};
+  if (!call->answer) return told;
+  WB_TRY_ASSIGN(const Json answer, with_blob(session, *call->answer, "result"));
   for (const char* key : {"result", "error"}) {
-    if (answer.contains(key)) call[key] = answer[key];
+    if (answer.contains(key)) told[key] = answer[key];
   }
-  return call;
+  return told;
+}
+
+/// The last iteration that was opened after that call and before the next one: calls of a session
+/// follow each other. nullptr: none yet.
+const IterationView* iteration_of(const SessionView& view, const VerbRecord* call) {
+  if (call == nullptr) return nullptr;
+  auto next = std::numeric_limits<std::int64_t>::max();
+  for (const auto* records : {&view.verbs, &view.earlier_verbs}) {
+    for (const VerbRecord& other : *records) {
+      if (other.called_seq > call->called_seq) next = std::min(next, other.called_seq);
+    }
+  }
+  const IterationView* found = nullptr;
+  for (const IterationView& iteration : view.iterations) {
+    const std::int64_t opened = iteration.opened.seq;
+    if (opened > call->called_seq && opened < next) found = &iteration;
+  }
+  return found;
 }
 
 Json iteration_json(const IterationView& iteration) {
@@ -109,6 +134,7 @@ Result<JobFacts> look(Context& context, const fs::path& folder,
   WB_TRY_ASSIGN(const Session* session, context.recent.read(context.services.file_system, folder));
   WB_TRY_ASSIGN(const SessionView* current, session->current(FoldDepth::full));
   const SessionView& view = *current;
+  const VerbRecord* call = find_call(view, request);
   const IterationView* iteration = nullptr;
   if (wanted) {
     iteration = view.find(*wanted);
@@ -117,6 +143,8 @@ Result<JobFacts> look(Context& context, const fs::path& folder,
                    "there is no such iteration, and nothing runs that could open it",
                    "`sdpa-wb status` tells where the session stands"};
     }
+  } else if (!request.empty()) {
+    iteration = iteration_of(view, call);
   } else if (!view.iterations.empty()) {
     iteration = &view.iterations.back();
   }
@@ -128,7 +156,7 @@ Result<JobFacts> look(Context& context, const fs::path& folder,
   const bool is_closed = iteration != nullptr && iteration->is_closed();
   facts.is_done = wanted ? is_closed || !facts.pid : !facts.pid;
   if (!request.empty()) {
-    WB_TRY_ASSIGN(facts.call, call_of(*session, view, request, facts.pid.has_value()));
+    WB_TRY_ASSIGN(facts.call, call_of(*session, call, request, facts.pid.has_value()));
     facts.is_done = facts.call.contains("result") || facts.call.contains("error") || !facts.pid;
   }
   return facts;

@@ -224,6 +224,10 @@ ProblemNames::ProblemNames(const Suite& suite) {
       const std::string hidden = fmt::format("held-out {}", ++held_out);
       m_hidden.emplace_back(text, hidden);
       if (name != text) m_hidden.emplace_back(name, hidden);
+      // Events are shown as JSON, where a quote in a name has a backslash before it.
+      const std::string quoted = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+      const std::string in_json = quoted.substr(1, quoted.size() - 2);
+      if (in_json != name) m_hidden.emplace_back(in_json, hidden);
       name = hidden;
     }
     m_names.insert_or_assign(text, std::move(name));

@@ -196,8 +196,8 @@ std::vector<VerbSpec> make_session_verbs() {
                   {"done", "bool: the process, or that iteration, came to its end"},
                   {"pid", "int or null: the process"},
                   {"iteration",
-                   "map or null: that iteration or the latest: outcome (null: in flight), speedup, "
-                   "message"},
+                   "map or null: that iteration, of a request_id the last that it opened (null: "
+                   "none yet), else the latest: outcome (null: in flight), speedup, message"},
                   {"call",
                    "map or null: the one with that request_id: verb, args, n; result or error once "
                    "it is answered"},

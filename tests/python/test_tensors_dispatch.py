@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""sdpa() answered by a rule of kernels/dispatch.json whose own session lies beside the table, as
+those of the shipped rules do: here the table and the session are this machine's."""
+
+import json
+
+import pytest
+from conftest import ROOT, SMALL
+
+np = pytest.importorskip("numpy")
+
+FALLBACK = {"variant": "cpu_unfused", "configuration": {}}
+
+
+@pytest.fixture
+def ruled(package, bench, small, wb, monkeypatch):
+    """Makes a Dispatch by one rule for cpu_tiled, which passed in the session of that rule, with
+    changes to the rule; before it one for a device that nobody has."""
+    from sdpa_workbench import _tensor_problem
+
+    assert small.check("cpu_tiled", problem=SMALL).passed
+    small.pause("the rules read")
+    proof = small.workbench.call("proof", {"variant": "cpu_tiled"}, session=small.folder)
+    rule = {
+        "device": _tensor_problem.cpu_name(), "when": "Sq >= 8", "dtypes": ["f32"],
+        "variant": "cpu_tiled", "configuration": {"TILE_M": 32, "TILE_N": 64},
+        "artifact_id": proof["artifact_id"], "session": "s",
+    }  # fmt: skip
+    (wb.folder / "kernels").mkdir()
+    (wb.folder / "elsewhere").mkdir()
+    monkeypatch.chdir(wb.folder / "elsewhere")  # a checkout's table would come first
+
+    def make(**changes):
+        rules = [rule | {"device": "nobody's device"}, rule | changes, FALLBACK]
+        table = {"version": 1, "about": "the test's", "rules": rules}
+        (wb.folder / "kernels" / "dispatch.json").write_text(json.dumps(table))
+        return package.tensors.Dispatch(workbench=bench(path=[wb.folder, ROOT]))
+
+    return make
+
+
+def tensors(rows=64, dtype=np.float32):
+    rng = np.random.default_rng(1)
+    return [rng.standard_normal((1, 2, rows, 32)).astype(dtype) for _ in "qkv"]
+
+
+def softmax(q, k, v):
+    scores = np.exp(q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5)
+    return scores / scores.sum(-1, keepdims=True) @ v
+
+
+def test_the_rule_of_a_recorded_session_answers(ruled, package, small):
+    dispatch = ruled()
+    q, k, v = tensors()
+    out = package.tensors.sdpa(q, k, v, dispatch=dispatch)
+    np.testing.assert_allclose(out, softmax(q, k, v), atol=2e-5, rtol=2e-5)
+    assert (dispatch.last.rule, dispatch.last.is_fallback) == (2, False)
+    assert dispatch.last.variant.startswith("cpu_tiled@")
+    assert dispatch.last.session == str(small.folder)
+    assert dispatch.counts == {"kernel": 1, "fallback": 0}
+    # What the rule, or the session's passes, do not take has the fallback.
+    for given in (tensors(rows=7), tensors(rows=1000), tensors(dtype=np.float16)):
+        near = 2e-5 if given[0].dtype == np.float32 else 4e-3
+        out = package.tensors.sdpa(*given, dispatch=dispatch)
+        np.testing.assert_allclose(
+            out, softmax(*(x.astype(np.float32) for x in given)), atol=near, rtol=near
+        )
+        assert dispatch.last.is_fallback, given[0].shape
+    assert dispatch.counts == {"kernel": 1, "fallback": 3}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"artifact_id": "0" * 64}, "another artifact than the rule's"),
+        ({"session": "nowhere"}, "nowhere"),
+        ({"configuration": {"TILE_M": 8, "TILE_N": 64}}, "never built it in this configuration"),
+        ({"device": "another device"}, "no session proves it"),
+    ],
+)
+def test_a_rule_without_its_proof_does_not_answer(ruled, change, why):
+    choice = ruled(**change).choose(*tensors())
+    assert choice.is_fallback
+    assert why in choice.reason
