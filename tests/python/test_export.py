@@ -39,7 +39,7 @@ def torch_package(judged):
 
 
 def run_tests(folder, *more, timeout=540):
-    env = os.environ | {"PYTHONPATH": str(folder)}
+    env = os.environ | {"PYTHONPATH": str(folder), "PYTEST_ADDOPTS": ""}
     words = [sys.executable, "-m", "pytest", "-q", "test_op.py", "-p", "no:cacheprovider", *more]
     return subprocess.run(
         words, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout
@@ -86,7 +86,7 @@ def test_another_library_falls_back_and_says_so(torch_package, tmp_path):
         "want = torch.nn.functional.scaled_dot_product_attention(q, q, q)\n"
         "torch.testing.assert_close(out, want)\nprint(op.counts(), op.last_reason())\n"
     )
-    env = os.environ | {"PYTHONPATH": str(folder)}
+    env = os.environ | {"PYTHONPATH": str(folder), "PYTEST_ADDOPTS": ""}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "'fallback': 1" in done.stdout

@@ -134,8 +134,9 @@ Json pytorch_row(const Context& context, WorkerClient& worker, const std::string
   const auto loaded = worker.load(*variant, {});
   if (!loaded) {
     const bool is_machine = loaded.error().invalidity == Invalidity::environment;
-    return check_row(name, "warning", printable(loaded.error().message, 300),
-                     is_machine ? "the machine, not PyTorch, is at fault" : next);
+    return check_row(
+        name, "warning", printable(loaded.error().message, 300),
+        is_machine ? "the machine or the interpreter, not the rival, is at fault" : next);
   }
   (void)worker.unload(loaded->handle);
   std::string versions;
@@ -147,7 +148,7 @@ Json pytorch_row(const Context& context, WorkerClient& worker, const std::string
 }
 
 /// A GPU is no must either. A worker of its own is asked: one measures on one device.
-Json gpu_rows(const Context& context, bool has_pytorch) {
+Json gpu_rows(const Context& context) {
   const std::string next = "CUDA variants can be built and inspected here, not measured";
   const auto only = [](Json row) { return Json::array({std::move(row)}); };
   auto transport = context.services.open_transport();
@@ -177,13 +178,9 @@ Json gpu_rows(const Context& context, bool has_pytorch) {
                 wakes_up ? "turn persistence mode on (`nvidia-smi -pm 1`): without it the driver "
                            "starts anew for each first process"
                          : ""));
-  if (hello->python.empty()) return rows;
-  const std::string pytorch = "pytorch on the gpu";
-  // Python subjects on a GPU need it themselves: without it even an empty one fails, and that looks
-  // like the machine's fault.
-  rows.push_back(has_pytorch ? pytorch_row(context, worker, "torch_default", pytorch)
-                             : check_row(pytorch, "warning", "it does not load on the CPU either",
-                                         "see the row pytorch"));
+  if (!hello->python.empty()) {
+    rows.push_back(pytorch_row(context, worker, "torch_default", "pytorch on the gpu"));
+  }
   return rows;
 }
 
@@ -193,7 +190,6 @@ Result<Json> verb_doctor(Context& context) {
   Json checks =
       Json::array({compiler_row(context), nvcc_row(context), kernels_row(context),
                    suites_row(context), system_row(), sessions_row(context), locks_row(context)});
-  bool has_pytorch = false;
   auto worker = context.need_worker();
   if (!worker) {
     checks.push_back(check_row("worker", "missing", worker.error().message,
@@ -218,10 +214,9 @@ Result<Json> verb_doctor(Context& context) {
                          : check_row("python", "ok", hello.python, ""));
     if (!hello.python.empty()) {
       checks.push_back(pytorch_row(context, **worker, "torch_cpu_sdpa", "pytorch"));
-      has_pytorch = checks.back()["state"] == "ok";
     }
   }
-  for (Json& row : gpu_rows(context, has_pytorch)) checks.push_back(std::move(row));
+  for (Json& row : gpu_rows(context)) checks.push_back(std::move(row));
   bool healthy = true;
   for (const Json& row : checks) healthy = healthy && row["state"] != "missing";
   return Json{{"healthy", healthy}, {"checks", std::move(checks)}};

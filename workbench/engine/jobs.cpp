@@ -102,10 +102,8 @@ Result<Json> call_of(const Session& session, const VerbRecord* call, const std::
 const IterationView* iteration_of(const SessionView& view, const VerbRecord* call) {
   if (call == nullptr) return nullptr;
   auto next = std::numeric_limits<std::int64_t>::max();
-  for (const auto* records : {&view.verbs, &view.earlier_verbs}) {
-    for (const VerbRecord& other : *records) {
-      if (other.called_seq > call->called_seq) next = std::min(next, other.called_seq);
-    }
+  for (const VerbRecord& other : view.verbs) {
+    if (other.called_seq > call->called_seq) next = std::min(next, other.called_seq);
   }
   const IterationView* found = nullptr;
   for (const IterationView& iteration : view.iterations) {

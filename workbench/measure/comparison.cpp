@@ -72,20 +72,24 @@ double half_width(std::span<const hierarchy::Cluster> clusters, const CompareOpt
   const auto instances = static_cast<double>(clusters.size());
   const bool enough = static_cast<std::int64_t>(clusters.size()) >= options.min_instances;
   const double probability = 0.5 + options.confidence / 2;
-  const double normal = student_t_quantile(probability, std::numeric_limits<double>::infinity());
   if (clusters.size() > 1 && (enough || !has_floor(options))) {
-    const double own =
-        student_t_quantile(probability, instances - 1) * error_between(clusters, options);
-    // A few processes may agree by luck. The spread of equal code is a second estimate of the same
-    // error, and no interval is narrower than it allows.
-    return std::max(own, normal * options.instance_sd_frac * std::sqrt(2 / instances));
+    return student_t_quantile(probability, instances - 1) * error_between(clusters, options);
   }
   if (!has_floor(options)) return k_unknown;
   double error = error_within(clusters, options);
   if (clusters.size() > 1) error = std::max(error, error_between(clusters, options));
-  const double repeat = normal * error;
+  const double repeat =
+      student_t_quantile(probability, std::numeric_limits<double>::infinity()) * error;
   const double between = std::log1p(*options.between_instance_floor_frac);
   return std::sqrt(repeat * repeat + between * between / instances);
+}
+
+/// A few processes may agree by luck. The spread of equal code is a second estimate of the same
+/// error: half of ln(speedup), which no interval of enough processes falls below.
+double least_half_width(std::int64_t instances, const CompareOptions& options) {
+  if (instances < options.min_instances) return 0;
+  return student_t_quantile(0.5 + options.confidence / 2, std::numeric_limits<double>::infinity()) *
+         options.instance_sd_frac * std::sqrt(2 / static_cast<double>(instances));
 }
 
 double same_margin(const CompareOptions& options) {
@@ -121,6 +125,10 @@ std::string explain(const Comparison& result, const CompareOptions& options) {
         result.instances, result.instances == 1 ? "" : "es",
         100 * *options.between_instance_floor_frac);
   }
+  if (result.least_half_log > 0 && half_log(result.interval) <= 1.000001 * result.least_half_log) {
+    words += fmt::format("; so wide because processes of equal code differ by {:.2f} %",
+                         100 * options.instance_sd_frac);
+  }
   return words;
 }
 
@@ -150,14 +158,18 @@ double half_of_shared_instances(std::span<const Comparison> comparisons,
                                 std::span<const double> shares, std::size_t instances,
                                 double confidence) {
   std::vector<double> means(instances, 0.0);
+  double least_squares = 0;
   for (std::size_t p = 0; p < comparisons.size(); ++p) {
     if (is_exact(comparisons[p])) continue;
+    least_squares += std::pow(shares[p] * comparisons[p].least_half_log, 2);
     for (std::size_t i = 0; i < instances; ++i) {
       means[i] += shares[p] * comparisons[p].instance_log_speedups[i];
     }
   }
-  return student_t_quantile(0.5 + confidence / 2, static_cast<double>(instances - 1)) *
-         hierarchy::standard_deviation(means) / std::sqrt(static_cast<double>(instances));
+  const double own = student_t_quantile(0.5 + confidence / 2, static_cast<double>(instances - 1)) *
+                     hierarchy::standard_deviation(means) /
+                     std::sqrt(static_cast<double>(instances));
+  return std::max(own, std::sqrt(least_squares));
 }
 
 }  // namespace
@@ -207,7 +219,8 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
   result.instances = static_cast<std::int64_t>(clusters.size());
   result.instance_log_speedups = hierarchy::centers(clusters);
   const double center = hierarchy::mean(result.instance_log_speedups);
-  const double half = half_width(clusters, options);
+  result.least_half_log = least_half_width(result.instances, options);
+  const double half = std::max(half_width(clusters, options), result.least_half_log);
   result.speedup = std::exp(center);
   result.interval.low = std::exp(center - half);
   result.interval.high = std::exp(center + half);

@@ -73,6 +73,8 @@ struct Comparison {
   /// ln(speedup) of each paired instance, by instance index: geometric_mean needs them because one
   /// process's bias may touch every problem.
   std::vector<double> instance_log_speedups;
+  /// Half of ln(speedup) that the interval is not below (z s sqrt(2 / n)); 0: nothing is known.
+  double least_half_log = 0;
 };
 Json to_json(const Comparison& comparison);
 Result<Comparison> comparison_from_json(const Json& json);
@@ -168,10 +170,11 @@ Json to_json(const Aggregate& aggregate);
 
 /// Weighted geometric mean of speedups. When every comparison has the same k_min_instances or more
 /// instances, the interval is exp(mean ± t(n - 1) sd / sqrt(n)) of the instances' own weighted
-/// means, so that a bias shared by all problems of a process counts; else the intervals' ends
-/// (logs) are averaged with the weights, which holds whatever the dependence. A comparison with low
-/// = high (a problem that stays with the incumbent: speedup 1) is exact. One without a valid
-/// interval makes the interval unknown. weights > 0, same length, not empty; else
+/// means, so that a bias shared by all problems of a process counts, and half no less than
+/// sqrt(sum((share least_half_log)^2)), what equal code allows if no bias is shared; else the
+/// intervals' ends (logs) are averaged with the weights, which holds whatever the dependence. A
+/// comparison with low = high (a problem that stays with the incumbent: speedup 1) is exact. One
+/// without a valid interval makes the interval unknown. weights > 0, same length, not empty; else
 /// std::invalid_argument.
 Aggregate geometric_mean(std::span<const Comparison> comparisons, std::span<const double> weights);
 

@@ -65,7 +65,6 @@ struct SessionView {
   IterationView outside;                  ///< number -1: what check, measure and compare left when
                                           ///< called outside an iteration (`iteration` is null)
   std::vector<VerbRecord> verbs;          ///< n = 1, 2, …: what a replay may be answered from
-  std::vector<VerbRecord> earlier_verbs;  ///< replaced by a later call of the same or a lower n
   Ledger ledger;                          ///< of the whole session
   /// Variant label; empty before the baseline closed. A change takes effect when its iteration
   /// closes, and never when that is abandoned.

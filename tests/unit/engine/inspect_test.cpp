@@ -294,10 +294,11 @@ TEST_CASE("doctor says whether kernels can be measured on a GPU", "[engine][cuda
   CHECK(holds(row("pytorch on the gpu")["detail"], "No module named 'torch'"));
   CHECK(holds(row("pytorch on the gpu")["next"], "install it"));
   CHECK(row("pytorch")["state"] == "ok");
-  bench.worker.subjects["torch_default"].load_failure.reset();
-  bench.worker.subjects["torch_cpu_sdpa"].load_failure =
-      Failure{Invalidity::runtime, "ModuleNotFoundError: No module named 'torch'", ""};
+  // Without PyTorch not even an empty Python subject runs on a GPU: the worker says which is
+  // missing.
+  bench.worker.subjects["torch_default"].load_failure =
+      Failure{Invalidity::environment, "a Python subject on a GPU needs PyTorch in python3", ""};
   bench.restart();
-  CHECK(row("pytorch on the gpu")["state"] == "warning");
-  CHECK(holds(row("pytorch on the gpu")["detail"], "on the CPU either"));
+  CHECK(holds(row("pytorch on the gpu")["detail"], "needs PyTorch"));
+  CHECK(holds(row("pytorch on the gpu")["next"], "the interpreter"));
 }

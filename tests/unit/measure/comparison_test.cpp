@@ -88,6 +88,17 @@ TEST_CASE("Five processes that agree by luck do not outdo what equal code differ
   CHECK(std::log(held.interval.high / held.speedup) ==
         Approx(2.5758 * 0.00216 * std::sqrt(2.0 / 5)).epsilon(1e-3));
   CHECK(held.outcome == ComparisonOutcome::same);
+  CHECK(held.reason.find("processes of equal code differ by 0.22 %") != std::string::npos);
+  // What decides a session is the figure over its suite: of one problem it is that problem's.
+  const std::vector<Comparison> one{held};
+  const Aggregate total = geometric_mean(one, std::vector<double>{1.0});
+  CHECK(total.interval.low == Approx(held.interval.low).epsilon(1e-9));
+  CHECK(total.interval.high == Approx(held.interval.high).epsilon(1e-9));
+  // Four such problems whose noise is their own: half as wide.
+  const Aggregate four =
+      geometric_mean(std::vector<Comparison>(4, held), std::vector<double>(4, 1.0));
+  CHECK(std::log(four.interval.high / four.value) ==
+        Approx(0.5 * std::log(held.interval.high / held.speedup)).epsilon(1e-6));
   // A spread of their own that is larger is the width, as ever.
   const auto wide = exact(100, 100, k_five);
   const Comparison own = compare(wide[0], wide[1], options);
