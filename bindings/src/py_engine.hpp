@@ -17,10 +17,9 @@ namespace wb::python {
 
 /// An engine on a thread of its own, for the process that made it. Its methods need the GIL and
 /// raise what sdpa_workbench.errors has; those that run something, and close(), are refused from a
-/// callback of a call that runs. Ctrl-C or
-/// an exception of a callback stops the call and is raised when that has ended. `progress`: None or
-/// called with each event; `program`: None or what answers the engine's questions
-/// (engine/program.hpp).
+/// callback of a call that runs. Ctrl-C or an exception of a callback stops the call and is raised
+/// when that has ended. `progress`: None or called with each event; `program`: None or what answers
+/// the engine's questions (engine/program.hpp).
 class PyEngine {
  public:
   explicit PyEngine(GlobalOptions options);

@@ -4,7 +4,8 @@
 // with the other, as sessions compare; but what processes of equal code differ by is taken from
 // another subject in the same turns, so that a pair does not excuse itself, and so from half as
 // many processes.
-//   recorded_pairs sessions/h200-*
+//   recorded_pairs [--seed N] SESSION...
+// N is that of the bootstrap; by default the one that sessions have.
 // Prints a Markdown table of the hot pairs by regime and time of a call, and every false verdict.
 // Exit status: 0 at most one false verdict in 100 pairs of each regime, 1 more, 2 a fault.
 #include <fmt/format.h>
@@ -34,8 +35,6 @@ struct Block {
 
 constexpr std::array<std::pair<double, const char*>, 3> k_classes{
     {{10, "below 10 us"}, {100, "10 to 100 us"}, {1e12, "from 100 us on"}}};
-constexpr std::uint64_t k_seed = 1;
-
 wb::Result<wb::Turn> turn_of(Json payload) {
   for (const char* key : {"iteration", "problem", "plan", "regime", "phase", "spot_pass"}) {
     payload.erase(key);
@@ -81,8 +80,8 @@ bool is_false(const Pair& pair) {
 }
 
 /// As a session has them, whose floor is of two processes an instance, where these are of one.
-wb::CompareOptions options_of(const wb::NoiseFloor& floor) {
-  wb::CompareOptions options = wb::compare_options(floor, k_seed);
+wb::CompareOptions options_of(const wb::NoiseFloor& floor, std::uint64_t seed) {
+  wb::CompareOptions options = wb::compare_options(floor, seed);
   const auto processes = 2 * static_cast<double>(floor.instances);
   options.noise_floor_frac = std::expm1(floor.instance_sd_frac * std::sqrt(2 / processes));
   return options;
@@ -90,7 +89,7 @@ wb::CompareOptions options_of(const wb::NoiseFloor& floor) {
 
 /// Nothing where no subject stands twice or none beside it. Without a figure the speedup is
 /// k_unknown.
-std::optional<Pair> pair_of(const Block& block) {
+std::optional<Pair> pair_of(const Block& block, std::uint64_t seed) {
   const auto is_of = [&](std::size_t a, std::size_t b) {
     return !block.lanes[a].empty() && !block.lanes[b].empty() &&
            block.lanes[a].front().subject == block.lanes[b].front().subject;
@@ -103,10 +102,10 @@ std::optional<Pair> pair_of(const Block& block) {
                 .problem = block.problem,
                 .regime = block.regime,
                 .subject = block.lanes[a].front().subject,
-                .us = wb::summarize(block.lanes[a], k_seed).median_us,
+                .us = wb::summarize(block.lanes[a], seed).median_us,
                 .comparison = {}};
       const wb::NoiseFloor floor = wb::noise_floor(block.lanes[other]);
-      pair.comparison = wb::compare(block.lanes[a], block.lanes[a + 1], options_of(floor));
+      pair.comparison = wb::compare(block.lanes[a], block.lanes[a + 1], options_of(floor, seed));
       if (!floor.reason.empty()) pair.comparison.speedup = wb::k_unknown;
       return pair;
     }
@@ -119,7 +118,7 @@ struct Found {
   std::size_t without_figure = 0;
 };
 
-wb::Result<void> read_pairs(const wb::fs::path& session, Found& found) {
+wb::Result<void> read_pairs(const wb::fs::path& session, std::uint64_t seed, Found& found) {
   const wb::RealFileSystem file_system;
   WB_TRY_ASSIGN(const wb::EventLog log, wb::EventLog::open_reader(file_system, session));
   std::set<std::int64_t> seen;  // a comparison beside each rival has the same turns
@@ -130,7 +129,7 @@ wb::Result<void> read_pairs(const wb::fs::path& session, Found& found) {
     if (!has_pair || made["problem"].is_null() || made["plan"] != "hot") continue;
     if (!seen.insert(made["turns"][0].get<std::int64_t>()).second) continue;
     WB_TRY_ASSIGN(const Block block, read_block(log, made));
-    auto pair = pair_of(block);
+    auto pair = pair_of(block, seed);
     if (!pair) continue;
     if (!(pair->comparison.speedup > 0)) {
       ++found.without_figure;
@@ -164,10 +163,15 @@ std::size_t print_regime(const std::string& regime, const std::vector<Pair>& pai
   return all_false;
 }
 
-int run(const std::vector<std::string>& sessions) {
+int run(std::vector<std::string> sessions) {
+  std::uint64_t seed = 20'250'101;  // k_bootstrap_seed of engine/comparing.cpp
+  if (sessions.size() >= 2 && sessions[0] == "--seed") {
+    seed = std::stoull(sessions[1]);
+    sessions.erase(sessions.begin(), sessions.begin() + 2);
+  }
   Found found;
   for (const std::string& session : sessions) {
-    if (const auto read = read_pairs(session, found); !read.ok()) {
+    if (const auto read = read_pairs(session, seed, found); !read.ok()) {
       fmt::print(stderr, "recorded_pairs: {}: {}\n", session, read.error().message());
       return 2;
     }

@@ -56,7 +56,7 @@ def slow_down(session, factor):
     return slowed
 
 
-def test_equal_code_in_the_kept_sessions_is_not_told_apart(pairs):
+def test_equal_code_in_the_kept_sessions_is_hardly_ever_told_apart(pairs):
     done = pairs(*KEPT)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = re.findall(

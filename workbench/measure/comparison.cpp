@@ -125,10 +125,6 @@ std::string explain(const Comparison& result, const CompareOptions& options) {
         result.instances, result.instances == 1 ? "" : "es",
         100 * *options.between_instance_floor_frac);
   }
-  if (result.least_half_log > 0 && half_log(result.interval) <= 1.000001 * result.least_half_log) {
-    words += fmt::format("; so wide because processes of equal code differ by {:.2f} %",
-                         100 * options.instance_sd_frac);
-  }
   return words;
 }
 
@@ -220,7 +216,8 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
   result.instance_log_speedups = hierarchy::centers(clusters);
   const double center = hierarchy::mean(result.instance_log_speedups);
   result.least_half_log = least_half_width(result.instances, options);
-  const double half = std::max(half_width(clusters, options), result.least_half_log);
+  const double own = half_width(clusters, options);
+  const double half = std::max(own, result.least_half_log);
   result.speedup = std::exp(center);
   result.interval.low = std::exp(center - half);
   result.interval.high = std::exp(center + half);
@@ -233,6 +230,10 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
   }
   result.outcome = classify(result.interval, options.noise_floor_frac, same_margin(options));
   result.reason = explain(result, options);
+  if (own < result.least_half_log) {
+    result.reason += fmt::format("; so wide because processes of equal code differ by {:.2f} %",
+                                 100 * options.instance_sd_frac);
+  }
   if (pairs.disturbed > 0) {
     result.reason += fmt::format("; {} of {} rounds left out for {}", pairs.disturbed, pairs.all,
                                  hierarchy::disturbance_words({candidate, rival}));

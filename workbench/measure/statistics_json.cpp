@@ -125,7 +125,8 @@ Json to_json(const Comparison& comparison) {
               {"reason", comparison.reason},
               {"instances", comparison.instances},
               {"rounds", comparison.rounds},
-              {"instance_log_speedups", comparison.instance_log_speedups}};
+              {"instance_log_speedups", comparison.instance_log_speedups},
+              {"least_half_log", comparison.least_half_log}};
 }
 
 Result<Comparison> comparison_from_json(const Json& json) {
@@ -142,6 +143,8 @@ Result<Comparison> comparison_from_json(const Json& json) {
   comparison.instances = reader.integer("instances", 0, k_max_count);
   comparison.rounds = reader.integer("rounds", 0, k_max_count);
   comparison.instance_log_speedups = read_numbers(reader, "instance_log_speedups");
+  comparison.least_half_log = reader.real_or("least_half_log", 0);  // absent in older ones
+  if (!(comparison.least_half_log >= 0)) reader.fail("least_half_log", "must not be negative");
   WB_TRY(reader.finish());
   comparison.outcome = *outcome;
   return comparison;

@@ -33,7 +33,7 @@ bool is_hot(const Json& payload) {
 }
 
 /// In which regime a hot comparison outside iterations was made, which need not be the objective's,
-/// its turns say: older logs leave it out, and those of 2026-11-25 and -26 call it a burst.
+/// its turns say: older logs leave it out, and of 2026-11-25 and -26 they call it a burst always.
 Result<void> add_regime(const EventLog& log, Json& comparison) {
   const auto turns = comparison.find("turns");
   if (!is_hot(comparison) || turns == comparison.end() || !turns->is_array() ||

@@ -20,6 +20,7 @@ Comparison a_comparison() {
   comparison.instances = 5;
   comparison.rounds = 10;
   comparison.instance_log_speedups = {0.1, 0.2, 0.3, 0.2, 0.1};
+  comparison.least_half_log = 0.02;
   return comparison;
 }
 
@@ -88,10 +89,11 @@ TEST_CASE("Readers of statistics are strict", "[measure][unit]") {
   refused("instances", -1);
   refused("instance_log_speedups", {{"a", 1}});
   refused("instance_log_speedups", Json::array({nullptr}));
+  refused("least_half_log", -0.1);
   refused("extra", 1);
   const Json whole = to_json(a_comparison());
   for (const auto& [key, value] : whole.items()) {
-    if (key == "reason" || key == "instance_log_speedups") continue;
+    if (key == "reason" || key == "instance_log_speedups" || key == "least_half_log") continue;
     Json json = whole;
     json.erase(key);
     CAPTURE(key);
