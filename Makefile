@@ -1,11 +1,11 @@
-# Two commands: `make demo` runs one whole session on the CPU, `make test` runs every test.
+# Two commands: `make demo` runs one whole session on the CPU, `make test` runs the tests.
 # Everything else is CMake: see CMakePresets.json and docs/architecture.md.
 BUILD := build/release
 JOBS ?= $(shell nproc)
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: all demo test bench torture soak wheel venv deps deps-test clean
+.PHONY: all demo test test-build test-long bench torture soak wheel venv deps deps-test clean
 all: deps
 	@cmake --preset release -DWB_TESTS=$(if $(wildcard $(BUILD)/CMakeCache.txt),$(shell grep -s ^WB_TESTS: $(BUILD)/CMakeCache.txt | cut -d= -f2),OFF) >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS) --target sdpa-wb sdpa-wb-worker
@@ -21,16 +21,28 @@ demo: all
 	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" >&2
 	@$(BUILD)/sdpa-wb run optimize
 
+test: test-build
+	@bash .ci/test.sh $(BUILD) "$(VENV)"
+
+# What `make test` leaves out, an hour: the tests that tests/long.txt names, clang-tidy, sanitizers.
+test-long: test-build
+	@bash .ci/install.sh lint
+	@bash .ci/test.sh $(BUILD) "$(VENV)" long
+	@bash .ci/tidy.sh
+	@cmake --preset asan >/dev/null
+	@cmake --build build/asan -j$(JOBS)
+	@bash .ci/sanitized.sh build/asan
+
 # The Python packages, mostly a wait, come in beside the build; the package's module needs one of them.
-test: deps-test
+test-build: deps-test
 	@cmake --preset release -DWB_TESTS=ON
 	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" & packages=$$!; \
 	  cmake --build $(BUILD) -j$(JOBS); built=$$?; wait $$packages && exit $$built
 	@cmake --preset release -DWB_PYTHON=ON -DPython_EXECUTABLE="$(CURDIR)/$(VENV)/bin/python3" >/dev/null || \
 	  { echo "make test: no Python module (see above): the tests of the package skip" >&2; \
+	    [ -z "$${CI:-}" ] || exit 1; \
 	    cmake --preset release -DWB_PYTHON=OFF >/dev/null; }
 	@cmake --build $(BUILD) -j$(JOBS)
-	@bash .ci/test.sh $(BUILD) "$(VENV)"
 
 bench: deps-test
 	@cmake --preset release -DWB_TESTS=ON >/dev/null

@@ -42,10 +42,15 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
-       "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-         apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
-  tail -n 5 "$log" >&2
-  echo "$say (the package manager failed: is there a network?)" >&2
-  exit 1
-fi
+install_missing() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+for wait in 5 20 0; do # a mirror may be away for a moment
+  install_missing >"$log" 2>&1 && exit 0
+  sleep "$wait"
+done
+tail -n 5 "$log" >&2
+echo "$say (the package manager failed: is there a network?)" >&2
+exit 1

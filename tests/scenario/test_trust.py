@@ -1,6 +1,6 @@
 """Can a comparison on this machine be believed? Equal code must not be called faster or slower, and
 other work on the CPUs must widen the interval, not make a winner. The quick selection runs in
-`make test`; WB_TRUST=1 makes 200 comparisons of equal code and 20 beside a load generator."""
+`make test-long`; WB_TRUST=1 makes 200 comparisons of equal code and 20 beside a load generator."""
 
 import importlib.util
 import json

@@ -29,7 +29,7 @@ inline bool is_alive(pid_t pid) {
 }
 
 inline bool ends_soon(pid_t pid) {
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 6'000; ++i) {  // a minute, against those that never end
     if (!is_alive(pid)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

@@ -1,5 +1,5 @@
 """Fixtures of the fault plan: those of the scenario tests, and the count of points tried. The quick
-selection runs in `make test`, every point by `make torture` (WB_TORTURE=1)."""
+selection runs in `make test-long`, every point by `make torture` (WB_TORTURE=1)."""
 
 import contextlib
 import importlib.util

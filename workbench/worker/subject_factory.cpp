@@ -108,8 +108,13 @@ void SubjectFactory::wake(Started& started) {
 Outcome<void> SubjectFactory::await_context(Started& started, const Wait& wait) {
   wake(started);
   if (started.context == Context::there) return {};
+  if (started.refusal) return *started.refusal;
   auto answer = started.process.more(wait);
-  if (!answer.ok()) return std::move(answer).error();
+  if (!answer.ok()) {
+    // One that is only late may still answer.
+    if (answer.error().invalidity != Invalidity::timeout) started.refusal = answer.error();
+    return std::move(answer).error();
+  }
   started.context = Context::there;
   return {};
 }

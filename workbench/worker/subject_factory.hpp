@@ -94,6 +94,8 @@ class SubjectFactory {
     ScratchFolder scratch;
     SubjectProcess process;
     Context context = Context::asleep;
+    /// What it answered when no context could be had: it says so once.
+    std::optional<Failure> refusal = {};
   };
   static void wake(Started& started);
   static Outcome<void> await_context(Started& started, const Wait& wait);

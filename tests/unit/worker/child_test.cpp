@@ -65,10 +65,10 @@ TEST_CASE("killing a child kills what left its group too", "[worker][child][host
   Family family;
   Child bystander = spawn(family, "sleep 60");
   Child child = spawn(family,
-                      "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM; echo $$; sleep 61' &); "
-                      "sleep 0.3; echo ready; sleep 62");
+                      "trap '' TERM HUP INT; "
+                      "(setsid sh -c 'trap \"\" TERM; echo $$ ready; sleep 61' &); sleep 62");
   pid_t stray = 0;
-  for (int i = 0; i < 500 && child.captured().find("ready") == std::string::npos; ++i) {
+  for (int i = 0; i < 6'000 && child.captured().find("ready") == std::string::npos; ++i) {
     std::this_thread::sleep_for(10ms);
   }
   stray = static_cast<pid_t>(std::stol(child.captured()));

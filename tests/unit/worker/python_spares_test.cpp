@@ -298,6 +298,8 @@ TEST_CASE("a Python process that does not start is found out by the load that ta
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().invalidity == Invalidity::environment);
   CHECK(refused.error().message.find("could not start on the GPU") != std::string::npos);
+  // Its own answer, not that none came.
+  CHECK(refused.error().message.find("no context on device 0") != std::string::npos);
   // As the supervisor does: without those that waited, a new one shows that the machine is well.
   bench.factory->drop_spares();
   const LoadedSubject loaded = bench.load();

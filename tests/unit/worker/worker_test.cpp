@@ -82,7 +82,9 @@ TEST_CASE("a kernel built over there passes its verdict and is timed by every pl
     CHECK(turn->samples_us.size() >= 3);
     CHECK(turn->samples_us.size() <= 200);
     CHECK(median(turn->samples_us) > 0);
-    CHECK((turn->calls_per_sample == 1) == (kind != PlanKind::hot || turn->samples_us[0] > 200));
+    // How many calls a hot sample has follows from blocks before it (turn_plan_test.cpp).
+    CHECK(turn->calls_per_sample >= 1);
+    if (kind != PlanKind::hot) CHECK(turn->calls_per_sample == 1);
     REQUIRE(turn->spot.has_value());
     CHECK(turn->spot->pass);
     CHECK(turn->reported_us <= turn->wall_us);  // the same clock, read earlier and later
