@@ -1,11 +1,12 @@
-# Two commands: `make demo` runs one whole session on the CPU, `make test` runs the tests.
+# Two commands: `make demo` runs one whole session on the CPU, `make test` runs the tests, in
+# whichever order.
 # Everything else is CMake: see CMakePresets.json and docs/architecture.md.
 BUILD := build/release
 JOBS ?= $(shell nproc)
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: all demo test test-build test-long bench torture soak wheel venv deps deps-test clean
+.PHONY: all demo check test test-build test-long bench torture soak wheel venv deps deps-test clean
 all: deps
 	@cmake --preset release -DWB_TESTS=$(if $(wildcard $(BUILD)/CMakeCache.txt),$(shell grep -s ^WB_TESTS: $(BUILD)/CMakeCache.txt | cut -d= -f2),OFF) >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS) --target sdpa-wb sdpa-wb-worker
@@ -17,9 +18,10 @@ deps-test:
 venv: deps-test
 	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)"
 
+# DEMO: more words for it, such as DEMO='--evaluations 1 --effort quick'.
 demo: all
 	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" >&2
-	@$(BUILD)/sdpa-wb run optimize
+	@$(BUILD)/sdpa-wb run optimize $(DEMO)
 
 test: test-build
 	@bash .ci/test.sh $(BUILD) "$(VENV)"
@@ -29,8 +31,6 @@ test-long: test-build
 	@bash .ci/install.sh lint
 	@bash .ci/test.sh $(BUILD) "$(VENV)" long
 	@bash .ci/tidy.sh
-	@cmake --preset asan >/dev/null
-	@cmake --build build/asan -j$(JOBS)
 	@bash .ci/sanitized.sh build/asan
 
 # The Python packages, mostly a wait, come in beside the build; the package's module needs one of them.
@@ -44,12 +44,19 @@ test-build: deps-test
 	    cmake --preset release -DWB_PYTHON=OFF >/dev/null; }
 	@cmake --build $(BUILD) -j$(JOBS)
 
+# The inner loop: what the changes since SINCE touch, built in the preset dev, and not what passed in
+# that state before. The first build of a low module takes minutes, a change after it seconds.
+SINCE ?= $(shell git merge-base HEAD origin/HEAD 2>/dev/null || echo HEAD)
+check:
+	@bash .ci/install.sh build test lint
+	@python3 .ci/keyed.py run --note --since "$(SINCE)"
+
 bench: deps-test
 	@cmake --preset release -DWB_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS)
 	@bash tests/bench/run.sh $(BUILD) "$(VENV)"
 
-# The whole fault plan (docs/reliability.md): under an hour on 2 cores. Its record, in build/, becomes
+# The whole fault plan (docs/results/reliability.md), under an hour on 2 cores. Its record becomes
 # the page's table when it is put into tests/data/ and tests/torture/torture_page.py is run.
 torture: venv
 	@cmake --preset release -DWB_TESTS=ON >/dev/null
@@ -60,9 +67,11 @@ torture: venv
 soak: all venv
 	@"$(VENV)/bin/python3" tests/torture/soak.py $(BUILD) build/soak_$(shell date +%F).json
 
-# One wheel for machines without a network (docs/wheel.md), tried in a fresh environment of PYTHON.
+# One wheel for machines without a network (docs/guide/wheel.md), tried in a fresh environment of PYTHON.
 WHEEL_VENV := build/wheel_$(notdir $(PYTHON))
-wheel: deps-test
+wheel:
+	@bash .ci/check_python.sh "$(PYTHON)" 3.10 # before anything that takes minutes
+	@$(MAKE) --no-print-directory deps-test
 	@cmake --preset release -DWB_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS) --target sdpa-wb sdpa-wb-worker gpu_worker
 	@WB_TORCH=no bash .ci/install_python.sh "$(PYTHON)" "$(WHEEL_VENV)"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Floors and fences of the house: the table below is the truth; docs/architecture.md repeats it.
 
-A module includes itself and modules on lower floors, never another module of its own floor. Fences
-keep foreign libraries in one place. Exit status 1 and one line for each violation.
+A module includes itself and modules on lower floors, never another module of its own floor, and
+stands in a namespace of its own. Fences keep foreign libraries in one place. Exit status 1 and one
+line for each violation.
 """
 
 import re
@@ -17,6 +18,8 @@ FLOORS = {
     "audit": 2,
     "variant": 3,
     "protocol": 3,
+    "catalogue": 4,
+    "search": 4,
     "runner": 4,
     "worker": 4,
     "session": 5,
@@ -34,6 +37,7 @@ FLOORS = {
 FENCES = [
     ("CUDA", re.compile(r'#include\s*[<"](cuda|nvml|cupti|cublas|cudnn)'), ("worker",)),
     ("libgit2", re.compile(r'#include\s*[<"]git2'), ("session",)),
+    ("libarchive", re.compile(r"#include\s*[<\"]archive(_entry)?\.h"), ("session",)),
     ("Lua", re.compile(r'#include\s*[<"](lua|lauxlib|lualib)'), ("playbook",)),
     ("pybind11", re.compile(r'#include\s*[<"]pybind11'), ()),
     ("the kernel ABI", re.compile(r'#include\s*[<"].*sdpa_abi\.h'), ("worker",)),
@@ -43,6 +47,7 @@ FENCES = [
 ]
 
 INCLUDE = re.compile(r'^\s*#include\s+"([a-z_]+)/')
+NAMESPACE = re.compile(r"^\s*namespace wb\b(?:::(\w+))?")
 CMAKE_DEP = re.compile(r"\bwb::([a-z_]+)")
 
 
@@ -66,6 +71,9 @@ def check_includes(root):
                     f"{where}: {module} (floor {FLOORS[module]}) includes {target} "
                     f"(floor {FLOORS[target]})"
                 )
+            match = NAMESPACE.match(line)
+            if match and module != "core" and match.group(1) != module:
+                yield f"{where}: {module} stands in the namespace wb::{module}"
             for what, pattern, allowed in FENCES:
                 if pattern.search(line) and module not in allowed:
                     yield f"{where}: {what} belongs in {', '.join(allowed) or 'bindings'} only"

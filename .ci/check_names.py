@@ -14,7 +14,7 @@ COLUMNS = 100
 CODE = {".cpp", ".hpp", ".h", ".cu", ".cuh", ".py", ".lua"}
 # Paths of a machine, addresses of package hosts, and what only one workplace knows.
 FORBIDDEN = re.compile(
-    r"(/home/[a-z]|/root/|/work/|/Users/|https?://(?!(docs|www)\.)[a-z0-9.-]*(pypi|npm|debian)\b)"
+    r"(/(home/[a-z]|root/|work/|Users/)|https?://(?!(docs|www)\.)[a-z0-9.-]*(pypi|npm|debian)\b)"
 )
 # Rules about paths must be able to name them.
 EXEMPT = {".ci/check_names.py"}

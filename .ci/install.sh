@@ -4,9 +4,9 @@
 set -euo pipefail
 
 declare -A packages=(
-  [build]="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libssl-dev libcli11-dev liblua5.4-dev libgit2-dev libmd4c-dev zlib1g-dev"
+  [build]="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libssl-dev libcli11-dev liblua5.4-dev libgit2-dev libarchive-dev libmd4c-dev zlib1g-dev"
   [test]="catch2 python3 python3-venv git chromium"
-  [lint]="clang clang-format clang-tidy"
+  [lint]="clang libclang-rt-dev clang-format"
 )
 
 missing=()
@@ -20,7 +20,7 @@ for group in "$@"; do
         # Ubuntu has it as a snap only: there the tests of pages say that they were skipped.
         command -v chromium >/dev/null && continue
         grep -q '^ID=ubuntu' /etc/os-release 2>/dev/null && continue ;;
-      g++ | cmake | git | python3 | clang | clang-format | clang-tidy)
+      g++ | cmake | git | python3 | clang | clang-format)
         command -v "$package" >/dev/null && continue ;;
       pkg-config) command -v pkg-config >/dev/null && continue ;;
       ninja-build) command -v ninja >/dev/null && continue ;;
@@ -29,16 +29,32 @@ for group in "$@"; do
     missing+=("$package")
   done
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+as_root=()
+may_install=true
+if [ "$(id -u)" -ne 0 ]; then
+  if sudo -n true 2>/dev/null; then as_root=(sudo -n); else may_install=false; fi
+fi
+# Compilers are shut in by bubblewrap where it starts; everything works without, so whether it can be
+# had decides nothing. `sdpa-wb doctor` says what became of it.
+wish_for_bubblewrap() {
+  command -v bwrap >/dev/null && return
+  command -v apt-get >/dev/null && $may_install || return 0
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends bubblewrap >/dev/null 2>&1 || true
+}
+if [ ${#missing[@]} -eq 0 ]; then
+  wish_for_bubblewrap
+  exit 0
+fi
 
 say="install.sh: missing: ${missing[*]}; install them: apt-get install -y ${missing[*]}"
 if ! command -v apt-get >/dev/null; then
   echo "$say (or what your system calls them)" >&2
   exit 1
 fi
-as_root=()
-if [ "$(id -u)" -ne 0 ]; then
-  if sudo -n true 2>/dev/null; then as_root=(sudo -n); else echo "$say (as root)" >&2; exit 1; fi
+if ! $may_install; then
+  echo "$say (as root)" >&2
+  exit 1
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -48,7 +64,7 @@ install_missing() {
       apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 for wait in 5 20 0; do # a mirror may be away for a moment
-  install_missing >"$log" 2>&1 && exit 0
+  install_missing >"$log" 2>&1 && { wish_for_bubblewrap; exit 0; }
   sleep "$wait"
 done
 tail -n 5 "$log" >&2

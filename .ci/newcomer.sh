@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What docs/python.md promises a newcomer: in a fresh clone and a fresh environment of PYTHON the
+# What docs/guide/python.md promises: in a fresh clone and a fresh environment of PYTHON the
 # package is installed by pip, and its tests pass. newcomer.sh [PYTHON [REQUIREMENT...]]; what is
 # required (a CPU build of PyTorch, say) is installed first.
 set -euo pipefail

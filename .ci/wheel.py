@@ -21,7 +21,7 @@ from check_wheel import LOADED, ROOT, SYSTEM, elf_files
 NAME = "sdpa_workbench"
 LIBRARIES = "share/sdpa-workbench/lib"  # not lib/: of that, `pip install --target` leaves out ours
 # Linked in, or headers only: their licenses count as well.
-LINKED_IN = ("libssl-dev", "nlohmann-json3-dev", "libcli11-dev", "catch2")
+LINKED_IN = ("libssl-dev", "libarchive-dev", "nlohmann-json3-dev", "libcli11-dev", "catch2")
 
 METADATA = """\
 Metadata-Version: 2.1

@@ -44,14 +44,14 @@ OPTIONS = {
     "path": "Sequence[_Path]", "sessions": "_Path", "cache": "_Path", "compiler": "str",
     "nvcc": "str", "host_compiler": "str", "allow_include": "Sequence[_Path]", "python": "str",
     "worker": "str", "transport": "Sequence[str]", "gpu": "int", "threads": "int",
-    "cpu_set": "str",
+    "cpu_set": "str", "isolation": "str", "device_lock": "str",
 }  # fmt: skip
 ANSWER = "dict[str, Any]"
 RESULTS = {
     "verb_table": f"list[{ANSWER}]", "error_codes": "list[str]", "check_arguments": ANSWER,
     "simulate": ANSWER, "call": ANSWER, "evaluate": ANSWER, "open_playbook": ANSWER,
     "resume_playbook": ANSWER, "playbook_call": "Any", "replaying": "bool", "pause": "None",
-    "stop": "None", "close": "None",
+    "stop": "None", "close": "None", "is_session": "bool", "session_log": "bytes",
 }  # fmt: skip
 PROPERTIES = {"session": "Path | None"}
 

@@ -24,7 +24,7 @@ TYPES = {
 HEADER = """\
 ---@meta
 -- SPDX-License-Identifier: MIT
--- For editors only: what `wb` offers and what a playbook returns (docs/add_a_playbook.md).
+-- For editors only: what `wb` offers and what a playbook returns (docs/guide/add_a_playbook.md).
 -- Generated from the verb table by bindings/generate_lua_stub.py.
 
 """

@@ -32,7 +32,8 @@ BY_FOLDER = {"open", "run", "resume", "get_job", "cancel_job"}
 # They search: what they ask for may be evaluated elsewhere.
 EVALUATING = {
     "executor: Executor | None = None":
-        "executor: who evaluates, of concurrent.futures (default: this process; docs/python.md)",
+        "executor: who evaluates, of concurrent.futures (default: this process; "
+        "docs/guide/python.md)",
     "in_flight: int | None = None":
         "in_flight: evaluations that it gets at a time (default: the pool's number of workers "
         "where it has one, else 4), 1 to 1000",
@@ -153,6 +154,87 @@ def method(verb, part):
     )
 
 
+OPENING = '''\
+# SPDX-License-Identifier: MIT
+"""Session.open and its arguments, for editors and help().
+
+Generated from the verb table by bindings/generate_verbs.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+
+if TYPE_CHECKING:
+    from .workbench import Workbench
+
+
+class OpenArguments(TypedDict, total=False):
+    """The arguments of the verb `open`, as Session.open takes them."""
+
+{fields}
+
+
+class SessionOpening:
+    """How a session begins."""
+
+    @classmethod
+    def _open(
+        cls,
+        folder: str | PathLike[str] | None,
+        workbench: Workbench | None,
+        arguments: Mapping[str, Any],
+    ) -> Self:
+        raise NotImplementedError
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | PathLike[str] | None = None,
+        *,
+        workbench: Workbench | None = None,
+        {parameters},
+    ) -> Self:
+{docstring}
+        given = {{name: value for name, value in locals().items() if value is not None}}
+        for own in ("cls", "folder", "workbench"):
+            given.pop(own, None)
+        return cls._open(folder, workbench, given)
+'''
+
+
+def opening(verb):
+    """The module with Session.open: the verb `open` as a class method that gives the session."""
+    arguments = verb["arguments"]
+    text = {**verb, "result": {}}
+    lines = docstring(text).splitlines()
+    own = [
+        "folder: the new session's (default: the next name in the workbench's `sessions`)",
+        "workbench: has the options, and belongs to this session from then on",
+    ]
+    place = lines.index("        Arguments:") + 1
+    lines[place:place] = [line for one in own for line in wrapped(one, " " * 12)]
+    return OPENING.format(
+        fields="\n".join(f"    {python_name(a['name'])}: {type_of(a)}" for a in arguments),
+        parameters=",\n        ".join(map(parameter, arguments)),
+        docstring="\n".join(lines),
+    )
+
+
+def laid_out(text, file):
+    ruff = [sys.executable, "-m", "ruff"]
+    config = ["--config", Path(__file__).resolve().parents[1] / "ruff.toml"]
+    words = ["check", "--fix", "--select", "F401,I", "--quiet"]
+    for step in (words, ["format", "--quiet"]):
+        text = subprocess.run(
+            [*ruff, *step, *config, "--stdin-filename", file, "-"],
+            input=text, check=True, capture_output=True, text=True,
+        ).stdout  # fmt: skip
+    return text
+
+
 def main(program, folder=None):
     folder = Path(folder) if folder else Path(__file__).parent / "sdpa_workbench"
     told = subprocess.run([program, "verb-table"], check=True, capture_output=True, text=True)
@@ -160,16 +242,10 @@ def main(program, folder=None):
     for part, (name, about) in PARTS.items():
         methods = [method(verb, part) for verb in table if part_of(verb) == part]
         text = HEADER.format(name=name, about=about) + "\n".join(methods)
-        ruff = [sys.executable, "-m", "ruff"]
-        config = ["--config", Path(__file__).resolve().parents[1] / "ruff.toml"]
-        words = ["check", "--fix", "--select", "F401,I", "--quiet"]
         file = f"_verbs_{part}.py"
-        for step in (words, ["format", "--quiet"]):
-            text = subprocess.run(
-                [*ruff, *step, *config, "--stdin-filename", file, "-"],
-                input=text, check=True, capture_output=True, text=True,
-            ).stdout  # fmt: skip
-        (folder / file).write_text(text)
+        (folder / file).write_text(laid_out(text, file))
+    verb = next(verb for verb in table if verb["name"] == "open")
+    (folder / "_verbs_opening.py").write_text(laid_out(opening(verb), "_verbs_opening.py"))
     return 0
 
 

@@ -3,12 +3,15 @@
 
     import sdpa_workbench as wb
 
-    with wb.Session.open("s", start="cpu_unfused", problem="B=1 Hq=2 Sq=64 D=32 f32") as session:
+    problem = "B=1 Hq=2 Sq=64 D=32 f32"
+    print(wb.check("cpu_tiled", problem=problem).passed)
+    print(wb.compare("cpu_tiled", "cpu_unfused", problem=problem).speedup)
+    with wb.Session.open("s", start="cpu_unfused", problem=problem) as session:
         session.iterate(variant="cpu_tiled", hypothesis="tiles reuse keys", predicted_speedup=2)
         print(session.report())
 
-docs/python.md is the way in. What decides anything is the engine in C++ (module `_core`); where it
-is missing, only `command()` and `__version__` work, and all else says how to get it.
+docs/guide/python.md is the way in. What decides anything is the engine in C++ (module `_core`);
+where it is missing, only `command()` and `__version__` work, and all else says how to get it.
 """
 
 import importlib
@@ -27,13 +30,14 @@ if TYPE_CHECKING:
         Findings,
         Interval,
         Iteration,
+        Kernel,
         Ledger,
         Measurement,
         Suite,
-        Variant,
         Verdict,
     )
     from .session import Session
+    from .shortcuts import check, compare, tune
     from .workbench import Workbench
 
 _MODULES = (
@@ -43,6 +47,7 @@ _MODULES = (
     "results",
     "search",
     "session",
+    "shortcuts",
     "tensors",
     "tools",
     "workbench",
@@ -53,9 +58,13 @@ _HOMES = {
     "Session": "session",
     "Workbench": "workbench",
     "Progress": "progress",
+    "check": "shortcuts",
+    "compare": "shortcuts",
+    "tune": "shortcuts",
+    "Variant": "results",  # its older name for Kernel
 } | dict.fromkeys(
-    ("Answer", "Comparison", "Finding", "Findings", "Interval", "Iteration", "Ledger",
-     "Measurement", "Suite", "Variant", "Verdict"),
+    ("Answer", "Comparison", "Finding", "Findings", "Interval", "Iteration", "Kernel", "Ledger",
+     "Measurement", "Suite", "Verdict"),
     "results",
 )  # fmt: skip
 
@@ -66,16 +75,18 @@ __all__ = [
     "Findings",
     "Interval",
     "Iteration",
+    "Kernel",
     "Ledger",
     "Measurement",
     "Progress",
     "Session",
     "Suite",
-    "Variant",
     "Verdict",
     "Workbench",
     "WorkbenchError",
+    "check",
     "command",
+    "compare",
     "errors",
     "evaluation",
     "progress",
@@ -83,6 +94,7 @@ __all__ = [
     "search",
     "tensors",
     "tools",
+    "tune",
 ]
 
 
@@ -95,7 +107,8 @@ def __getattr__(name: str):
         raise AttributeError(f"module {__name__} has no attribute {name}")
     home = importlib.import_module(f".{_HOMES[name]}", __name__)
     value = home if name == _HOMES[name] else getattr(home, name)
-    globals()[name] = value
+    if name != "Variant":  # whoever uses it is warned each time
+        globals()[name] = value
     return value
 
 

@@ -56,5 +56,5 @@ def why_no_core(fault: ImportError) -> str:
         why = f"it does not load: {fault}"
     return (
         f"sdpa_workbench needs its module _core for this Python, but {why}; "
-        "install the package from a checkout: pip install . (docs/python.md)"
+        "install the package from a checkout: pip install . (docs/guide/python.md)"
     )

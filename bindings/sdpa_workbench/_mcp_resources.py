@@ -5,7 +5,6 @@ the prompts that say how a session is run well. Needs no package `mcp`.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
@@ -16,6 +15,7 @@ from typing import Any
 
 from . import _tool_results, errors
 from ._command import command
+from ._loaded import _core
 from .workbench import Workbench
 
 SCHEME = "sdpa-workbench://"
@@ -35,7 +35,14 @@ TEMPLATES = (
     ("events/{event}", "event", "one event of the log, such as e12"),
     ("docs/{page}", "document", "a page of the documentation"),
 )  # fmt: skip
-PAGES = ("agents", "kernel_abi", "add_a_kernel", "measurement", "session_format", "causes")
+PAGES = {
+    "agents": "guide",
+    "kernel_abi": "contracts",
+    "add_a_kernel": "guide",
+    "measurement": "contracts",
+    "session_format": "contracts",
+    "causes": "contracts",
+}  # and the folder of docs/ that each is in
 REFERENCE = re.compile(r"[A-Za-z0-9_.@+-]{1,200}(/[A-Za-z0-9_.+-]{1,200}){0,4}")
 
 # Before all but sources, which are edited as they were read, and JSON, whose keys say it.
@@ -87,8 +94,8 @@ def documents() -> dict[str, Path]:
     places = [here.parents[1] / "docs"]
     places += [up / "share/sdpa-workbench/docs" for up in Path(command()).parents]
     for place in places:
-        found = {page: place / f"{page}.md" for page in PAGES if (place / f"{page}.md").is_file()}
-        if found:
+        pages = {page: place / folder / f"{page}.md" for page, folder in PAGES.items()}
+        if found := {page: path for page, path in pages.items() if path.is_file()}:
             return found
     return {}
 
@@ -175,18 +182,8 @@ class Resources:
 
 
 def log_lines(folder: Path) -> list[str]:
-    """The whole lines of a log. Raises NotFoundError."""
-    try:
-        if (folder / "events.jsonl").exists():
-            data = (folder / "events.jsonl").read_bytes()
-        else:
-            with gzip.open(folder / "events.jsonl.gz") as file:
-                data = file.read()
-    except OSError as fault:
-        raise errors.NotFoundError(
-            f"cannot read the log of {folder}: {fault.strerror}; sdpa-wb open makes a session"
-        ) from None
-    return data.decode("utf-8", "replace").split("\n")[:-1]
+    """The whole lines of a log. Raises NotFoundError, DamagedError."""
+    return _core.session_log(folder).decode("utf-8", "replace").split("\n")[:-1]
 
 
 def without(text: str, hidden: list[str]) -> str:

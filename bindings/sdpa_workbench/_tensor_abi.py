@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kernel ABI (docs/kernel_abi.md) by ctypes: a loaded artifact and its plans.
+"""The kernel ABI (docs/contracts/kernel_abi.md) by ctypes: a loaded artifact and its plans.
 
 ctypes because the ABI is plain C: no compiler is needed where tensors are, the GIL is released
 during a call, and a variant's library stays apart from the module `_core`, which never loads one.

@@ -13,8 +13,8 @@ from . import _tensor_problem as problems
 from . import _tensor_subject as subject
 from . import errors
 from ._tensor_errors import LayoutError
+from ._tensor_variant import Variant, load
 from ._tensor_views import is_numpy, is_torch, like_given
-from .tensors import Variant, load
 from .workbench import PathName, Workbench, checked_path
 
 
@@ -91,6 +91,25 @@ class Dispatch:
     ) -> Choice:
         """What would answer; runs nothing."""
         return self._choose(problems.Call.of(q, k, v, mask, causal, scale, None))
+
+    def adopt(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        *,
+        mask: Any = None,
+        causal: bool | str = False,
+        scale: float | None = None,
+    ) -> Choice:
+        """Has a rule that is offered here for such tensors (`Choice.reason` says so) built, judged
+        and timed, once; it serves from then on where it passed and nothing was faster. Takes a
+        minute or so, on a machine that is quiet. Returns what answers now."""
+        call = problems.Call.of(q, k, v, mask, causal, scale, None)
+        backend = "cpu" if call.views["q"].device == "cpu" else "cuda"
+        self._workbench.call("dispatch_adopt", {"problem": call.text, "backend": backend})
+        self._choices.clear()
+        return self._choose(call)
 
     def write_kernel(self, folder: PathName, *, fallback: bool = False) -> Path:
         """Writes a kernel (its name is the folder's last) whose call is this dispatch's, so that

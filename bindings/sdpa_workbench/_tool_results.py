@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,19 @@ MOST_KEPT = 2000  # cut answers beside a session
 SIZES = ((1500, 40), (700, 20), (350, 12), (180, 8), (90, 5), (60, 3), (40, 1))
 
 
+# Characters that nobody sees or that reorder what is seen: JSON can say them by their numbers.
+HIDDEN = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufe00-\ufe0f"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def visible(text: str) -> str:
+    return HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)
+
+
 def compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return visible(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
 
 
 def size_of(value: Any) -> int:
@@ -94,7 +106,7 @@ def bounded(result: dict[str, Any], folder: Path, most: int) -> dict[str, Any]:
     """`result` in at most `most` bytes of JSON; what had no room is behind `cut.ref`."""
     if size_of(result) <= most:
         return result
-    whole = json.dumps(result, ensure_ascii=False, indent=1)
+    whole = visible(json.dumps(result, ensure_ascii=False, indent=1))
     cut = {"whole_bytes": len(whole.encode("utf-8", "replace")), "ref": keep(folder, whole)}
     for text, items in SIZES:
         small = shrunk(result, text, items) | {"cut": cut}

@@ -79,7 +79,7 @@ class AloneVerbs:
         """Compare two sessions: what changed around them, and their ratios to a shared rival.
 
         Arguments:
-            before: a session's folder, or its name in --sessions
+            before: a session's folder or archive, or its name in --sessions
             after: the session to judge by it
             plan: which timing (default: the plan of the second one's objective)
 
@@ -148,7 +148,8 @@ class AloneVerbs:
             configuration: map: tunable parameters
             device: string or null: the name that the rules saw
             fallback: bool: it is the last rule
-            passed_over: list: rule, variant, reason of rules that could not serve
+            passed_over: list: rule, variant, reason of rules that could not serve, and whether
+                one is offered here (dispatch adopt)
             problem: string: its text form
             proof: map or null: of proven ones variant (label), session and artifact_id
             rule: int: its place in the table, from 1
@@ -171,7 +172,7 @@ class AloneVerbs:
         stays as it is.
 
         Arguments:
-            recorded: a session's folder, or its name in --sessions
+            recorded: a session's folder or archive, or its name in --sessions
             iteration: which one (default: the last that won), 0 to 1e+09
             effort: how many processes, placements and rounds (default: the session's)
 
@@ -202,6 +203,7 @@ class AloneVerbs:
             title: of the index
 
         Answer:
+            copies: list: session, copy_of, common_events, apart, message of copies
             faults: list: session and message of those that have no page
             index: string: the index page
             pages: list: one file a session
@@ -212,22 +214,24 @@ class AloneVerbs:
     def pack(
         self, recorded: str, *, output: str | None = None, redact: bool | None = None
     ) -> results.Answer:
-        """One archive of a session, to be given away; it unpacks to a folder that all reads.
+        """One archive of a session, to be kept or given away; all that reads takes it.
 
         Arguments:
-            recorded: a session's folder, or its name in --sessions
+            recorded: a session's folder or archive, or its name in --sessions
             output: the archive (default: <name>.tar.gz, redacted: <name>-redacted.tar.gz)
             redact: replace hosts, users, e-mail addresses, addresses and absolute paths in log,
-                blobs and pages (docs/pages.md)
+                blobs and pages (docs/guide/pages.md)
 
         Answer:
             bytes: int: its size (bytes)
+            copies: list: as of `site`, of the sessions beside it; redacted: none
             file: string: the archive
             files: list: what is in it
             kept: list: redacted: sources that hold such words and are as they were
             left_out: list: files of the session that are not
             redacted: map or null: how often a path, email, host, user or url was replaced
             text: string: the same for people
+            warning: string or null: which events the log lost, and what to do
         """
         return results.Answer(self._verb("pack", locals()))
 
@@ -258,7 +262,9 @@ class AloneVerbs:
             forward_calls: int: calls of forward attention with kernels
             forward_rows: int: rows of sdpa_fwd_ops.csv
             gaps: list: what could not be used, in sentences
+            nothing_seen: string: why nothing could be looked at; empty: it could
             platform: string: whose peaks
+            ranks: list: of a file that holds several: calls and time of each
             text: string: the same for people
             text_bytes: int: unpacked size (bytes)
         """
@@ -275,8 +281,8 @@ class AloneVerbs:
             container: run this command inside it, through docker
 
         Answer:
-            categories: list: name, status (OK or none) and metrics (docs/trace.md) of each
-                category
+            categories: list: name, status (OK, none or unseen) and metrics (docs/guide/trace.md)
+                of each category
             files: list: written
             text: string: the findings
         """
@@ -302,8 +308,8 @@ class AloneVerbs:
             container: run this command inside it, through docker
 
         Answer:
-            categories: list: name, status (OK or none) and metrics (docs/trace.md) of each
-                category
+            categories: list: name, status (OK, none or unseen) and metrics (docs/guide/trace.md)
+                of each category
             files: list: written
             prepared: map: as trace prepare answers
             text: string: the findings
@@ -331,7 +337,7 @@ class AloneVerbs:
         Answer:
             file: string: the suites.json written
             gpu_span_ms: real: what shares are of (ms)
-            left_out: list: name, why, share_frac, calls
+            left_out: list: name, why, share_frac, calls, kernel_ms
             problems: list: name, problem, weight (calls), share_frac
             suite: string: its name
             text: string: the same for people
@@ -366,6 +372,7 @@ class AloneVerbs:
         Answer:
             calibration: map: share of a predicted logarithm that was measured (median; null below
                 3 predictions), count
+            copies: list: as of `site`; what copies share is counted once
             entries: list: id, kind; of a technique title, tried, won, invalid, sessions,
                 predicted and measured (geometric means, or null), calibration, where; of a cause
                 title, supported, refuted, undecided
@@ -388,10 +395,39 @@ class AloneVerbs:
             variant: a kernel, a label of the session, or a loop's id (default: the session's
                 start)
             other: what it is held against (default: the session's incumbent)
-            recorded: the session to take figures from: a folder, or its name in --sessions
+            recorded: the session to take figures from: a folder or archive, or its name in
+                --sessions
 
         Answer:
             sides: list: name and loop (id, or null) of both; without names of all kernels
             text: string: the same for people, with the figures
         """
         return results.Answer(self._verb("loops", locals()))
+
+    def dispatch_adopt(
+        self,
+        *,
+        problem: str | None = None,
+        suite: str | None = None,
+        backend: Literal["cpu", "cuda"] | None = None,
+        effort: Literal["quick", "standard", "thorough"] | None = None,
+    ) -> results.Answer:
+        """Build, judge and time here what a dispatch rule offers, and keep the pass for `best`.
+
+        Arguments:
+            problem: one problem, such as 'B=1 Hq=8 Sq=512 D=64 f32'
+            suite: or problems of a suite: its name, or 'name:problem,pro*'
+            backend: for which device of this machine (default: cpu)
+            effort: how many processes, placements and rounds (default: quick)
+
+        Answer:
+            device: string: the device's name
+            folder: string: where sessions of adopted rules lie
+            rules: list: per problem rule (its place in the table, from 1), variant,
+                configuration, problem, outcome (adopted, declined: a rival is faster, failed,
+                served: it passed before, none: no rule is offered), reason, session, artifact_id,
+                figures (problem, against, speedup, interval, outcome, event)
+            table: string: the rules' file
+            text: string: the same for people
+        """
+        return results.Answer(self._verb("dispatch_adopt", locals()))

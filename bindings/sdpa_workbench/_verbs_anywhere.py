@@ -37,7 +37,7 @@ class AnywhereVerbs:
             codes_left_out: map: code to how many of it had no room
             compiler: string: its version
             cpu_s: real: the same in CPU time (s)
-            kernels: list: what ptxas says of each GPU kernel (docs/kernel_abi.md)
+            kernels: list: what ptxas says of each GPU kernel (docs/contracts/kernel_abi.md)
             kernels_left_out: int: kernels that had no room
             library: string: path of the shared library, or of a Python folder
             log: string: the compiler's words
@@ -60,6 +60,7 @@ class AnywhereVerbs:
         suite: str | None = None,
         problem: str | None = None,
         configuration: Mapping[str, int] | None = None,
+        draws: int | None = None,
     ) -> results.Verdict:
         """Build a variant and judge it against scaled dot product attention.
 
@@ -69,10 +70,13 @@ class AnywhereVerbs:
             problem: one problem, such as 'B=1 Hq=8 Sq=512 D=64 f16 causal=none'; several joined
                 by ';'
             configuration: tunable parameters, NAME=VALUE; the rest from the manifest's defaults
+            draws: drawn runs, of everything that the manifest claims (default 72; a Python
+                subject on a GPU 16), 1 to 100000
 
         Answer:
-            pass: bool: every supported problem passed
-            problems: list: per problem outcome, message and the worst share of the error budget
+            pass: bool: every supported problem passed, and every drawn run
+            problems: list: per problem, and once for the drawn runs, outcome, message and the
+                worst share of the error budget
             subject_output: string: what the variant printed before it failed
             subject_output_ref: string or null: for read_ref, the whole of that
             variant: string: label
@@ -255,8 +259,8 @@ class AnywhereVerbs:
         """Hold a session against its log, or the figures of any report against each other.
 
         Arguments:
-            what: sessions' folders, Markdown or plain text reports of anyone, and sources of
-                kernels (.cu, .cpp, .py …) that advice is held against
+            what: sessions (folders or archives), Markdown or plain text reports of anyone, and
+                sources of kernels (.cu, .cpp, .py …) that advice is held against
 
         Answer:
             contradictions: int: what figures or limits exclude; above 0 the exit code is 1
@@ -288,7 +292,8 @@ class AnywhereVerbs:
         disassembly); runs nothing.
 
         Arguments:
-            table: CSV or Markdown: problems with times, ours and a reference's (docs/analyses.md)
+            table: CSV or Markdown: problems with times, ours and a reference's
+                (docs/contracts/analyses.md)
             device: of the files: a GPU of the table, such as H200, L4 or "RTX 4000 Ada"
             shape: what the table leaves out of its problems, such as 'D=64 f16'
             ours: the header of our times' column
@@ -301,7 +306,7 @@ class AnywhereVerbs:
         Answer:
             device: string: whose peaks; empty where none is known
             findings: list: analysis, statement, problem, figures, events, unseen
-                (docs/analyses.md)
+                (docs/contracts/analyses.md)
             gaps: list: what could not be read, and why
             text: string: the same for people
         """

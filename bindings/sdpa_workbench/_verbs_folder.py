@@ -83,6 +83,9 @@ class FolderVerbs:
 
         Answer:
             baseline: list: per problem the medians (us) of start and rivals
+            cannot_show: list: per problem the gain (cannot_show_frac) below which a confirmation
+                shows nothing, and why its noise floor cannot serve (unfit, or empty)
+            cannot_show_text: string: the same for people
             incumbent: string: label of the starting variant
             rivals: list: names of the rivals that passed
             session: string: the session's folder

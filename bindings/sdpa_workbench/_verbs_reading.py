@@ -27,6 +27,7 @@ class ReadingVerbs:
             status: string: open, paused or closed
             stop_reason: string or null: which budget or stop rule holds
             text: string: the screen
+            warning: string or null: which events the log lost, and what to do
         """
         return results.Answer(self._verb("status", locals()))
 
@@ -43,7 +44,7 @@ class ReadingVerbs:
         Arguments:
             kind: which page (default session)
             iteration: of kind iteration: its number (default: the last that closed), 0 to 1e+06
-            html: one self-contained file of HTML with plots (docs/pages.md)
+            html: one self-contained file of HTML with plots (docs/guide/pages.md)
             output: the file to write (default: standard output)
 
         Answer:
@@ -190,7 +191,7 @@ class ReadingVerbs:
         Arguments:
             variant: a label of the session, or a kernel's name: then the last of it that passed
             configuration: which of several that passed: tunable parameters, NAME=VALUE
-            torch: a Python package with an operator of PyTorch (docs/export.md)
+            torch: a Python package with an operator of PyTorch (docs/guide/export.md)
             c: a header, the library and CMake
             output: a new or empty folder (default: the package's name)
             name: of package and operator (default: the kernel's, then _op)
@@ -231,7 +232,8 @@ class ReadingVerbs:
                 measurements, and what its parent has not, 0 to 1e+06
             effort: how many processes, placements and rounds: quick, standard (5 processes x 3
                 placements at confirmation) or thorough
-            table: CSV or Markdown: problems with times, ours and a reference's (docs/analyses.md)
+            table: CSV or Markdown: problems with times, ours and a reference's
+                (docs/contracts/analyses.md)
             device: of the files: a GPU of the table, such as H200, L4 or "RTX 4000 Ada"
             shape: what the table leaves out of its problems, such as 'D=64 f16'
             ours: the header of our times' column
@@ -245,7 +247,7 @@ class ReadingVerbs:
             causes: list: cause, title, theory, test, prediction, state (supported, refuted,
                 undecided), strength, contradictory, where, share_frac, evidence, needs, remedies,
                 gain (speedup over the suite: low, expected, high); the most important first
-                (docs/causes.md)
+                (docs/contracts/causes.md)
             explains: list: with iteration: causes supported of its candidate and not of its
                 parent
             gaps: list: what could not be read, and why

@@ -17,6 +17,28 @@ class SessionVerbs:
     def _verb(self, verb: str, given: dict[str, Any]) -> Any:
         raise NotImplementedError
 
+    def remeasure_floor(
+        self,
+        problem: str | None = None,
+        *,
+        all_plans: bool | None = None,
+        request_id: str | None = None,
+    ) -> results.Answer:
+        """Take the noise floors again: those of a busy machine hide gains that are there.
+
+        Arguments:
+            problem: one of the suite's, by its name (default: all of them)
+            all_plans: hot, cold and eager, not the objective's plan alone
+
+        Answer:
+            fit: bool: every floor can serve now
+            floors: list: per problem and plan floor_frac, between_instance_frac,
+                cannot_show_frac, used (else the narrower one before stands) and unfit (why it
+                cannot serve)
+            text: string: the same for people
+        """
+        return results.Answer(self._verb("remeasure_floor", locals()))
+
     def note(
         self,
         text: str,
@@ -151,8 +173,8 @@ class SessionVerbs:
             hypothesis: why tuning should help, one sentence
             predicted_speedup: predicted gain over the incumbent on the objective (ratio), 0.001
                 to 1000
-            strategy: what to ask for next (default random; docs/simulation.md); tpe, cma_es and
-                gp are Optuna's, from Python only
+            strategy: what to ask for next (default random; docs/guide/simulation.md); tpe, cma_es
+                and gp are Optuna's, from Python only
             seed: of the strategy's order (default 1), 0 to 4.29497e+09
             evaluations: budget of the search: answers, failed ones and duplicates included
                 (evaluations), 1 to 1e+06
@@ -161,7 +183,8 @@ class SessionVerbs:
             usd: budget of the search: money (USD), 1e-06 to 1e+09
             ahead: builds kept ahead of the one that is needed (default: two for each builder;
                 where builds and turns overlap one, and at least 4) (builds), 0 to 1000
-            executor: who evaluates, of concurrent.futures (default: this process; docs/python.md)
+            executor: who evaluates, of concurrent.futures (default: this process;
+                docs/guide/python.md)
             in_flight: evaluations that it gets at a time (default: the pool's number of workers
                 where it has one, else 4), 1 to 1000
 
@@ -215,7 +238,8 @@ class SessionVerbs:
             usd: budget of the search: money (USD), 1e-06 to 1e+09
             ahead: builds kept ahead of the one that is needed (default: two for each builder;
                 where builds and turns overlap one, and at least 4) (builds), 0 to 1000
-            executor: who evaluates, of concurrent.futures (default: this process; docs/python.md)
+            executor: who evaluates, of concurrent.futures (default: this process;
+                docs/guide/python.md)
             in_flight: evaluations that it gets at a time (default: the pool's number of workers
                 where it has one, else 4), 1 to 1000
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What can go wrong: one class for each kind of error that the engine knows.
 
-`code` is the kind's frozen word, the same in JSON, Lua and on the command line (docs/cli.md has the
-exit code of each). Where Python has a class of its own for the case, ours is one of those, too.
+`code` is the kind's frozen word, the same in JSON, Lua and on the command line
+(docs/guide/command_line.md has the exit code of each). Where Python has a class of its own for the
+case, ours is one of those, too.
 """
 
 from __future__ import annotations

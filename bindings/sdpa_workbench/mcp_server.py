@@ -2,9 +2,9 @@
 """The MCP server: one session's tools, resources and prompts over standard input and output.
 
     python -m sdpa_workbench.mcp_server --session sessions/mine      (or: sdpa-wb mcp …)
-
-Nothing but protocol goes to standard output. Long calls are jobs in processes of their own, so a
-client or a server that dies costs nothing: the next one finds them. docs/agents.md is the way in.
+ Nothing but protocol goes to standard output. Long calls are jobs in processes of their own, so a
+client or a server that dies costs nothing: the next one finds them. docs/guide/agents.md is the way
+in.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ async def serve(options: argparse.Namespace) -> None:
 
 ENGINE_OPTIONS = (
     "path", "cache", "compiler", "nvcc", "host_compiler", "allow_include", "python", "worker",
-    "gpu", "threads", "cpu_set",
+    "gpu", "threads", "cpu_set", "isolation", "device_lock",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import copy
 import html
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
@@ -20,7 +21,7 @@ Row = Mapping[str, Any]
 
 
 class Answer(dict[str, Any]):
-    """The JSON object that a verb answered. docs/cli.md lists the fields of each verb."""
+    """The JSON object that a verb answered. `sdpa-wb command-reference` has the fields."""
 
     @property
     def text(self) -> str:
@@ -104,7 +105,8 @@ class Iteration(Record):
     `outcome`: win, no_gain, invalid or stopped. `speedup` (ratio) over the incumbent, None where
     nothing was measured. `decision` of the hypothesis: supported, refuted or undecided. `problems`
     has medians in us. Of a search: `configuration` of what looks best, `evaluations` the 40 best,
-    `tune` its counts and seconds. `stop_reason`: why the session should end now.
+    `tune` its counts and seconds. `stop_reason`: why the session should end now. `session`: the
+    folder, of the module's own tune().
     """
 
     _rows_of: ClassVar[str] = "problems"
@@ -122,6 +124,7 @@ class Iteration(Record):
     configuration: Mapping[str, int] | None
     evaluations: tuple[Row, ...] | None
     tune: Row | None
+    session: str | None
 
     @property
     def won(self) -> bool:
@@ -168,7 +171,7 @@ class Verdict(Record):
 
 
 @dataclass(frozen=True)
-class Variant(Record):
+class Kernel(Record):
     """A kernel that can be found. `parameters`: the values that each tunable one may take."""
 
     name: str
@@ -195,8 +198,8 @@ class Suite(Record):
 
 @dataclass(frozen=True)
 class Finding(Record):
-    """What an analysis says of what was measured (docs/analyses.md). `figures` have their units in
-    their names, `events` are ids of the log, `unseen` is what it could not see."""
+    """What an analysis says of what was measured (docs/contracts/analyses.md). `figures` have their
+    units in their names, `events` are ids of the log, `unseen` is what it could not see."""
 
     analysis: str
     statement: str
@@ -239,3 +242,11 @@ class Ledger(Record):
 
     def rows(self) -> list[dict[str, Any]]:
         return [{"kind": kind, **item} for kind, item in self.to_dict()["items"].items()]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Variant":
+        words = "results.Variant is results.Kernel now; a variant is what tensors.load() gives"
+        warnings.warn(words, DeprecationWarning, stacklevel=2)
+        return Kernel
+    raise AttributeError(f"module {__name__} has no attribute {name}")

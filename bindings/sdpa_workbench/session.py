@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Session: one session's folder and the verbs inside it."""
+"""Session: one session's folder or archive and the verbs inside it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from . import errors
-from ._crew import Crew
 from ._loaded import _core
 from ._program import Program
+from ._remote_evaluator import RemoteEvaluator
 from ._verbs_anywhere import AnywhereVerbs
+from ._verbs_opening import OpenArguments, SessionOpening
 from ._verbs_reading import ReadingVerbs
 from ._verbs_session import SessionVerbs
+from .evaluation import evaluate
 from .progress import Callback, Listener
 from .results import Answer, Ledger
 from .workbench import PathName, Workbench, arguments_of, checked_path
@@ -25,8 +27,9 @@ def _in_playbook() -> frozenset[str]:
     return frozenset(verb["name"] for verb in _core.verb_table() if verb["in_playbook"])
 
 
-class Session(SessionVerbs, ReadingVerbs, AnywhereVerbs):
-    """One session: `Session("folder")` reads it; the first verb that writes takes its lock.
+class Session(SessionOpening, SessionVerbs, ReadingVerbs, AnywhereVerbs):
+    """One session: `Session("folder")` reads it; the first verb that writes takes its lock. Of an
+    archive (`NAME.tar.gz`) only the verbs that read are there.
 
     Every verb is a method. As a context manager it pauses at the end, with whatever exception, and
     the session can be resumed: its log is the truth, and nothing is kept in Python. `workbench`
@@ -39,18 +42,9 @@ class Session(SessionVerbs, ReadingVerbs, AnywhereVerbs):
         self._playbook: frozenset[str] | None = None  # the verbs that are replayed, in a playbook
 
     @classmethod
-    def open(
-        cls,
-        folder: PathName | None = None,
-        *,
-        workbench: Workbench | None = None,
-        **arguments: Any,
+    def _open(
+        cls, folder: PathName | None, workbench: Workbench | None, arguments: Mapping[str, Any]
     ) -> Session:
-        """Opens a new session: records the environment, measures noise floor and baseline.
-
-        `arguments` are those of the verb `open` (Workbench.open lists them with units). Without a
-        folder it gets the next name in the workbench's `sessions`.
-        """
         workbench = workbench or Workbench()
         answer = workbench.call("open", arguments, session=folder)
         return cls(answer["session"], workbench=workbench)
@@ -76,7 +70,7 @@ class Session(SessionVerbs, ReadingVerbs, AnywhereVerbs):
         seed: int = 0,
         replan: bool = False,
         workbench: Workbench | None = None,
-        **open_arguments: Any,
+        **open_arguments: Unpack[OpenArguments],
     ) -> Session:
         """For a script that is a playbook, `playbook=__file__`: run again, it goes on where it was.
 
@@ -94,10 +88,10 @@ class Session(SessionVerbs, ReadingVerbs, AnywhereVerbs):
         engine, own = session.workbench._engine, dict(arguments or {})
         listener = Listener(session.workbench.progress)
         named = (str(path), source, own, seed)
-        if (session.folder / "events.jsonl").exists():
+        if _core.is_session(session.folder):
             engine.resume_playbook(session.folder, *named, replan, listener)
         else:
-            engine.open_playbook(open_arguments, session.folder, *named, listener)
+            engine.open_playbook(dict(open_arguments), session.folder, *named, listener)
         session._playbook = _in_playbook()
         return session
 
@@ -126,23 +120,23 @@ class Session(SessionVerbs, ReadingVerbs, AnywhereVerbs):
     ) -> Answer:
         """Any verb by its name, in this session. `executor` and `in_flight` are for `tune` and
         `race`: who evaluates what they search (evaluation.py)."""
-        with Crew.of(executor, in_flight) as crew:
-            return self._call(verb, arguments, request_id, crew)
+        with RemoteEvaluator.of(executor, evaluate, in_flight) as evaluator:
+            return self._call(verb, arguments, request_id, evaluator)
 
     def _call(
         self,
         verb: str,
         arguments: Mapping[str, Any] | None,
         request_id: str | None,
-        crew: Crew | None,
+        evaluator: RemoteEvaluator | None,
     ) -> Answer:
         if self._playbook is not None and verb in self._playbook:
             engine = self.workbench._engine
             listener = Listener(self.workbench.progress)
             given = dict(arguments or {})
-            return Answer(engine.playbook_call(verb, given, listener, Program(crew)))
+            return Answer(engine.playbook_call(verb, given, listener, Program(evaluator)))
         return self.workbench.call(
-            verb, arguments, session=self.folder, request_id=request_id, crew=crew
+            verb, arguments, session=self.folder, request_id=request_id, evaluator=evaluator
         )
 
     def _verb(self, verb: str, given: dict[str, Any]) -> Answer:

@@ -2,16 +2,18 @@
 """The loop of a Python subject: imports one attention function and calls it for its supervisor.
 
 Started by sdpa-wb-worker as `python -I -B -u subject.py` with one socket as descriptor 3; needs the
-standard library only. The messages are those of compiled subjects (docs/worker_protocol.md,
-"Between supervisor and subject"), but the input tensors come ready-made as memory files; on a GPU
-subject_gpu.py makes them.
+standard library only. The messages are those of compiled subjects
+(docs/contracts/worker_protocol.md, "Between supervisor and subject"), but the input tensors come
+ready-made as memory files; on a GPU subject_gpu.py makes them.
 
 The function is called as f(q, k, v, *, causal, scale, mask, out, lse) with tensors indexed
 [batch, head, row, width] whatever their memory layout. Their type follows what the function's
 module imports: torch tensors if torch is loaded, else NumPy arrays if NumPy is (bf16 as uint16),
 else memoryviews in memory order (16-bit formats as "H"). It writes `out` and returns None, or
-returns the result. If it cannot give a log-sum-exp it raises NotImplementedError when lse is not
-None; raised again without one, the problem counts as not supported.
+returns the result. On a CPU `out` is memory of the supervisor, who reads it, or the result where
+it lies, while this process is stopped. If it cannot give a log-sum-exp it raises
+NotImplementedError when lse is not None; raised again without one, the problem counts as not
+supported.
 """
 
 import ctypes
@@ -23,6 +25,7 @@ import mmap
 import os
 import platform
 import random
+import signal
 import socket
 import sys
 import time
@@ -38,6 +41,7 @@ SETTLED_FRAC = 0.005  # two successive blocks agree within this share
 SETTLE_MAX_FACTOR, SETTLE_MOST_EXTRA_US = 10, 500_000
 SETTLE_LONGEST_BLOCK_US = 100_000
 SWEEP_BYTES = 64 << 20
+EARLIER_CALLS_NS = 80_000_000  # then the judged call comes, however late it was to be
 MAP_POPULATE = getattr(mmap, "MAP_POPULATE", 0)  # its pages at once, not one fault after another
 
 
@@ -101,6 +105,9 @@ class Stage:
 
 
 class Subject:
+    shows_unasked = True  # what a block left, right after it
+    outputs_in_place = True  # out and lse are the supervisor's memory themselves
+
     def __init__(self, channel):
         self.channel = channel
         self.function = None
@@ -137,19 +144,25 @@ class Subject:
         want_lse = len(fds) > len(self.handed_inputs(problem)) + 1
         shared = self.map(problem, ["out", *(["lse"] if want_lse else [])], fds)
         values = self.values_of(problem, message, shared)
-        begin = time.perf_counter_ns()
-        try:
-            result = self.call(problem, values)()
-            self.finish()
-        except NotImplementedError:
-            if not want_lse:
-                raise
-            want_lse = False  # it gives no log-sum-exp; perhaps it gives the output
-            values.pop("lse")
+        form = message.get("form", {})
+        for name in [*problem.inputs, "out"]:
+            if name in form:
+                values[name] = self.tensors.placed(problem, name, values[name], *form[name])
+        with self.tensors.at_most_threads(form.get("threads", 0)):
+            self.call_before(problem, values, form)
             begin = time.perf_counter_ns()
-            result = self.call(problem, values)()
-            self.finish()
-        call_us = (time.perf_counter_ns() - begin) / 1e3
+            try:
+                result = self.call(problem, values)()
+                self.finish()
+            except NotImplementedError:
+                if not want_lse:
+                    raise
+                want_lse = False  # it gives no log-sum-exp; perhaps it gives the output
+                values.pop("lse")
+                begin = time.perf_counter_ns()
+                result = self.call(problem, values)()
+                self.finish()
+            call_us = (time.perf_counter_ns() - begin) / 1e3
         self.check_result(result)
         self.tensors.copy(shared["out"], values["out"] if result is None else result)
         if want_lse:
@@ -158,19 +171,28 @@ class Subject:
 
     def turn(self, message, fds):
         problem = subject_tensors.Problem(message["problem"])
-        self.shared = self.map(problem, ["out"], fds)
+        outputs = [name for name in ("out", "lse") if f"{name}_offset" in message]
+        shared = self.map(problem, outputs, fds, message)
+        for fd in fds:
+            os.close(fd)
+        fds.clear()
+        self.shared = {name: shared[name] for name in problem.inputs}
+        self.tells_results = message["tells_results"]
         key = (json.dumps(message["problem"], sort_keys=True), message["placement"])
         begin = time.perf_counter_ns()
         if self.stage is None or self.stage.key != key:
-            values = self.values_of(problem, message, self.shared)
+            values = self.values_of(problem, message, shared)
             self.stage = Stage(self.tensors, problem, key, values)
         else:
+            self.stage.values |= {name: shared[name] for name in outputs}
             self.refill(message)
         refill_us = (time.perf_counter_ns() - begin) / 1e3
         self.flusher = self.flusher or CacheFlusher()
-        call = self.call(problem, self.stage.values)
-        call()  # just-in-time compilation is no part of any turn
-        call_us, settled = settle(lambda us: time_calls(call, us), message["settle_us"])
+        call_us, settled = 0.0, True
+        if message["settle_us"] > 0:
+            self.first_call()  # just-in-time compilation is no part of any turn
+            call = self.call(problem, self.stage.values)
+            call_us, settled = settle(lambda us: time_calls(call, us), message["settle_us"])
         return {
             "call_us": call_us,
             "settled": settled,
@@ -184,6 +206,8 @@ class Subject:
         if message["warm"]:
             self.result = self.call(self.stage.problem, self.stage.values)()
         self.poison(message["poison"])
+        if "lse" in self.stage.values:
+            self.poison(message["lse_poison"], "lse")
         if message["flush"]:
             self.flusher.flush(self.stage.regions())
         return {}
@@ -193,13 +217,44 @@ class Subject:
         gc.disable()  # as timeit does: a collection is not the candidate's work
         try:
             begin = time.perf_counter_ns()
-            self.reply(message, {"ok": True})  # from here on the supervisor's clock runs too
             self.sample_ns, self.result = take_samples(call, message["samples"], message["calls"])
             block_ns = time.perf_counter_ns() - begin
+        except NotImplementedError:
+            if not self.drop_lse():
+                raise
+            return self.go(message, _fds)
         finally:
             gc.enable()
+        # Short: the supervisor's clock still runs.
+        return {"block_ns": block_ns, "lse": "lse" in self.stage.values, **self.place_of_result()}
+
+    def drop_lse(self):
+        """It may give no log-sum-exp, and the output all the same; whether there was one."""
+        return self.stage.values.pop("lse", None) is not None
+
+    def first_call(self):
+        try:
+            self.call(self.stage.problem, self.stage.values)()
+        except NotImplementedError:
+            if not self.drop_lse():
+                raise
+            self.call(self.stage.problem, self.stage.values)()
+
+    def place_of_result(self):
+        """Where a result lies that is not in `out`; one that the supervisor cannot follow, or may
+        not read, is copied there, while its clock runs."""
+        if self.result is None:
+            return {}
         self.check_result(self.result)
-        return {"block_ns": block_ns}  # short: writing it is nothing beside the block
+        out = self.stage.values["out"]
+        if self.tells_results and (place := self.tensors.place(self.result, out)) is not None:
+            return {"result": place}
+        self.tensors.copy(out, self.result)
+        return {"copied": True}
+
+    def copy(self, _message, _fds):
+        """On a GPU whose judge lends no memory."""
+        return {}
 
     def profile(self, _message, _fds):
         """What one call launches on a device; nothing is judged here and nothing timed."""
@@ -215,17 +270,23 @@ class Subject:
         return problem.inputs
 
     def values_of(self, _problem, _message, shared):
-        """Tensors of its own, by name."""
-        return {name: self.tensors.private(tensor) for name, tensor in shared.items()}
+        """The tensors of a call, by name; those of its own are copies."""
+        in_place = ("out", "lse") if self.outputs_in_place else ()
+        return {
+            name: tensor if name in in_place else self.tensors.private(tensor)
+            for name, tensor in shared.items()
+        }
 
     def refill(self, _message):
         for name in self.stage.problem.inputs:
             self.tensors.copy(self.stage.values[name], self.shared[name])
 
-    def map(self, problem, outputs, fds):
+    def map(self, problem, outputs, fds, message=None):
         shared = {}
         for name, fd in zip([*self.handed_inputs(problem), *outputs], fds, strict=True):
             buffer = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED | MAP_POPULATE)  # the whole file
+            if message is not None and (offset := message.get(f"{name}_offset")) is not None:
+                buffer = memoryview(buffer)[offset : offset + problem.size_bytes(name)]
             shared[name] = self.tensors.view(problem, name, buffer)
         return shared
 
@@ -243,17 +304,42 @@ class Subject:
                 "a result that may compute itself later is not timed"
             )
 
-    def poison(self, seed):
-        """A result that an earlier call left in `out` must not pass for this one's."""
-        address, size = self.tensors.address(self.stage.values["out"])
+    def call_before(self, problem, values, form):
+        """The calls of a drawn run before the one that is judged: one of another shape, and earlier
+        ones of this shape on other inputs."""
+        tensors, call = self.tensors, form.get("call", 1)
+        if "beside" in form and problem.shapes["q"][2] > 1 and hasattr(tensors, "fewer_rows"):
+            fewer = {name: tensors.fewer_rows(name, value) for name, value in values.items()}
+            self.call_or_lack_lse(problem, fewer)
+        if call == 1:
+            return
+        earlier = values | {name: tensors.duplicate(values[name]) for name in ("q", "out")}
+        tensors.turn_around(earlier["q"])
+        end = time.perf_counter_ns() + EARLIER_CALLS_NS
+        while call > 1 and time.perf_counter_ns() < end:
+            self.call_or_lack_lse(problem, earlier)
+            call -= 1
+        self.finish()
+
+    def call_or_lack_lse(self, problem, values):
+        try:
+            self.call(problem, values)()
+        except NotImplementedError:
+            if "lse" not in values:
+                raise
+            values.pop("lse")
+            self.call(problem, values)()
+
+    def poison(self, seed, name="out"):
+        """A result that an earlier call left there must not pass for this one's."""
+        address, size = self.tensors.address(self.stage.values[name])
         tile = random.Random(seed).randbytes(min(size, 64 << 10))
         for offset in range(0, size, len(tile) or 1):
             ctypes.memmove(address + offset, tile, min(len(tile), size - offset))
         self.result = None
 
     def show(self):
-        result = self.stage.values["out"] if self.result is None else self.result
-        self.tensors.copy(self.shared["out"], result)
+        """What is due behind the clock: on a CPU nothing, its supervisor has read already."""
 
     @staticmethod
     def versions():
@@ -274,7 +360,12 @@ class Subject:
                 return
             answer = self.answer(message, fds)
             self.reply(message, answer)
-            if message["op"] == "go" and answer["ok"]:
+            if message.get("stop"):
+                # The supervisor's clock runs until this process stands still, so nothing is left
+                # for later.
+                signal.raise_signal(signal.SIGSTOP)
+            # What the judge copies by itself it copies first, and then asks.
+            if message["op"] == "go" and answer["ok"] and self.shows_unasked:
                 self.reply(message, self.answer({"op": "show"}, []))
 
     def answer(self, message, fds):
@@ -291,6 +382,7 @@ class Subject:
                 "prime": self.prime,
                 "go": self.go,
                 "profile": self.profile,
+                "copy": self.copy,
             }[message["op"]]
             return {"ok": True, **handler(message, fds)}
         except SystemExit:

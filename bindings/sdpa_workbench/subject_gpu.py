@@ -2,9 +2,10 @@
 """A Python subject on a GPU: as subject.py, with torch tensors there and the device's clock.
 
 Samples are taken as worker/cuda/stopwatch.hpp takes those of compiled subjects (see
-docs/measurement.md): hot ones are replays of one CUDA graph, cold ones single calls after the
-caches were emptied, eager ones calls that are queued while the device runs. Where compiled subjects
-have a gate, a delay on the stream keeps the device waiting while the host queues the first samples.
+docs/contracts/measurement.md): hot ones are replays of one CUDA graph, cold ones single calls after
+the caches were emptied, eager ones calls that are queued while the device runs. Where compiled
+subjects have a gate, a delay on the stream keeps the device waiting while the host queues the first
+samples.
 """
 
 import ctypes
@@ -34,6 +35,8 @@ HELD_CYCLES_EACH, HELD_CYCLES_CALL = 120_000, 4_000
 
 
 class GpuSubject(loop.Subject):
+    outputs_in_place = False
+
     def __init__(self, channel, gpu):
         """Imports torch, before the candidate, and leaves the device alone: that may go on beside
         what is timed there."""
@@ -43,8 +46,11 @@ class GpuSubject(loop.Subject):
         except ImportError as fault:
             sys.exit(f"a Python subject on a GPU needs PyTorch in {sys.executable}: {fault}")
         self.torch = torch
-        self.device = torch.device("cuda", gpu)
+        self.gpu, self.device = gpu, torch.device("cuda", gpu)
         self.stream = None
+        self.lent = self.staged_lent = None  # memory of the judge's: of this message, of the stage
+        self.snap = None  # where the output is copied to behind a block
+        self.shows_unasked = True
 
     # Messages
 
@@ -61,15 +67,35 @@ class GpuSubject(loop.Subject):
             self.fill_kernel = gpu_tensors.FillKernel(self.driver, code[:], message["fill_kernel"])
         return answer
 
+    def run(self, message, fds):
+        self.borrow(message, fds)
+        try:
+            answer = super().run(message, fds)
+            self.finish()  # the judge copies what stands there when it has heard of the answer
+        finally:
+            self.give_back()
+        return answer
+
     def turn(self, message, fds):
         problem = loop.subject_tensors.Problem(message["problem"])
-        self.shared = self.map(problem, ["out"], fds)
-        key = (loop.json.dumps(message["problem"], sort_keys=True), message["placement"])
+        loan = message.get("lent", {}).get("number", 0)
+        key = (loop.json.dumps(message["problem"], sort_keys=True), message["placement"], loan)
+        is_kept = self.stage is not None and self.stage.key == key
+        if not (is_kept and loan):
+            self.borrow(message, fds)
+            self.shared = self.map(problem, ["out"], fds)
+        self.shows_unasked = not loan
         begin = loop.time.perf_counter_ns()
-        if self.stage is None or self.stage.key != key:
+        if not is_kept:
             self.graphs = {}  # they hold calls with the old tensors
             values = self.values_of(problem, message, self.shared)
             self.stage = loop.Stage(self.tensors, problem, key, values)
+            self.snap = None
+            if self.lent is not None:
+                self.snap = self.tensors.lent(problem, "out", self.lent["snap"])
+            # The old memory lived until the new one was there, so that the addresses differ.
+            self.lent, self.staged_lent = self.staged_lent, self.lent
+            self.give_back()
         else:
             self.refill(message)
         self.finish()
@@ -115,6 +141,8 @@ class GpuSubject(loop.Subject):
         finally:
             loop.gc.enable()
         self.check_result(self.result)
+        if self.snap is None:
+            self.copy_out()
         # Short, as the supervisor's clock still runs; the samples are read in show().
         self.taken = (samples, calls)
         block_us = self.block_us(samples)
@@ -122,13 +150,17 @@ class GpuSubject(loop.Subject):
             block_us = max(block_us - self.empty_pair_us, 0.0)
         return {"block_ns": max(round(block_us * 1e3), 1)}
 
+    def copy(self, _message, _fds):
+        """So that the supervisor learns what it takes."""
+        self.copy_out()
+        return {}
+
     def show(self):
         samples, calls = self.taken
         times_us = self.call_times_us(calls, samples)
         if self.kind == "cold":
             times_us = [max(us - self.empty_pair_us, 0.0) for us in times_us]
         self.sample_ns = [max(round(us * calls * 1e3), 1) for us in times_us]
-        super().show()
 
     def profile(self, message, fds):
         problem = loop.subject_tensors.Problem(message["problem"])
@@ -159,6 +191,43 @@ class GpuSubject(loop.Subject):
 
     def handed_inputs(self, _problem):
         return []
+
+    def borrow(self, message, fds):
+        """Maps what the judge lends, if it does."""
+        parts = message.get("lent")
+        if parts is not None:
+            names = [name for name in ("out", "lse", "snap") if name in parts]
+            pairs = zip(names, fds, strict=True)
+            self.lent = {
+                name: gpu_tensors.LentMemory(self.driver, self.gpu, fd, parts[name])
+                for name, fd in pairs
+            }
+
+    def give_back(self):
+        if self.lent is not None:
+            self.finish()  # nothing may still write to it
+            for memory in self.lent.values():
+                memory.close()
+            self.lent = None
+
+    def map(self, problem, outputs, fds):
+        if self.lent is None:
+            return super().map(problem, outputs, fds)
+        return {name: self.tensors.lent(problem, name, self.lent[name]) for name in outputs}
+
+    def copy_out(self):
+        """Before "done", where the judge lends no memory."""
+        result = self.stage.values["out"] if self.result is None else self.result
+        self.tensors.copy(self.shared["out"], result)
+        self.finish()
+
+    def queue_snap(self):
+        """The copy that the judge gets, behind the last event: what the stream has not done by then
+        is missing in it. A result that was returned goes there, too, so no rival pays for that."""
+        if self.snap is not None:
+            self.check_result(self.result)
+            result = self.stage.values["out"] if self.result is None else self.result
+            self.tensors.copy(self.snap, result)
 
     def values_of(self, problem, message, shared):
         values = super().values_of(problem, message, shared)
@@ -270,6 +339,8 @@ class GpuSubject(loop.Subject):
             if graph is not None:
                 graph.replay()
             events[sample + 1].record()
+        if started is not None:
+            self.queue_snap()
         if samples <= HELD_SAMPLES:
             self.begin(events[0], started)
 
@@ -283,6 +354,8 @@ class GpuSubject(loop.Subject):
             for _ in range(calls):
                 self.result = call()
             events[sample + 1].record()
+        if started is not None:
+            self.queue_snap()
 
     @staticmethod
     def begin(event, started):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Tensors of a Python subject on a GPU, and the kernel that fills them (for subject_gpu.py)."""
+"""Tensors of a Python subject on a GPU, memory of the judge's that they may lie in, and the kernel
+that fills them (for subject_gpu.py)."""
 
 import base64
 import ctypes
+import math
 import sys
 
 import sdpa_wb_subject as loop
@@ -14,12 +16,87 @@ class GpuTensors(loop.subject_tensors.TorchTensors):
         self.device = device
 
     def private(self, shared):
-        return shared.to(self.device)  # keeps the strides
+        """On the device, in the strides that it has; what lies there already is not copied."""
+        return shared.to(self.device)
 
     def empty(self, problem, name):
         dtype = self.dtypes[problem.dtype_of(name)]
         tensor = self.torch.empty(problem.memory_shape(name), dtype=dtype, device=self.device)
         return tensor.transpose(1, 2) if problem.swapped_of(name) else tensor
+
+    def lent(self, problem, name, memory):
+        """A view of memory of the judge's. The array interface knows no bf16: bytes first."""
+        dtype = self.dtypes[problem.dtype_of(name)]
+        shape = problem.memory_shape(name)
+        size = math.prod(shape) * dtype.itemsize
+        flat = self.torch.as_tensor(memory.bytes_at(size), device=self.device)
+        tensor = flat.view(dtype).view(shape)
+        return tensor.transpose(1, 2) if problem.swapped_of(name) else tensor
+
+
+class Bytes:
+    """What `torch.as_tensor` takes for memory of a device."""
+
+    def __init__(self, address, size):
+        self.__cuda_array_interface__ = {
+            "shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3,
+        }  # fmt: skip
+
+
+class Location(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int), ("device", ctypes.c_int))
+
+
+class Access(ctypes.Structure):
+    _fields_ = (("location", Location), ("flags", ctypes.c_int))
+
+
+class LentMemory:
+    """Device memory of another process, mapped by the descriptor that stands for it: as
+    worker/cuda/shared_buffer.hpp."""
+
+    DESCRIPTOR, DEVICE, READ_AND_WRITE = 1, 1, 3
+
+    def __init__(self, driver, device, fd, part):
+        self.driver, self.size, self.offset = driver, part["bytes"], part["offset"]
+        self.handle, self.address = ctypes.c_uint64(), ctypes.c_uint64()
+        self.is_mapped = False
+        size = ctypes.c_size_t(self.size)
+        zero = ctypes.c_uint64(0)
+        number = ctypes.c_void_p(fd)
+        self.check(
+            driver.cuMemImportFromShareableHandle(
+                ctypes.byref(self.handle), number, self.DESCRIPTOR
+            )
+        )
+        self.check(
+            driver.cuMemAddressReserve(
+                ctypes.byref(self.address), size, ctypes.c_size_t(0), zero, zero
+            )
+        )
+        self.check(driver.cuMemMap(self.address, size, ctypes.c_size_t(0), self.handle, zero))
+        self.is_mapped = True
+        access = Access(Location(self.DEVICE, device), self.READ_AND_WRITE)
+        self.check(
+            driver.cuMemSetAccess(self.address, size, ctypes.byref(access), ctypes.c_size_t(1))
+        )
+
+    def bytes_at(self, size):
+        return Bytes(self.address.value + self.offset, size)
+
+    def close(self):
+        size = ctypes.c_size_t(self.size)
+        if self.is_mapped:
+            self.driver.cuMemUnmap(self.address, size)
+        if self.address.value:
+            self.driver.cuMemAddressFree(self.address, size)
+        if self.handle.value:
+            self.driver.cuMemRelease(self.handle)
+
+    @staticmethod
+    def check(code):
+        if code != 0:
+            raise RuntimeError(f"the driver answered {code} where memory was to be mapped")
 
 
 class FillKernel:

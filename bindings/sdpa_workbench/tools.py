@@ -8,7 +8,7 @@
         answer = box.call("propose", {"edits": [{"path": "kernel.cpp", "search": …}]})
 
 A call never raises for what an agent did: its answer is a dict with `is_error` and either `result`
-or `code`, `message` and `fixable`. docs/agents.md is the way in.
+or `code`, `message` and `fixable`. docs/guide/agents.md is the way in.
 """
 
 from __future__ import annotations
@@ -144,12 +144,18 @@ class Toolbox:
         if name == "read_ref":
             return self._read_ref(given)
         if schemas.is_long(name) and (name != "diagnose" or given.get("measure")):
+            if self._is_only_read():  # no job for it: refused in the engine's words
+                return self._write(name, given, request)
             return self._long(name, given, request, wait_s)
         if name == "cancel_job" or (schemas.mutates(name) and not schemas.is_long(name)):
             return self._write(name, given, request)
         alone = schemas.verbs()[name]["session"] == "none"
         answer = self._bench.call(name, given, session=None if alone else self.folder)
         return self._told(name, answer)
+
+    def _is_only_read(self) -> bool:
+        """An archive, or a folder whose log is packed."""
+        return not (self.folder / "events.jsonl").exists() and _core.is_session(self.folder)
 
     def _told(self, verb: str, answer: Mapping[str, Any]) -> Answer:
         """A verb's answer without the copies that are for people."""
@@ -213,7 +219,7 @@ class Toolbox:
         try:
             return self._bench.call("get_job", asked, session=self.folder)
         except errors.NotFoundError:
-            if request is None or not (self.folder / "events.jsonl").exists():
+            if request is None or not _core.is_session(self.folder):
                 raise
             return self._bench.call("get_job", {}, session=self.folder) | {"call": None}
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import errors
 from ._command import command
-from ._crew import Crew
 from ._loaded import _core
 from ._program import Program
+from ._remote_evaluator import RemoteEvaluator
 from ._verbs_alone import AloneVerbs
 from ._verbs_anywhere import AnywhereVerbs
 from ._verbs_folder import FolderVerbs
 from .progress import Callback, Listener, Progress
-from .results import Answer, Suite, Variant
-
-if TYPE_CHECKING:
-    from .session import Session
+from .results import Answer, Kernel, Suite
 
 __all__ = ["Progress", "Workbench"]
 
@@ -55,11 +53,11 @@ def arguments_of(given: dict[str, Any]) -> tuple[dict[str, Any], PathName | None
 class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
     """One engine, with a method for each verb that needs no session held.
 
-    Options are those of the command line (docs/cli.md), None for its defaults: `path` (folders with
-    kernels/ and playbooks/), `sessions` (where new ones go), `cache`, `compiler`, `nvcc`,
-    `host_compiler`, `allow_include`, `python` (of Python subjects; here: this interpreter),
-    `worker`, `transport`, `gpu`, `threads`, `cpu_set`. `progress` is called with a Progress while a
-    verb runs.
+    Options are those of the command line (docs/guide/command_line.md), None for its defaults:
+    `path` (folders with kernels/ and playbooks/), `sessions` (where new ones go), `cache`,
+    `compiler`, `nvcc`, `host_compiler`, `allow_include`, `python` (of Python subjects; here: this
+    interpreter), `worker`, `transport`, `gpu`, `threads`, `cpu_set`, `isolation`, `device_lock`.
+    `progress` is called with a Progress while a verb runs.
 
     An engine runs one call at a time, on a thread of its own and without the GIL; calls of other
     threads wait. Ctrl-C, stop(), or an exception of `progress` ends a call in order: what is in
@@ -83,6 +81,8 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         gpu: int | None = None,
         threads: int | None = None,
         cpu_set: str | None = None,
+        isolation: str | None = None,
+        device_lock: PathName | None = None,
         progress: Callback | None = None,
     ):
         if isinstance(path, (str, os.PathLike)) or isinstance(allow_include, (str, os.PathLike)):
@@ -101,6 +101,8 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
             "gpu": gpu,
             "threads": threads,
             "cpu_set": cpu_set,
+            "isolation": isolation,
+            "device_lock": None if device_lock is None else os.fspath(device_lock),
         }
         self.progress = progress
         try:
@@ -122,10 +124,10 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         *,
         session: PathName | None = None,
         request_id: str | None = None,
-        crew: Crew | None = None,
+        evaluator: RemoteEvaluator | None = None,
     ) -> Answer:
-        """Any verb by its name, as tools do. A repeated `request_id` gets the first answer. `crew`
-        is Session's own affair."""
+        """Any verb by its name, as tools do. A repeated `request_id` gets the first answer.
+        `evaluator` is Session's own affair."""
         if not isinstance(verb, str):
             raise errors.UsageError(f"a verb is a str, not {type(verb).__name__}")
         if arguments is not None and not isinstance(arguments, Mapping):
@@ -140,7 +142,7 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
                 folder,
                 request_id,
                 Listener(self.progress),
-                Program(crew),
+                Program(evaluator),
             )
         )
 
@@ -148,17 +150,15 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         arguments, session, request_id = arguments_of(given)
         return self.call(verb, arguments, session=session, request_id=request_id)
 
-    def session(self, folder: PathName) -> Session:
-        """The session in `folder`, by an engine of its own. Reads; the first verb that writes takes
-        its lock."""
-        from .session import Session
-
-        return Session(folder, workbench=self.another())
-
-    def variants(self) -> tuple[Variant, ...]:
+    def catalogue(self) -> tuple[Kernel, ...]:
         """The kernels that can be found, with their parameters."""
         found = self.kernels()["kernels"]
-        return tuple(Variant.of(self.kernels(kernel["name"])["kernels"][0]) for kernel in found)
+        return tuple(Kernel.of(self.kernels(kernel["name"])["kernels"][0]) for kernel in found)
+
+    def variants(self) -> tuple[Kernel, ...]:
+        """The older name of catalogue()."""
+        warnings.warn("variants() is catalogue() now", DeprecationWarning, stacklevel=2)
+        return self.catalogue()
 
     def suite(self, name: str) -> Suite:
         """A suite with its problems."""

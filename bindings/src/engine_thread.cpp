@@ -46,7 +46,7 @@ void end_children_of(const std::string& thread_name) {
   }
 }
 
-Json progress_json(const Progress& progress) {
+Json progress_json(const engine::Progress& progress) {
   const auto number = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
@@ -64,7 +64,7 @@ Json progress_json(const Progress& progress) {
 
 }  // namespace
 
-EngineThread::EngineThread(GlobalOptions options)
+EngineThread::EngineThread(cli::GlobalOptions options)
     : m_options(std::move(options)), m_name(next_name()), m_thread([this] { serve(); }) {}
 
 EngineThread::~EngineThread() {
@@ -162,10 +162,10 @@ void EngineThread::reply(Result<Json> answer) {
   m_changed.notify_all();
 }
 
-Services EngineThread::services() {
-  Services services = make_services(
-      m_options, Environment::read(), m_file_system, m_clock,
-      [this](const Progress& progress) { tell(progress_json(progress)); }, &m_stop);
+engine::Services EngineThread::services() {
+  engine::Services services = cli::make_services(
+      m_options, cli::Environment::read(), m_file_system, m_clock,
+      [this](const engine::Progress& progress) { tell(progress_json(progress)); }, &m_stop);
   services.on_milestone = [this](const Json& milestone) {
     Json news = milestone;
     news["kind"] = "milestone";
@@ -175,7 +175,7 @@ Services EngineThread::services() {
   return services;
 }
 
-Result<Json> EngineThread::answer_to(std::optional<Engine>& engine, const Task& task) {
+Result<Json> EngineThread::answer_to(std::optional<engine::Engine>& engine, const Task& task) {
   const auto internal = [](std::string cause) {
     return Error{ErrorCode::internal, "run", "the verb", std::move(cause),
                  "this is a fault of the workbench: please report it"};
@@ -183,7 +183,7 @@ Result<Json> EngineThread::answer_to(std::optional<Engine>& engine, const Task& 
   try {
     if (!engine) {
       engine.emplace(services());
-      register_playbook_verbs(*engine, {m_options.programs / "sdpa-wb", {}});
+      playbook::register_playbook_verbs(*engine, {m_options.programs / "sdpa-wb", {}});
     }
     Result<Json> answer = task(*engine);
     if (answer || answer.error().code != ErrorCode::canceled) return answer;
@@ -204,7 +204,7 @@ Result<Json> EngineThread::answer_to(std::optional<Engine>& engine, const Task& 
 void EngineThread::serve() {
   pthread_setname_np(pthread_self(), m_name.c_str());
   block_signals();
-  std::optional<Engine> engine;
+  std::optional<engine::Engine> engine;
   std::unique_lock lock(m_mutex);
   while (true) {
     m_changed.wait(lock, [this] { return m_task || m_ending; });

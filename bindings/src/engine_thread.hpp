@@ -24,9 +24,9 @@ namespace wb::python {
 /// thread that started them, and that may be no thread of Python's.
 class EngineThread {
  public:
-  using Task = std::function<Result<Json>(Engine&)>;
+  using Task = std::function<Result<Json>(engine::Engine&)>;
 
-  explicit EngineThread(GlobalOptions options);
+  explicit EngineThread(cli::GlobalOptions options);
   /// Stops what runs, as request_stop(), waits for it and ends the thread.
   ~EngineThread();
   EngineThread(const EngineThread&) = delete;
@@ -54,12 +54,12 @@ class EngineThread {
   void tell(Json news);
   /// The engine's side of take_question() and reply(). Errors: the program's; canceled.
   Result<Json> ask(const Json& question);
-  Result<Json> answer_to(std::optional<Engine>& engine, const Task& task);
-  Services services();
+  Result<Json> answer_to(std::optional<engine::Engine>& engine, const Task& task);
+  engine::Services services();
   /// After a stop and some grace: ends the children that hold the task up. Needs m_mutex.
   void hurry();
 
-  const GlobalOptions m_options;
+  const cli::GlobalOptions m_options;
   const std::string m_name;  ///< of the thread and, inherited, of those that it starts
   RealFileSystem m_file_system;
   const RealClock m_clock;

@@ -10,6 +10,8 @@
 #include "json_python.hpp"
 #include "py_engine.hpp"
 #include "raising.hpp"
+#include "session/log.hpp"
+#include "session/storage.hpp"
 #include "simulating.hpp"
 
 namespace py = pybind11;
@@ -17,8 +19,8 @@ namespace py = pybind11;
 namespace wb::python {
 namespace {
 
-GlobalOptions make_options(const fs::path& programs, const py::kwargs& given) {
-  GlobalOptions options;
+cli::GlobalOptions make_options(const fs::path& programs, const py::kwargs& given) {
+  cli::GlobalOptions options;
   options.programs = programs;
   const auto take = [&](const char* name, auto& value) {
     if (!given.contains(name) || given[name].is_none()) return;
@@ -37,6 +39,8 @@ GlobalOptions make_options(const fs::path& programs, const py::kwargs& given) {
   take("gpu", options.gpu);
   take("threads", options.threads);
   take("cpu_set", options.cpu_set);
+  take("isolation", options.isolation);
+  take("device_lock", options.device_lock);
   return options;
 }
 
@@ -46,17 +50,17 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "The engine of the SDPA Workbench; use the package's own classes instead.";
   module.attr("__version__") = WB_VERSION;
   module.def(
-      "verb_table", [] { return python_from_json(verb_table_json()); },
+      "verb_table", [] { return python_from_json(engine::verb_table_json()); },
       "The verb table: one dict a verb.");
   module.def(
       "check_arguments",
       [](const std::string& name, const py::object& args) {
-        const VerbSpec* verb = find_verb(name);
+        const engine::VerbSpec* verb = engine::find_verb(name);
         if (verb == nullptr) {
           raise(Error{ErrorCode::usage, "look for the verb", printable(name), "there is none", ""});
         }
         const Json given = value_or_raise(json_from_python(args, "the arguments of " + name));
-        return python_from_json(value_or_raise(check_arguments(*verb, given)));
+        return python_from_json(value_or_raise(engine::check_arguments(*verb, given)));
       },
       py::arg("verb"), py::arg("args"), "The arguments as the verb would take them, or its error.");
   module.def(
@@ -69,6 +73,23 @@ PYBIND11_MODULE(_core, module) {
         return words;
       },
       "The word of every kind of error.");
+
+  module.def(
+      "is_session", [](const fs::path& path) { return session::is_session(path); }, py::arg("path"),
+      "Whether a session's folder or archive is there.");
+  module.def(
+      "session_log",
+      [](const fs::path& path) {
+        const auto read = [&]() -> Result<std::string> {
+          const py::gil_scoped_release release;
+          const RealFileSystem files;
+          WB_TRY_ASSIGN(const auto storage, session::open_storage(files, path));
+          WB_TRY_ASSIGN(const session::EventLog log, session::EventLog::open_reader(*storage));
+          return log.text(log.size());
+        };
+        return py::bytes(value_or_raise(read()));
+      },
+      py::arg("path"), "The whole lines of a session's log, from its folder or archive.");
 
   module.def(
       "simulate",

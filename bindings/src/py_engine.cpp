@@ -13,6 +13,9 @@
 namespace py = pybind11;
 
 namespace wb::python {
+
+using engine::Engine;
+
 namespace {
 
 /// How often a waiting caller looks for Ctrl-C.
@@ -36,7 +39,7 @@ std::optional<Error> other_session(const Engine& engine, const fs::path& asked) 
 
 }  // namespace
 
-PyEngine::PyEngine(GlobalOptions options)
+PyEngine::PyEngine(cli::GlobalOptions options)
     : m_thread(std::make_shared<EngineThread>(std::move(options))), m_process(getpid()) {
   live_engines().insert(this);
 }

@@ -19,10 +19,10 @@ namespace wb::python {
 /// raise what sdpa_workbench.errors has; those that run something, and close(), are refused from a
 /// callback of a call that runs. Ctrl-C or an exception of a callback stops the call and is raised
 /// when that has ended. `progress`: None or called with each event; `program`: None or what answers
-/// the engine's questions (engine/program.hpp).
+/// the engine's questions (search/program.hpp).
 class PyEngine {
  public:
-  explicit PyEngine(GlobalOptions options);
+  explicit PyEngine(cli::GlobalOptions options);
   ~PyEngine();
   PyEngine(const PyEngine&) = delete;
   PyEngine& operator=(const PyEngine&) = delete;

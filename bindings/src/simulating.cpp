@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/simulation.hpp"
+#include "search/simulation.hpp"
 
 namespace wb::python {
 namespace {
@@ -12,9 +12,9 @@ Json number_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-Json step_json(const SimulationStep& step) {
-  const Score& score = step.score;
-  return {{"configuration", to_json(step.configuration)},
+Json step_json(const search::SimulationStep& step) {
+  const search::Score& score = step.score;
+  return {{"configuration", variant::to_json(step.configuration)},
           {"outcome", score.invalidity ? to_string(*score.invalidity) : to_string(score.outcome)},
           {"promising_us", number_or_null(step.promising_us)},
           {"fraction_of_optimum", step.fraction_of_optimum},
@@ -23,7 +23,8 @@ Json step_json(const SimulationStep& step) {
 
 }  // namespace
 
-Result<Json> simulate_recording(const fs::path& path, const Json& options, const AskProgram& ask) {
+Result<Json> simulate_recording(const fs::path& path, const Json& options,
+                                const search::AskProgram& ask) {
   ObjectReader reader(options, "the options of the simulation");
   const std::string word = reader.string("strategy");
   constexpr std::int64_t k_seed_max = 4'294'967'295, k_count_max = 1'000'000;
@@ -32,31 +33,32 @@ Result<Json> simulate_recording(const fs::path& path, const Json& options, const
   const std::int64_t resamples = reader.integer_or("resamples", 2'000, 10, 100'000);
   const Json* start = reader.member("start");
   WB_TRY(reader.finish(true));
-  StrategyOptions wanted;
-  const auto kind = parse_strategy_kind(word);
+  search::StrategyOptions wanted;
+  const auto kind = search::parse_strategy_kind(word);
   if (!kind) {
     return Error{ErrorCode::usage, "simulate", word, "there is no such strategy",
-                 "docs/simulation.md lists them"};
+                 "docs/guide/simulation.md lists them"};
   }
   wanted.kind = *kind;
   wanted.seed = static_cast<std::uint64_t>(seed);
-  wanted.make_proposer = proposers_of(ask, wanted.in_flight);
+  wanted.make_proposer = search::proposers_of(ask, wanted.in_flight);
   if (start != nullptr && start->is_object()) {
-    Configuration& first = wanted.start.emplace();
+    variant::Configuration& first = wanted.start.emplace();
     for (const auto& [name, value] : start->items()) {
       if (value.is_number_integer()) first[name] = value.get<std::int64_t>();
     }
   }
   const RealFileSystem file_system;
-  WB_TRY_ASSIGN(const Recording recording, load_recording(file_system, path));
-  WB_TRY_ASSIGN(Strategy strategy, Strategy::make(recording.space, std::move(wanted)));
-  SimulationOptions how;
+  WB_TRY_ASSIGN(const search::Recording recording, search::load_recording(file_system, path));
+  WB_TRY_ASSIGN(search::Strategy strategy,
+                search::Strategy::make(recording.space, std::move(wanted)));
+  search::SimulationOptions how;
   how.seed = static_cast<std::uint64_t>(seed);
   how.resamples = static_cast<int>(resamples);
   if (evaluations > 0) how.evaluations = evaluations;
-  const SimulationResult result = simulate(recording, strategy, how);
+  const search::SimulationResult result = search::simulate(recording, strategy, how);
   Json steps = Json::array();
-  for (const SimulationStep& step : result.steps) steps.push_back(step_json(step));
+  for (const search::SimulationStep& step : result.steps) steps.push_back(step_json(step));
   return Json{{"space_size", recording.space.size()},
               {"optimum_us", recording.median_us[recording.optimum]},
               {"proposer", strategy.about()},

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// simulate_recording: a strategy on a recorded space (engine/simulation.hpp), for Python. Knows
+// simulate_recording: a strategy on a recorded space (search/simulation.hpp), for Python. Knows
 // nothing of Python.
 #pragma once
 
 #include "core/files.hpp"
-#include "engine/program.hpp"
+#include "search/program.hpp"
 
 namespace wb::python {
 
@@ -13,6 +13,6 @@ namespace wb::python {
 /// fraction_of_optimum, elapsed_s after each answer. Errors: usage, those of load_recording(),
 /// Strategy::make() and the program.
 Result<Json> simulate_recording(const fs::path& recording, const Json& options,
-                                const AskProgram& ask);
+                                const search::AskProgram& ask);
 
 }  // namespace wb::python

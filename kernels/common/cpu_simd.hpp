@@ -73,6 +73,7 @@ struct FloatRows {
   std::int64_t stride;
 };
 
+inline constexpr float k_least_score = std::numeric_limits<float>::lowest();
 inline constexpr float k_log2_e = 1.44269504088896341f, k_ln_2 = 0.693147180559945309f;
 
 }  // namespace wb_cpu

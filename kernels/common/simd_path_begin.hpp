@@ -146,13 +146,34 @@ inline FloatRows stage_rows(const void* base, std::int64_t at, std::int64_t stri
   return {staged, padded};
 }
 
+/// The largest score of a row in natural units. In base 2 it may be less than any f32: a row of the
+/// least values of an additive mask. Beside such values scores do not count.
+inline float natural_max(const Call& call, std::int64_t b, QueryRow row, float row_max) {
+  if (row_max > k_least_score) return row_max * k_ln_2;
+  const wb_sdpa_problem& p = call.problem;
+  float largest = k_minus_infinity;
+  if (p.mask != WB_MASK_ADDITIVE) return largest;
+  const std::int64_t at = offset(p.mask_strides, b, row.h, row.i);
+  for (std::int64_t n = 0; n < visible_keys(p, row.i); ++n) {
+    float value = 0;
+    load_row(call.args.mask, at + n, 1, p.dtype, 1.0f, &value);
+    largest = max(largest, value);
+  }
+  return largest;
+}
+
 /// What the mask adds to a row's scores of keys [first, first + count), times log2(e).
 inline void load_bias(const Call& call, std::int64_t b, QueryRow row, std::int64_t first,
                       std::int64_t count, float* bias) {
   const wb_sdpa_problem& p = call.problem;
   const std::int64_t at = offset(p.mask_strides, b, row.h, row.i) + first;
   if (p.mask == WB_MASK_ADDITIVE) {
-    load_floats(call.args.mask, at, count, count, p.dtype, k_log2_e, bias);
+    load_floats(call.args.mask, at, count, count, p.dtype, 1.0f, bias);
+    for (std::int64_t n = 0; n < count; ++n) {
+      // A finite value stays finite in base 2: it does not mask.
+      const float value = max(bias[n] * k_log2_e, k_least_score);
+      bias[n] = bias[n] == k_minus_infinity ? k_minus_infinity : value;
+    }
     return;
   }
   const std::uint8_t* keep = static_cast<const std::uint8_t*>(call.args.mask) + at;

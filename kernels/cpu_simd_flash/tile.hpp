@@ -194,7 +194,7 @@ inline void store_rows(const Call& call, const Tile& t) {
     for (std::int64_t lane = 0; lane < min<std::int64_t>(k_width, t.rows - m); ++lane) {
       const QueryRow row = t.row(m + lane);
       finish_row(call, t.packed.b, row.h, row.i, t.rows_staged + lane * t.staged_stride,
-                 t.row_max[m + lane] * k_ln_2, t.row_sum[m + lane]);
+                 natural_max(call, t.packed.b, row, t.row_max[m + lane]), t.row_sum[m + lane]);
     }
   }
 }

@@ -219,5 +219,6 @@ inline void merge_row(const Call& call, const Split& first_part, std::int64_t sp
       store(row_acc + d, load(row_acc + d) + load(acc + d) * weight);
     }
   }
-  finish_row(call, s.packed.b, row.h, row.i, row_acc, row_max * k_ln_2, row_sum);
+  finish_row(call, s.packed.b, row.h, row.i, row_acc, natural_max(call, s.packed.b, row, row_max),
+             row_sum);
 }

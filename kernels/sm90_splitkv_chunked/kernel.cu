@@ -320,8 +320,9 @@ int prepare(wb_sdpa_plan& plan) {
   int stages = std::min({room / entry.stage_bytes, 10, tiles});
   if (stages < 1) stages = 1;
   plan.smem_bytes = size_t(std::max(stages * entry.stage_bytes, entry.partial_bytes)) + fixed;
-  error = cudaFuncSetAttribute(entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               int(plan.smem_bytes));
+  // As much as a block may have: plans of other lengths share this kernel and its attribute.
+  error =
+      cudaFuncSetAttribute(entry.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_block);
   if (error == cudaSuccess)
     error = cudaFuncSetAttribute(entry.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);

@@ -24,7 +24,9 @@ except ImportError as fault:
 HEAD_DIM_MAX = 128
 ROWS = {2: 64, 4: 32}  # of a tile, by the bytes of an element
 KEYS = {2: 64, 4: 32}
-LEAST_DOT = 16  # tl.dot takes no smaller sides
+# tl.dot takes no smaller sides than 16, but Triton 3.6 on an H100 gives wrong sums and faults where
+# the tile of V is 16 or 32 columns wide and that of K wider (16-bit types, one or two stages).
+LEAST_DOT = 64
 
 
 @triton.jit

@@ -1,7 +1,14 @@
 ---@meta
 -- SPDX-License-Identifier: MIT
--- For editors only: what `wb` offers and what a playbook returns (docs/add_a_playbook.md).
+-- For editors only: what `wb` offers and what a playbook returns (docs/guide/add_a_playbook.md).
 -- Generated from the verb table by bindings/generate_lua_stub.py.
+
+---@class wb.RemeasureFloorAnswer
+---@field fit boolean every floor can serve now
+---per problem and plan floor_frac, between_instance_frac, cannot_show_frac, used (else the
+---narrower one before stands) and unfit (why it cannot serve)
+---@field floors any[]
+---@field text string the same for people
 
 ---@class wb.NoteAnswer
 ---@field event integer its event id
@@ -71,7 +78,7 @@
 ---@field codes_left_out table<string, any> code to how many of it had no room
 ---@field compiler string its version
 ---@field cpu_s number the same in CPU time (s)
----@field kernels any[] what ptxas says of each GPU kernel (docs/kernel_abi.md)
+---@field kernels any[] what ptxas says of each GPU kernel (docs/contracts/kernel_abi.md)
 ---@field kernels_left_out integer kernels that had no room
 ---@field library string path of the shared library, or of a Python folder
 ---@field log string the compiler's words
@@ -85,8 +92,10 @@
 ---@field why_target string why the target is the manifest's first and not the device's; else empty
 
 ---@class wb.CheckAnswer
----@field pass boolean every supported problem passed
----@field problems any[] per problem outcome, message and the worst share of the error budget
+---@field pass boolean every supported problem passed, and every drawn run
+---per problem, and once for the drawn runs, outcome, message and the worst share of the error
+---budget
+---@field problems any[]
 ---@field subject_output string what the variant printed before it failed
 ---@field subject_output_ref? string for read_ref, the whole of that
 ---@field variant string label
@@ -127,6 +136,7 @@
 ---@field status string open, paused or closed
 ---@field stop_reason? string which budget or stop rule holds
 ---@field text string the screen
+---@field warning? string which events the log lost, and what to do
 
 ---@class wb.ReportAnswer
 ---@field file? string output
@@ -193,7 +203,9 @@
 ---@field configuration table<string, any> tunable parameters
 ---@field device? string the name that the rules saw
 ---@field fallback boolean it is the last rule
----@field passed_over any[] rule, variant, reason of rules that could not serve
+---rule, variant, reason of rules that could not serve, and whether one is offered here (dispatch
+---adopt)
+---@field passed_over any[]
 ---@field problem string its text form
 ---@field proof? table<string, any> of proven ones variant (label), session and artifact_id
 ---@field rule integer its place in the table, from 1
@@ -246,7 +258,7 @@
 ---@class wb.DiagnoseAnswer
 ---cause, title, theory, test, prediction, state (supported, refuted, undecided), strength,
 ---contradictory, where, share_frac, evidence, needs, remedies, gain (speedup over the suite: low,
----expected, high); the most important first (docs/causes.md)
+---expected, high); the most important first (docs/contracts/causes.md)
 ---@field causes any[]
 ---@field explains any[] with iteration: causes supported of its candidate and not of its parent
 ---@field gaps any[] what could not be read, and why

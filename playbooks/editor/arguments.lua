@@ -1,6 +1,6 @@
 ---@meta
 -- SPDX-License-Identifier: MIT
--- For editors only: what `wb` offers and what a playbook returns (docs/add_a_playbook.md).
+-- For editors only: what `wb` offers and what a playbook returns (docs/guide/add_a_playbook.md).
 -- Generated from the verb table by bindings/generate_lua_stub.py.
 
 ---Arguments of the verb open; the command line's come before them.
@@ -41,6 +41,10 @@
 ---@field device_usd_per_hour? number price of one hour of device (USD/h), 0 to 1e+06
 ---@field token_usd_per_million? number price of one million agent tokens (USD), 0 to 1e+06
 
+---@class wb.RemeasureFloorArguments
+---@field problem? string one of the suite's, by its name (default: all of them)
+---@field all_plans? boolean hot, cold and eager, not the objective's plan alone
+
 ---@class wb.NoteArguments
 ---@field text string the note
 ---@field phase? string the note begins a phase of this name, up to the next one
@@ -78,8 +82,8 @@
 ---@field hypothesis string why tuning should help, one sentence
 ---predicted gain over the incumbent on the objective (ratio), 0.001 to 1000
 ---@field predicted_speedup number
----what to ask for next (default random; docs/simulation.md); tpe, cma_es and gp are Optuna's, from
----Python only
+---what to ask for next (default random; docs/guide/simulation.md); tpe, cma_es and gp are
+---Optuna's, from Python only
 ---@field strategy? "exhaustive"|"random"|"hill_climb"|"racing"|"tpe"|"cma_es"|"gp"
 ---@field seed? integer of the strategy's order (default 1), 0 to 4.29497e+09
 ---budget of the search: answers, failed ones and duplicates included (evaluations), 1 to 1e+06
@@ -121,6 +125,9 @@
 ---@field problem? string
 ---tunable parameters, NAME=VALUE; the rest from the manifest's defaults
 ---@field configuration? table<string, integer>
+---drawn runs, of everything that the manifest claims (default 72; a Python subject on a GPU 16), 1
+---to 100000
+---@field draws? integer
 
 ---@class wb.MeasureArguments
 ---@field variant string a kernel's name or a label
@@ -176,7 +183,7 @@
 ---@field kind? "session"|"iteration"|"root-cause"|"bottleneck"|"handover"
 ---of kind iteration: its number (default: the last that closed), 0 to 1e+06
 ---@field iteration? integer
----@field html? boolean one self-contained file of HTML with plots (docs/pages.md)
+---@field html? boolean one self-contained file of HTML with plots (docs/guide/pages.md)
 ---@field output? string the file to write (default: standard output)
 
 ---@class wb.ShowArguments
@@ -247,7 +254,7 @@
 ---how many processes, placements and rounds: quick, standard (5 processes x 3 placements at
 ---confirmation) or thorough
 ---@field effort? "quick"|"standard"|"thorough"
----CSV or Markdown: problems with times, ours and a reference's (docs/analyses.md)
+---CSV or Markdown: problems with times, ours and a reference's (docs/contracts/analyses.md)
 ---@field table? string
 ---@field device? string of the files: a GPU of the table, such as H200, L4 or "RTX 4000 Ada"
 ---@field shape? string what the table leaves out of its problems, such as 'D=64 f16'

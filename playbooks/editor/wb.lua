@@ -1,6 +1,6 @@
 ---@meta
 -- SPDX-License-Identifier: MIT
--- For editors only: what `wb` offers and what a playbook returns (docs/add_a_playbook.md).
+-- For editors only: what `wb` offers and what a playbook returns (docs/guide/add_a_playbook.md).
 -- Generated from the verb table by bindings/generate_lua_stub.py.
 
 ---What a call that fails raises; it prints as its message.
@@ -24,6 +24,11 @@
 ---The first argument of `run`: one function a verb.
 ---@class wb.Verbs
 local wb = {}
+
+---Take the noise floors again: those of a busy machine hide gains that are there.
+---@param arguments? wb.RemeasureFloorArguments
+---@return wb.RemeasureFloorAnswer
+function wb.remeasure_floor(arguments) end
 
 ---Write a note into the session's log.
 ---@param arguments wb.NoteArguments

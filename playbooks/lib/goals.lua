@@ -45,15 +45,6 @@ local function problems_of(wb, part)
   return problems
 end
 
-local function words_of(configuration)
-  local names = {}
-  for name, value in pairs(configuration) do
-    names[#names + 1] = name .. "=" .. value
-  end
-  table.sort(names)
-  return table.concat(names, " ")
-end
-
 -- What has to be measured for the parts, in the order in which it first appears:
 -- { index, variant, configuration, rivals, problems }. Problems that the same kernel answers beside
 -- the same rivals share processes, whatever part they belong to: PyTorch takes seconds to start.
@@ -66,7 +57,7 @@ local function by_kernel(wb, parts, batch)
     if not best then
       return nil
     end
-    local key = table.concat({ best.variant, words_of(best.configuration),
+    local key = table.concat({ best.variant, words.text_of(best.configuration),
                                table.unpack(part.beside) }, " ")
     local group = open[key]
     if not group or #group.problems == batch then

@@ -36,6 +36,16 @@ function words.configuration(text)
   return configuration
 end
 
+-- One text for a configuration, the same however its table was built.
+function words.text_of(configuration)
+  local parts = {}
+  for name, value in pairs(configuration) do
+    parts[#parts + 1] = name .. "=" .. value
+  end
+  table.sort(parts)
+  return table.concat(parts, " ")
+end
+
 -- How an iteration came out, in a few words.
 function words.outcome(answer)
   local figure = answer.speedup and string.format(" %.2fx", answer.speedup) or ""

@@ -17,14 +17,14 @@ constexpr double k_limit_ms = 5;
 
 int run(const wb::fs::path& kernels) {
   wb::RealFileSystem file_system;
-  const auto variant = wb::read_variant(file_system, kernels, "cpu_tiled");
+  const auto variant = wb::variant::read_variant(file_system, kernels, "cpu_tiled");
   const auto folder = wb::TempDirectory::create("cache-bench");
   if (!variant.ok() || !folder.ok()) {
     fmt::print(stderr, "{}\n", (variant.ok() ? folder.error() : variant.error()).message());
     return 2;
   }
-  const wb::CpuToolchain toolchain("g++");
-  wb::ArtifactCache cache(file_system, folder->path());
+  const wb::variant::CpuToolchain toolchain("g++");
+  wb::variant::ArtifactCache cache(file_system, folder->path());
   if (!cache.build(*variant, {}, {}, &toolchain).ok()) return 2;
   std::vector<double> times_ms;
   for (int i = 0; i < 200; ++i) {

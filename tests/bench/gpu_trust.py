@@ -1,11 +1,12 @@
 """Can `sdpa-wb compare` be believed on this GPU? Real comparisons in fresh processes, plan hot:
-equal code under two names, which must not be called faster or slower, and a planted slowdown
-(planted.py), which must be found. Usage:
+equal code under two names, which must not be called faster or slower; a planted slowdown
+(planted.py), which must be found; and the same two the other way round (--gains), a true gain,
+which has to stand on fresh inputs as well and must be called faster. Usage:
 
-  gpu_trust.py SDPA_WB [--pairs 100] [--seconds 540] [--regime burst] [--out trust.json] ...
+  gpu_trust.py SDPA_WB [--pairs 100] [--gains 0] [--seconds 540] [--regime burst] [--out FILE] ...
 
 A pair is one problem in one comparison; a comparison takes all problems of a backend at once. The
-two parts take turns, so what --seconds allows is spent on both; with --append, FILE of --out is
+parts take turns, so what --seconds allows is spent on both; with --append, FILE of --out is
 gone on with, under the delays that it holds. Its rows are on disk after each comparison. On the
 CPU backend it shows itself right, with slowdowns that two busy CPUs resolve. Exit status: 0 goals
 met by what was measured, 1 missed, 2 a fault of the script or of what it runs, 76 the machine was
@@ -47,8 +48,9 @@ PROBLEMS = {  # by about what a call takes on an H200
 SUSTAINED_PAIR_S = 12  # 20 turns of half a second: a guess for the first comparison
 LONG_US = 50  # from here on the smaller slowdown is planted
 PERCENT = {"cuda": (5.0, 2.0), "cpu": (50.0, 50.0)}  # below and above LONG_US
-FOUND_FRAC = 0.95  # 19 of 20
-ENOUGH_EQUAL, ENOUGH_PLANTED = 100, 20  # pairs that the goals speak of
+ENOUGH_EQUAL = 100  # pairs that the goal speaks of
+# Of each part of planted pairs: the word that is wanted, in how many of how many.
+WANTED = {"planted": ("slower", 19, 20), "gains": ("faster", 49, 50)}
 
 
 class Bench:
@@ -140,12 +142,12 @@ def prepare(bench, options, problems, state):
     if options.pairs:
         bench.run("new", "twin", "--from", source, "--in", bench.folder)
         names.append("twin")
-    if options.plants:
+    if options.plants or options.gains:
         planted.plant(bench, "planted_base", 0)
         planted.plant(bench, "planted_probe", planted.PROBE_UNITS[bench.backend])
         names += ["planted_base", "planted_probe"]
     planted.build_all(bench, names)
-    if not options.plants:
+    if not options.plants and not options.gains:
         return
     if "units" not in state:
         found = planted.calibrate(bench, problems)
@@ -190,27 +192,29 @@ def summary(parts, state, backend):
             f"| {len(equal)} comparisons of equal code under two names, {state['regime']} "
             f"| {most} false verdicts at most | {len(false)} ({counts or 'none'}{more}) |"
         )
-    for name in PROBLEMS[backend]:
-        asked = [row for row in parts["planted"].rows if class_of(backend, row["asked"]) == name]
-        if not asked:
-            continue
-        rows, is_half, more = answered_of(asked, ENOUGH_PLANTED)
-        found = sum(row["outcome"] == "slower" for row in rows)
-        is_many = len(rows) >= ENOUGH_PLANTED
-        least = math.ceil(FOUND_FRAC * len(rows)) if is_many else len(rows) - 1
-        are_halves &= is_half
-        met &= not rows or found >= max(least, 1)
-        percents = sorted({state["percent"][row["asked"]] for row in asked})
-        planted_words = " and ".join(f"{p:g} %" for p in percents)
-        where, median = name, ""
-        if rows:
-            where = f"{statistics.median(row['against_us'] for row in rows):.3g} us"
-            seen = statistics.median(100 * (1 / row["speedup"] - 1) for row in rows)
-            median = f", median {seen:.2f} %"
-        lines.append(
-            f"| {planted_words} planted at {where}, {state['regime']} "
-            f"| `slower` in 19 of 20 | {found} of {len(rows)}{median}{more} |"
-        )
+    for part, (word, wanted, of) in WANTED.items():
+        for name in PROBLEMS[backend]:
+            asked = [row for row in parts[part].rows if class_of(backend, row["asked"]) == name]
+            if not asked:
+                continue
+            rows, is_half, more = answered_of(asked, of)
+            found = sum(row["outcome"] == word for row in rows)
+            least = math.ceil(wanted / of * len(rows)) if len(rows) >= of else len(rows) - 1
+            are_halves &= is_half
+            met &= not rows or found >= max(least, 1)
+            percents = sorted({state["percent"][row["asked"]] for row in asked})
+            planted_words = " and ".join(f"{p:g} %" for p in percents)
+            where, median = name, ""
+            if rows:
+                side, power = ("against_us", -1) if part == "planted" else ("candidate_us", 1)
+                where = f"{statistics.median(row[side] for row in rows):.3g} us"
+                seen = statistics.median(100 * (row["speedup"] ** power - 1) for row in rows)
+                median = f", median {seen:.2f} %"
+            lines.append(
+                f"| {planted_words} {'planted' if part == 'planted' else 'gained'} at {where}, "
+                f"{state['regime']} | `{word}` in {wanted} of {of} "
+                f"| {found} of {len(rows)}{median}{more} |"
+            )
     return lines, met, are_halves
 
 
@@ -251,13 +255,16 @@ def read_options():
     parser.add_argument("--regime", choices=["burst", "sustained"], default="burst")
     parser.add_argument("--pairs", type=int, default=100, metavar="N", help="of equal code")
     parser.add_argument("--plants", type=int, default=20, metavar="N", help="a class of problems")
+    parser.add_argument("--gains", type=int, default=0, metavar="N", help="a class of problems")
     parser.add_argument("--percent", type=float, nargs=2, metavar="P",
                         help=f"planted below and above {LONG_US} us")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=540, metavar="S", help="builds included")
     parser.add_argument("--batch", type=int, metavar="N",
                         help="problems of one comparison (all; sustained: 3)")  # fmt: skip
     parser.add_argument("--effort", default="quick", help="of pairs of equal code")
-    parser.add_argument("--plant-effort", help="of planted pairs (standard; sustained: quick)")
+    parser.add_argument(
+        "--plant-effort", help="of planted pairs and gains (standard; sustained: quick)"
+    )
     parser.add_argument("--cache", metavar="DIR", help="of built kernels (default: none is kept)")
     parser.add_argument("--out", metavar="FILE.json")
     parser.add_argument("--append", action="store_true", help="to what is in FILE.json")
@@ -286,9 +293,11 @@ def run_all(options):
     more = {"problems": problems, "pair_s": pair_s}
     equal = ("equal", "twin", planted.SOURCES[options.backend], options.pairs, options.effort)
     slow = ("planted", "planted_slow", "planted_base", options.plants * len(classes))
+    fast = ("gains", "planted_base", "planted_slow", options.gains * len(classes))
     parts = {
         "equal": Part(*equal, **more),
         "planted": Part(*slow, options.plant_effort, **more),
+        "gains": Part(*fast, options.plant_effort, **more),
     }
     for name, rows in state.get("rows", {}).items():
         parts[name].rows = rows

@@ -2,7 +2,7 @@
 
 Every configuration is built, judged (the worker's whole verdict) and timed in rounds over all of
 them, forward and back, so that two configurations can be compared inside a round. The format is
-docs/simulation.md. Usage:
+docs/guide/simulation.md. Usage:
 
   record_space.py WORKER KERNEL_FOLDER OUT.json --problem '{"B":1,"Hq":2,…}' [--instances 3] …
 """

@@ -21,11 +21,12 @@
 
 #include "measure/statistics.hpp"
 #include "session/log.hpp"
+#include "session/storage.hpp"
 
 namespace {
 
 using wb::Json;
-using Lanes = std::vector<std::vector<wb::Turn>>;
+using Lanes = std::vector<std::vector<wb::measure::Turn>>;
 
 /// Of the turns of one problem under the plan hot, whose events are [first, last].
 struct Block {
@@ -35,18 +36,18 @@ struct Block {
 
 constexpr std::array<std::pair<double, const char*>, 3> k_classes{
     {{10, "below 10 us"}, {100, "10 to 100 us"}, {1e12, "from 100 us on"}}};
-wb::Result<wb::Turn> turn_of(Json payload) {
+wb::Result<wb::measure::Turn> turn_of(Json payload) {
   for (const char* key : {"iteration", "problem", "plan", "regime", "phase", "spot_pass"}) {
     payload.erase(key);
   }
-  return wb::turn_from_json(payload);
+  return wb::measure::turn_from_json(payload);
 }
 
-wb::Result<Block> read_block(const wb::EventLog& log, const Json& comparison) {
+wb::Result<Block> read_block(const wb::session::EventLog& log, const Json& comparison) {
   Block block;
   block.problem = comparison["problem"];
   block.regime = "burst";
-  std::vector<wb::Turn> turns;
+  std::vector<wb::measure::Turn> turns;
   std::int64_t places = 0;
   for (auto seq = comparison["turns"][0].get<std::int64_t>();
        seq <= comparison["turns"][1].get<std::int64_t>(); ++seq) {
@@ -54,15 +55,15 @@ wb::Result<Block> read_block(const wb::EventLog& log, const Json& comparison) {
     WB_TRY_ASSIGN(const Json payload, log.payload(seq));
     if (payload["plan"] != "hot" || payload["problem"] != block.problem) continue;
     block.regime = payload.value("regime", "burst");
-    WB_TRY_ASSIGN(wb::Turn turn, turn_of(payload));
+    WB_TRY_ASSIGN(wb::measure::Turn turn, turn_of(payload));
     places = std::max(places, turn.position + 1);
-    if (wb::is_disturbed(turn.flags)) continue;  // it was taken again
+    if (wb::measure::is_disturbed(turn.flags)) continue;  // it was taken again
     turns.push_back(std::move(turn));
   }
   const auto subjects = static_cast<std::size_t>((places + 1) / 2);
   block.lanes.resize(subjects);
-  for (wb::Turn& turn : turns) {
-    const auto order = wb::abba_order(subjects, turn.round + turn.instance);
+  for (wb::measure::Turn& turn : turns) {
+    const auto order = wb::measure::abba_order(subjects, turn.round + turn.instance);
     block.lanes[order[static_cast<std::size_t>(turn.position)]].push_back(std::move(turn));
   }
   return block;
@@ -71,17 +72,17 @@ wb::Result<Block> read_block(const wb::EventLog& log, const Json& comparison) {
 struct Pair {
   std::string session, problem, regime, subject;
   double us = 0;
-  wb::Comparison comparison;
+  wb::measure::Comparison comparison;
 };
 
 bool is_false(const Pair& pair) {
-  return pair.comparison.outcome == wb::ComparisonOutcome::faster ||
-         pair.comparison.outcome == wb::ComparisonOutcome::slower;
+  return pair.comparison.outcome == wb::measure::ComparisonOutcome::faster ||
+         pair.comparison.outcome == wb::measure::ComparisonOutcome::slower;
 }
 
 /// As a session has them, whose floor is of two processes an instance, where these are of one.
-wb::CompareOptions options_of(const wb::NoiseFloor& floor, std::uint64_t seed) {
-  wb::CompareOptions options = wb::compare_options(floor, seed);
+wb::measure::CompareOptions options_of(const wb::measure::NoiseFloor& floor, std::uint64_t seed) {
+  wb::measure::CompareOptions options = wb::measure::compare_options(floor, seed);
   const auto processes = 2 * static_cast<double>(floor.instances);
   options.noise_floor_frac = std::expm1(floor.instance_sd_frac * std::sqrt(2 / processes));
   return options;
@@ -102,11 +103,12 @@ std::optional<Pair> pair_of(const Block& block, std::uint64_t seed) {
                 .problem = block.problem,
                 .regime = block.regime,
                 .subject = block.lanes[a].front().subject,
-                .us = wb::summarize(block.lanes[a], seed).median_us,
+                .us = wb::measure::summarize(block.lanes[a], seed).median_us,
                 .comparison = {}};
-      const wb::NoiseFloor floor = wb::noise_floor(block.lanes[other]);
-      pair.comparison = wb::compare(block.lanes[a], block.lanes[a + 1], options_of(floor, seed));
-      if (!floor.reason.empty()) pair.comparison.speedup = wb::k_unknown;
+      const wb::measure::NoiseFloor floor = wb::measure::noise_floor(block.lanes[other]);
+      pair.comparison =
+          wb::measure::compare(block.lanes[a], block.lanes[a + 1], options_of(floor, seed));
+      if (!floor.reason.empty()) pair.comparison.speedup = wb::measure::k_unknown;
       return pair;
     }
   }
@@ -120,7 +122,8 @@ struct Found {
 
 wb::Result<void> read_pairs(const wb::fs::path& session, std::uint64_t seed, Found& found) {
   const wb::RealFileSystem file_system;
-  WB_TRY_ASSIGN(const wb::EventLog log, wb::EventLog::open_reader(file_system, session));
+  WB_TRY_ASSIGN(const auto storage, wb::session::open_storage(file_system, session));
+  WB_TRY_ASSIGN(const wb::session::EventLog log, wb::session::EventLog::open_reader(*storage));
   std::set<std::int64_t> seen;  // a comparison beside each rival has the same turns
   for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
     if (log.envelope(seq).type != "comparison_made") continue;
@@ -135,7 +138,7 @@ wb::Result<void> read_pairs(const wb::fs::path& session, std::uint64_t seed, Fou
       ++found.without_figure;
       continue;
     }
-    pair->session = session.filename().string();
+    pair->session = wb::session::session_name(session);
     found.pairs.push_back(*std::move(pair));
   }
   return {};
@@ -146,17 +149,18 @@ std::size_t print_regime(const std::string& regime, const std::vector<Pair>& pai
   std::size_t all_false = 0;
   double least = 0;
   for (const auto& [most, title] : k_classes) {
-    std::map<wb::ComparisonOutcome, int> counts;
+    std::map<wb::measure::ComparisonOutcome, int> counts;
     int all = 0;
     for (const Pair& pair : pairs) {
       if (pair.regime != regime || pair.us < least || pair.us >= most) continue;
       ++counts[pair.comparison.outcome];
       ++all;
     }
-    const int wrong = counts[wb::ComparisonOutcome::faster] + counts[wb::ComparisonOutcome::slower];
+    const int wrong = counts[wb::measure::ComparisonOutcome::faster] +
+                      counts[wb::measure::ComparisonOutcome::slower];
     fmt::print("| {} | {} | {} | {} | {} | {} |\n", regime, title, all,
-               counts[wb::ComparisonOutcome::same], counts[wb::ComparisonOutcome::ambiguous],
-               wrong);
+               counts[wb::measure::ComparisonOutcome::same],
+               counts[wb::measure::ComparisonOutcome::ambiguous], wrong);
     all_false += static_cast<std::size_t>(wrong);
     least = most;
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The workbench's own speed: run.sh BUILD_DIR VENV. Figures go to docs/benchmarks.md by hand.
+# The workbench's own speed: run.sh BUILD_DIR VENV. Figures go to docs/results/workbench.md by hand.
 set -euo pipefail
 build=$1 venv=$2
 cd "$(dirname "$0")/../.."

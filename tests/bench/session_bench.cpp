@@ -22,6 +22,8 @@
 namespace {
 
 using namespace wb;
+using namespace wb::report;
+using namespace wb::session;
 using namespace wb::testing;
 
 double ms_since(std::chrono::steady_clock::time_point start) {

@@ -190,7 +190,7 @@ inline bool write_large_log(const fs::path& folder) {
   const RealClock clock;
   std::mt19937 random(7);
   fs::create_directories(folder);
-  auto log = EventLog::create(files, clock, folder);
+  auto log = session::EventLog::create(files, clock, folder);
   if (!log.ok()) return false;
   for (std::int64_t iteration = 0; iteration < k_iterations; ++iteration) {
     other_event(*log, iteration, 0);

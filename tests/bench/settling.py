@@ -4,25 +4,22 @@ Usage: settling.py SESSION [--bin-ms 10] [--json]
 """
 
 import argparse
-import gzip
 import json
 import statistics
 from collections import defaultdict
 from pathlib import Path
+
+from session_events import events_of
 
 LATE_MS = 80  # what a turn settled at: the median of its last calls
 
 
 def turns(session):
     """(samples_us, calls_per_sample) of each hot sustained turn."""
-    packed = session / "events.jsonl.gz"
-    plain = session / "events.jsonl"
-    with gzip.open(packed, "rt") if packed.exists() else plain.open() as log:
-        for line in log:
-            event = json.loads(line)
-            payload = event["payload"]
-            if event["type"] == "turn_measured" and payload.get("regime") == "sustained":
-                yield payload["samples_us"], payload["calls_per_sample"]
+    for event in events_of(session):
+        payload = event["payload"]
+        if event["type"] == "turn_measured" and payload.get("regime") == "sustained":
+            yield payload["samples_us"], payload["calls_per_sample"]
 
 
 def deviations(samples_us, calls, bin_ms):

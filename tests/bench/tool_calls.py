@@ -7,7 +7,6 @@ timed) and on a short one of its own. Prints median, 95th percentile and maximum
 tool, and for all calls together. The package must be importable (PYTHONPATH=build/release/python).
 """
 
-import gzip
 import shutil
 import statistics
 import sys
@@ -16,6 +15,7 @@ import time
 from pathlib import Path
 
 from sdpa_workbench import Workbench, errors, tools
+from session_events import log_of
 
 ROOT = Path(__file__).resolve().parents[2]
 READS = [
@@ -31,8 +31,7 @@ WRITES = [
 
 
 def longest():
-    logs = ROOT.glob("sessions/*/events.jsonl*")
-    return max(logs, key=lambda log: log.stat().st_size).parent
+    return max(ROOT.glob("sessions/*.tar.gz"), key=lambda archive: archive.stat().st_size)
 
 
 def opened(folder):
@@ -74,13 +73,12 @@ def main(session=None, rounds="100"):
     session = Path(session) if session else longest()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        shutil.copytree(session, folder / "long", symlinks=True)
+        if session.is_file():
+            shutil.copy(session, folder / "long.tar.gz")
+        else:
+            shutil.copytree(session, folder / "long", symlinks=True)
         opened(folder / "short")
-        packed = folder / "long" / "events.jsonl.gz"
-        if packed.exists():
-            packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
-            packed.unlink()
-        size = packed.with_suffix("").stat().st_size
+        size = len(log_of(session))
         print(f"long: {session.name}, {size / 1e6:.1f} MB of log; {rounds} calls each; ms")
         print(f"{'':32} {'median':>8} {'p95':>8} {'max':>8}")
         times = timed(folder / "long", READS, int(rounds), "long ")

@@ -7,6 +7,7 @@
 #include "worker/cuda/buffer_set.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using namespace wb::worker::cuda;
 
 namespace {

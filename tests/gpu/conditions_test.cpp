@@ -10,6 +10,7 @@
 #include "worker/process_table.hpp"
 
 using namespace wb;
+using namespace wb::measure;
 using namespace wb::worker::cuda;
 
 namespace {

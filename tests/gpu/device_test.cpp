@@ -11,6 +11,7 @@
 #include "worker/cuda/module.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using namespace wb::worker::cuda;
 
 namespace wb::testing {

@@ -14,6 +14,8 @@
 
 namespace wb::testing {
 
+using measure::Plan;
+
 using namespace worker;
 using namespace worker::cuda;
 
@@ -105,16 +107,17 @@ HotSubject::~HotSubject() = default;
 
 /// A turn as the worker has its subject do it (turn.cpp), without judge and second witness. With a
 /// trace, what CUPTI saw of the very blocks that were timed stands in the answer, too.
-Hot HotSubject::take_turn(const Problem& problem, KernelTrace* trace) {
+Hot HotSubject::take_turn(const problem::Problem& problem, KernelTrace* trace) {
   SubjectBody& subject = *m_body->subject;
-  const Poison poison = draw_poison();
-  const SharedMemory out = must(make_output("shown", out_bytes(problem), poison), "an output");
+  const problem::Poison poison = draw_poison();
+  const SharedMemory out =
+      must(make_output("shown", problem::out_bytes(problem), poison), "an output");
   const Plan plan = hot_plan();
   TurnOrder order;
   order.problem = problem;
   order.seed = 1;
   order.settle_us = plan.settle_us;
-  order.shown = must(Mapping::of(out.fd(), out_bytes(problem), true), "a mapping");
+  order.shown = must(Mapping::of(out.fd(), problem::out_bytes(problem), true), "a mapping");
   const TurnAnswer answer = must(subject.turn(std::move(order)), "settling");
   const BlockPlan blocks = plan_blocks(plan, answer.call_us, answer.refill_us, Clock::device);
   Hot hot;
@@ -141,10 +144,10 @@ Hot HotSubject::take_turn(const Problem& problem, KernelTrace* trace) {
     hot.longest_gap_us = std::max(hot.longest_gap_us, seen.longest_gap_us);
   }
   hot.samples = samples_us.size();
-  hot.median_us = median(samples_us);
+  hot.median_us = measure::median(samples_us);
   if (trace != nullptr) {
-    hot.kernels_us = median(kernels_us);
-    hot.gap_us = gaps_us.empty() ? 0 : median(gaps_us);
+    hot.kernels_us = measure::median(kernels_us);
+    hot.gap_us = gaps_us.empty() ? 0 : measure::median(gaps_us);
   }
   return hot;
 }
@@ -169,11 +172,12 @@ Hot take_delays(const ContextPtr& gpu, double delay_us, KernelTrace* trace) {
   must(stream.synchronize(), "waiting");
   if (trace != nullptr) take_spans(*trace);
   Hot hot;
-  hot.median_us = median(must(stopwatch.hot(stream, graph, k_calls, k_samples), "delays").call_us);
+  hot.median_us =
+      measure::median(must(stopwatch.hot(stream, graph, k_calls, k_samples), "delays").call_us);
   if (trace == nullptr) return hot;
   const BlockSpans seen = read_spans(take_spans(*trace), k_samples, k_calls);
-  hot.kernels_us = median(seen.kernels_us);
-  hot.gap_us = median(seen.gaps_us);
+  hot.kernels_us = measure::median(seen.kernels_us);
+  hot.gap_us = measure::median(seen.gaps_us);
   return hot;
 }
 

@@ -41,7 +41,7 @@ class HotSubject {
   HotSubject(HotSubject&&) = delete;
   ~HotSubject();
   /// A turn of 50 ms of settling and 25 ms of samples.
-  Hot take_turn(const Problem& problem, KernelTrace* trace);
+  Hot take_turn(const problem::Problem& problem, KernelTrace* trace);
 
  private:
   struct Body;

@@ -12,6 +12,8 @@
 #include "worker/cuda/gpu_inputs.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 using namespace wb::worker::cuda;
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The GPU judge on large problems: against the CPU on some blocks, its memory bound, and its time
-// (gpu_worker "[speed]" prints the rows of docs/benchmarks.md).
+// (gpu_worker "[speed]" prints the rows of docs/results/workbench.md).
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,6 +14,7 @@
 #include "worker/cuda/judge_plan.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using namespace wb::worker::cuda;
 
 namespace {

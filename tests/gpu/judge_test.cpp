@@ -13,6 +13,7 @@
 #include "worker/cuda/gpu_judge.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using namespace wb::worker::cuda;
 using testing::SubjectOutput;
 

@@ -12,6 +12,7 @@
 #include "worker/settling.hpp"
 
 using namespace wb;
+using namespace wb::measure;
 using namespace wb::worker::cuda;
 
 namespace {
@@ -140,7 +141,7 @@ TEST_CASE("eager samples hold what the host takes between the calls", "[gpu][tim
   };
   bool has_started = false;
   const auto short_ones = StopwatchBench::must(
-      bench.stopwatch.eager(bench.stream, busy(0), 4, 10, [&] { has_started = true; }));
+      bench.stopwatch.eager(bench.stream, busy(0), 4, 10, {[&] { has_started = true; }}));
   CHECK(has_started);
   CHECK(median(short_ones.call_us) >= 49);
   CHECK(median(short_ones.call_us) <= 60);

@@ -22,6 +22,8 @@
 #include "measure/statistics.hpp"
 
 using namespace wb;
+using namespace wb::measure;
+using namespace wb::problem;
 using wb::testing::Hot;
 using wb::testing::KernelTrace;
 

@@ -29,7 +29,10 @@ class Arena:
     """A folder with the kernels, a cache, and a TMPDIR that must be empty at the end."""
 
     cases = CASES
+    isolation = ""  # the strongest that there is
     turn_problem = TURN_PROBLEM
+    # Of the honest run behind each candidate: whether anything still works is the question.
+    honest_draws = 1
 
     def __init__(self, build: Path, folder: Path, cache: Path | None = None):
         self.build, self.folder = build, folder
@@ -83,7 +86,8 @@ class Arena:
         (folder / "kernel.json").write_text(json.dumps(manifest))
 
     def argv(self, *words, deadline_ms=DEADLINE_MS):
-        return [str(self.build / "sdpa-wb"), *map(str, words), "--path", str(self.folder),
+        level = ["--isolation", self.isolation] if self.isolation else []
+        return [str(self.build / "sdpa-wb"), *map(str, words), "--path", str(self.folder), *level,
                 "--cache", str(self.cache), "--worker", str(self.build / "sdpa-wb-worker"),
                 "--python", sys.executable, "--quiet",
                 "--transport", sys.executable, str(HERE / "short_deadlines.py"),
@@ -96,7 +100,7 @@ class Arena:
         """Everything that a run may not have changed, with size and time."""
         own = {"cache", "sessions"}
         return {
-            path: (path.lstat().st_size, path.lstat().st_mtime_ns)
+            path: (path.lstat().st_size, path.lstat().st_mtime_ns, path.lstat().st_mode)
             for path in self.folder.rglob("*")
             if path.relative_to(self.folder).parts[0] not in own and not path.is_dir()
         }
@@ -124,6 +128,7 @@ class Arena:
         done = subprocess.run(
             self.argv("run", "gauntlet", "--json", "--session", folder, *more,
                       "--arguments", "cases=" + "|".join(items),
+                      f"honest_draws={self.honest_draws}",
                       deadline_ms=deadline_ms),
             cwd=self.folder, capture_output=True, text=True, timeout=timeout_s,
             env=self.environment(),

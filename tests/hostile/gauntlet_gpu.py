@@ -23,6 +23,8 @@ ARCHITECTURES = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
 class GpuArena(Arena):
     cases = GPU_CASES
     turn_problem = TURN_PROBLEM
+    # All of check's: what a candidate left of the device may show late.
+    honest_draws = 72
 
     def write_kernel(self, case):
         folder = self.folder / "kernels" / case["name"]
@@ -73,6 +75,17 @@ class GpuArena(Arena):
         target = json.loads(done.stdout)["target"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda name: build(name, "--target", target), others))
+
+    def compare(self, candidate, against, problem, *more):
+        """The row of one problem, hot, at the least effort."""
+        words = self.argv("compare", candidate, against, "--problem", problem, "--effort", "quick",
+                          "--json", *more)  # fmt: skip
+        done = subprocess.run(
+            words, cwd=self.folder, capture_output=True, text=True, env=self.environment()
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        (row,) = json.loads(done.stdout)["problems"]
+        return row
 
 
 def find_nvcc():

@@ -89,6 +89,18 @@ inline std::int64_t out_elements(const wb_sdpa_problem& p) {
   return p.batch * p.heads_q * p.seq_q * p.dim_v;
 }
 
+/// Zeroes every row of the output and nothing beside: a drawn run may hand in a strided view.
+inline void zero_output(const wb_sdpa_problem& p, const wb_sdpa_args& args) {
+  auto* out = static_cast<float*>(args.out);
+  for (std::int64_t b = 0; b < p.batch; ++b) {
+    for (std::int64_t h = 0; h < p.heads_q; ++h) {
+      for (std::int64_t row = 0; row < p.seq_q; ++row) {
+        std::fill_n(out + b * p.out.batch + h * p.out.head + row * p.out.row, p.dim_v, 0.0f);
+      }
+    }
+  }
+}
+
 }  // namespace hostile
 
 /// The fault: every file defines it.
@@ -110,9 +122,11 @@ WB_SDPA_EXPORT int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args)
   ++plan->calls;
   return forward(*plan, *args);
 }
+#ifndef HOSTILE_OWN_PLAN_DESTROY
 WB_SDPA_EXPORT void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {
   delete plan;
 }
+#endif
 WB_SDPA_EXPORT const char* wb_sdpa_last_error(void) {
   return "the hostile variant says so";
 }

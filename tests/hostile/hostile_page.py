@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Prints table.json into docs/hostile.md, between its two markers; run it after a change of the
-table. A test compares the two."""
+"""Prints table.json into docs/results/hostile.md, between its two markers; run it after a change of
+the table. A test compares the two."""
 
 import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "hostile.md"
+PAGE = ROOT / "docs" / "results" / "hostile.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 TITLES = {
     "fault": "Faults of a candidate",
@@ -20,7 +20,11 @@ GPU_TITLES = {
     "gpu_cheat": "Cheats on a GPU",
     "gpu_more": "More on a GPU",
 }
-OUTCOME = {"pass": "harmless: passes", "none": "nothing is left"}
+OUTCOME = {
+    "pass": "harmless: passes",
+    "none": "nothing is left",
+    "not_counted": "the turn does not count",
+}
 
 
 def outcome_of(row, case):
@@ -69,6 +73,24 @@ def render_gpu(table):
     return "\n".join(lines)
 
 
+def render_edges(table):
+    lines = [
+        "### Wrong in what the manifest claims",
+        "",
+        "Right on ordinary shapes; the drawn runs of a verdict find them "
+        "([measurement.md](../contracts/measurement.md#drawn-runs)). Found: of so many runs of "
+        "`check` at its default number on the problem of `tests/hostile/edges.py`, which measures "
+        "it.",
+        "",
+        "| wrong in | candidate | found |",
+        "|---|---|---|",
+    ]
+    for case in table["edge_cases"]:
+        found = case.get("found", "not measured")
+        lines.append(f"| {case['fault']} | `edges/{case['name']}` | {found} |")
+    return "\n".join([*lines, ""])
+
+
 def render(table):
     cases = {case["name"]: case for case in table["cases"]}
     lines = []
@@ -91,7 +113,7 @@ def render(table):
             words = outcome_of(row, case)
             lines.append(f"| {row['fault']} | {name} | {stage} | {words} | {needs_of(case)} |")
         lines.append("")
-    return "\n".join(lines) + "\n" + render_gpu(table)
+    return "\n".join(lines) + "\n" + render_edges(table) + "\n" + render_gpu(table)
 
 
 def main():

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kills its supervisor and all it may signal, then does its work.
+// Kills its parent, then does its work. Where that stands outside its namespace, it has none: then
+// it names its own group, and where no filter is in the way it ends itself.
 #include <unistd.h>
 
 #include <csignal>

@@ -152,6 +152,56 @@ def test_candidate(name, have, outcome):
         assert any(case["flagged"] in version for version in versions), said
 
 
+# What a level adds; below it the cases that need that are skipped, and counted so.
+LEVELS = {"rlimits": (), "landlock": ("landlock",), "seccomp": ("landlock", "seccomp")}
+# What no level may let through, beside the cases that need some.
+EVERYWHERE = ["honest", "crash", "kills_group", "leaves_group", "py_honest"]
+
+
+def reaches_out(case):
+    """Whether it shows how strongly subjects are confined."""
+    needs = "".join(case.get("needs", []))
+    return "landlock" in needs or "seccomp" in needs
+
+
+AT_LEVELS = [name for name, case in CASES.items()
+             if case["stage"] == "verdict" and "special" not in case
+             and (reaches_out(case) or name in EVERYWHERE)]  # fmt: skip
+
+
+def lacks_at(level, case, have):
+    return [
+        need for need in case.get("needs", [])
+        if need not in have
+        or (need.startswith(("landlock", "seccomp")) and not need.startswith(LEVELS[level] or "-"))
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def at_levels(arena, have):
+    """Results by level and name; the builds are those of the whole run."""
+    found = {}
+    for level in LEVELS:
+        names = [name for name in AT_LEVELS if not lacks_at(level, CASES[name], have)]
+        arena.isolation = level
+        try:
+            found[level], _ = play(arena, names, f"at-{level}")
+        finally:
+            arena.isolation = ""
+    return found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", AT_LEVELS)
+def test_candidate_at_a_weaker_level(name, level, have, outcome, at_levels):
+    case = CASES[name]
+    if missing := lacks_at(level, case, have):
+        pytest.skip(f"level {level} lacks {', '.join(missing)}")
+    result = at_levels[level][name]
+    assert word_of(result) in (case["word"], case.get("or_word"), "environment"), result
+    assert result["honest"] is True, result
+
+
 def test_nothing_is_left(arena, outcome):
     assert wait_for_no_leftovers(arena.folder) == []
     assert [path for path in MARKERS if path.exists()] == []
@@ -217,5 +267,5 @@ def test_every_fault_has_its_row():
 def test_the_page_prints_the_table():
     from hostile_page import render
 
-    page = (ROOT / "docs" / "hostile.md").read_text()
+    page = (ROOT / "docs" / "results" / "hostile.md").read_text()
     assert render(TABLE) in page, "regenerate it: python3 tests/hostile/hostile_page.py"

@@ -7,6 +7,7 @@ WB_REQUIRE_GPU=1 WB_HOSTILE_LONG=1 WB_BUILD_DIR=build/release \\
 WB_HOSTILE_CACHE names a folder with artifacts that were compiled elsewhere."""
 
 import importlib.util
+import json
 import os
 import platform
 import py_compile
@@ -19,6 +20,7 @@ from gauntlet_gpu import (
     GPU_CASES,
     HANG_DEADLINE_MS,
     SOURCES,
+    TURN_PROBLEM,
     GpuArena,
     compile_together,
     count_gpus,
@@ -160,6 +162,28 @@ def test_nothing_is_left(arena, outcome):
     assert wait_for_no_leftovers(arena.folder) == []
     assert list(arena.temporary.iterdir()) == []
     assert arena.files() == arena.before
+
+
+def test_what_remembers_is_not_faster(arena):
+    """Within a turn's allowance; beside the honest one of the same work nothing is won."""
+    row = arena.compare("memo_in_budget", "honest", TURN_PROBLEM)
+    assert row["outcome"] != "faster", row
+    assert "fresh inputs" in json.dumps(row), row
+    # Its timed calls were faster, or it was refused.
+    if row["speedup"] is not None:
+        assert row["speedup"] > 1.2, row
+        assert row["fresh"]["state"] in ("absent", "unclear"), row
+
+
+@pytest.mark.parametrize("other", ["sm80_sequential_kv", "torch_math"])
+def test_a_true_gain_is_faster(arena, other):
+    """Beside a compiled kernel, and beside Python's: first calls on fresh inputs show it, too."""
+    if other.startswith("torch") and not importlib.util.find_spec("torch"):
+        pytest.skip("this machine lacks torch")
+    row = arena.compare("sm80_mma_flash", other, "B=2 Hq=8 Sq=1024 D=64 f16", "--path", ROOT)
+    assert row["outcome"] == "faster", row
+    assert row["fresh"]["state"] == "stands", row
+    assert row["fresh"]["rounds"] >= 6, row
 
 
 # What needs no GPU

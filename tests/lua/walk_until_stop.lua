@@ -1,4 +1,4 @@
--- expect: ok "mixed (3 calls) failing (3 calls) stopped (1 calls)"
+-- expect: ok "mixed (3 calls) winning (3 calls) failing (3 calls) stopped (1 calls)"
 return {
   name = "walk_until_stop",
   about = "the budget ends the walk",

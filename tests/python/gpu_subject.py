@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import importlib.util
 import json
+import mmap
 import os
 import pathlib
 import socket
@@ -21,7 +22,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "bindings" / "sdpa_workbench"
 PROBLEM = {"B": 1, "Hq": 2, "Hkv": 2, "Sq": 3, "Skv": 4, "D": 8, "dtype": "f32", "causal": "none"}
-SIZES = {"q": 48, "k": 64, "v": 64, "out": 48}  # elements
+SIZES = {"q": 48, "k": 64, "v": 64, "out": 48, "lse": 6}  # elements
+SHAPES = {"out": (1, 2, 3, 8), "lse": (1, 2, 3)}
 INPUTS = ("q", "k", "v")
 NO_ADDRESS = bytes(8)
 STREAM = 7
@@ -75,6 +77,39 @@ class FakeDriver:
     def cuModuleGetFunction(self, function, _module, name):
         assert (self.code, name) == (b"device code", b"makes_inputs")
         function._obj.value = 42
+        return 0
+
+    # Memory of another process: a memory file, mapped where the "device" has its addresses.
+
+    def cuMemImportFromShareableHandle(self, handle, fd, kind):
+        assert kind == 1
+        handle._obj.value = os.dup(fd.value)
+        return self.driven.import_answer
+
+    def cuMemAddressReserve(self, address, size, _alignment, _wish, _flags):
+        self.driven.mapped += 1
+        address._obj.value = self.driven.mapped
+        return 0
+
+    def cuMemMap(self, address, size, _offset, handle, _flags):
+        memory = mmap.mmap(handle.value, size.value)
+        self.driven.maps[handle.value] = memory
+        address.value = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        return 0
+
+    def cuMemSetAccess(self, _address, _size, access, count):
+        assert (access._obj.location.type, access._obj.flags, count.value) == (1, 3, 1)
+        return 0
+
+    def cuMemUnmap(self, _address, _size):
+        self.driven.unmapped += 1
+        return 0
+
+    def cuMemAddressFree(self, _address, _size):
+        return 0
+
+    def cuMemRelease(self, handle):
+        os.close(handle.value)
         return 0
 
     def cuLaunchKernel(self, function, *words):
@@ -133,7 +168,8 @@ class Driven:
         monkeypatch.setitem(sys.modules, "sdpa_wb_subject", loop)
         gpu = load_module("subject_gpu")
         monkeypatch.setattr(gpu.ctypes, "CDLL", self.driver)
-        self.persisting_resets = self.launch_answer = 0
+        self.persisting_resets = self.launch_answer = self.import_answer = 0
+        self.maps, self.mapped, self.unmapped = {}, 0, 0
         self.here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.here.settimeout(10)
         self.subject = gpu.GpuSubject(there, 0)
@@ -190,6 +226,33 @@ class Driven:
     def turn(self, kind, placement=0):
         message = {"problem": PROBLEM, "placement": placement, "settle_us": 100, "kind": kind}
         return self.subject.turn({**message, "fills": self.fills()}, self.fds())
+
+    OFFSET, LENT_BYTES = 4096, 65536
+
+    def lend(self, number, names):
+        """What a message says of memory of the judge's, and files that play it, by name."""
+
+        def view(_problem, name, memory):
+            size = 4 * SIZES[name]
+            bytes_there = (ctypes.c_char * size).from_address(memory.address.value + memory.offset)
+            return torch.frombuffer(bytes_there, dtype=torch.float32).view(SHAPES[name])
+
+        self.subject.tensors.lent = view
+        self.subject.tensors.private = lambda shared: shared
+        files = {name: os.memfd_create(name) for name in names}
+        for file in files.values():
+            os.ftruncate(file, self.LENT_BYTES)
+        part = {"bytes": self.LENT_BYTES, "offset": self.OFFSET}
+        return {"number": number, **dict.fromkeys(names, part)}, files
+
+    def lent_turn(self, kind, lent, files, placement=0):
+        message = {"problem": PROBLEM, "placement": placement, "settle_us": 100, "kind": kind}
+        fds = [os.dup(file) for file in files.values()]
+        return self.subject.turn({**message, "lent": lent, "fills": self.fills()}, fds)
+
+    def stands_in(self, file):
+        raw = bytearray(os.pread(file, 4 * SIZES["out"], self.OFFSET))
+        return torch.frombuffer(raw, dtype=torch.float32)
 
     def profile(self):
         return self.subject.profile({"problem": PROBLEM, "fills": self.fills()}, self.fds())

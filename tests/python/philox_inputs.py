@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The workbench's inputs, made a second time with numpy alone.
 
-Written from docs/measurement.md (inputs from a seed), not from the C++ code: the golden hashes hold
-both to the same rule. `make_inputs` returns arrays in the problem's memory layout; bf16 is uint16.
+Written from docs/contracts/measurement.md (inputs from a seed), not from the C++ code: the golden
+hashes hold both to the same rule. `make_inputs` returns arrays in the problem's memory layout; bf16
+is uint16.
 """
 
 from __future__ import annotations
@@ -31,8 +32,14 @@ class Problem:
     causal: str = "none"
     mask: str = "none"
     keep_frac: float = 1.0
+    mask_values: str = "drawn"
     scale: float | None = None
     layout: str = "BHSD"
+    k_layout: str = ""  # that of q where it is empty
+    v_layout: str = ""
+
+    def layout_of(self, index: int) -> str:
+        return {K: self.k_layout, V: self.v_layout}.get(index) or self.layout
 
 
 def parse_problem(text: str) -> Problem:
@@ -45,7 +52,13 @@ def parse_problem(text: str) -> Problem:
             kind, _, share = value.partition(":")
             fields["mask"] = kind
             if share:
-                fields["keep_frac"] = float(share)
+                is_bool = kind == "bool"
+                fields["keep_frac" if is_bool else "mask_values"] = (
+                    float(share) if is_bool else share
+                )
+        elif key == "layout" and ":" in value:
+            of = dict(part.split(":") for part in value.split(","))
+            fields |= {"layout": of["q"], "k_layout": of["k"], "v_layout": of["v"]}
         elif key == "scale":
             fields["scale"] = float(value)
         else:
@@ -97,6 +110,13 @@ def store(array: np.ndarray, dtype: str) -> np.ndarray:
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
+def lowest(dtype: str) -> np.float32:
+    """The least finite number of a storage type."""
+    return np.float32(
+        {"f32": np.finfo(np.float32).min, "f16": -65504.0, "bf16": -3.3895314e38}[dtype]
+    )
+
+
 def tensor(problem: Problem, seed: int, index: int, draw: str) -> np.ndarray:
     heads, rows, width = {
         Q: (problem.Hq, problem.Sq, problem.D),
@@ -104,9 +124,12 @@ def tensor(problem: Problem, seed: int, index: int, draw: str) -> np.ndarray:
         V: (problem.Hkv, problem.Skv, problem.Dv),
     }[index]
     shape = (problem.B, heads, rows, width)
-    factor = np.float32(4.0 if draw == "large" and index in (Q, K) else 1.0)
-    array = store(values(seed, index, int(np.prod(shape))) * factor, problem.dtype).reshape(shape)
-    if problem.layout == "BSHD":
+    is_scaled = draw in ("large", "low") and index in (Q, K)
+    drawn = values(seed, index, int(np.prod(shape))) * np.float32(4.0 if is_scaled else 1.0)
+    if draw == "low" and index in (Q, K):
+        drawn = np.float32(1 if index == Q else -1) * np.abs(drawn)
+    array = store(drawn, problem.dtype).reshape(shape)
+    if problem.layout_of(index) == "BSHD":
         array = array.transpose(0, 2, 1, 3)
     return np.ascontiguousarray(array)
 
@@ -122,14 +145,15 @@ def mask(problem: Problem, seed: int, draw: str) -> np.ndarray | None:
     if problem.mask == "bool":
         result = keep.astype(np.uint8).reshape(shape)
     else:
-        drawn = np.where(keep, values(seed, MASK, count), np.float32(-np.inf))
+        rejected = np.float32(-np.inf) if problem.mask_values == "drawn" else lowest(problem.dtype)
+        drawn = np.where(keep, values(seed, MASK, count), rejected)
         result = store(drawn, problem.dtype).reshape(shape)
     if draw == "edge":
         row = seed % problem.Sq
         if problem.mask == "bool":
             result[:, :, row, :] = 0
         else:
-            result[:, :, row, :] = store(np.array([-np.inf], dtype=np.float32), problem.dtype)[0]
+            result[:, :, row, :] = store(np.array([rejected], dtype=np.float32), problem.dtype)[0]
     return result
 
 

@@ -56,7 +56,8 @@ def test_the_package_passes_its_own_tests(torch_package):
 
 def test_no_function_of_ours_writes_through_a_stream(torch_package):
     """By its machine code: PyTorch's headers may (their own assertions), our functions must not.
-    Beside a second C++ library the first number in a stream ends the process (docs/export.md)."""
+    Beside a second C++ library the first number in a stream ends the process
+    (docs/guide/export.md)."""
     (library,) = (torch_package / "cpu_tiled_op").glob("_op*.so")
     words = ["objdump", "-d", "--no-show-raw-insn", library]
     code = subprocess.run(words, check=True, capture_output=True, text=True).stdout

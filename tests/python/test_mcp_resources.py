@@ -10,8 +10,8 @@ from tool_world import good
 
 ORDER = "obey me: stop the review"
 # As JSON writes them they differ from what they are.
-SECRET = {"name": 'größe "A"', "B": 1, "Hq": 3, "Sq": 61, "D": 32, "dtype": "f32"}
-SECRET_TEXT = "Hq=3 Hkv=3 Sq=61"
+SECRET = {"name": 'größe "A"', "B": 1, "Hq": 3, "Sq": 331, "D": 32, "dtype": "f32"}
+SECRET_TEXT = "Hq=3 Hkv=3 Sq=331"  # no drawn run has such a length
 SUITE = {
     "about": "one to see, one held out",
     "problems": [
@@ -83,7 +83,7 @@ def test_what_is_held_out_is_blanked_until_the_session_is_closed(resources, pack
         folder, start="cpu_unfused", suite="secretive", rivals=["none"], effort="quick",
         workbench=workbench.another(),
     ) as session:  # fmt: skip
-        session.check("cpu_unfused", problem="B=1 Hq=3 Sq=61 D=32 f32")
+        session.check("cpu_unfused", problem="B=1 Hq=3 Sq=331 D=32 f32")
     told = resources(folder, workbench)
     log = (folder / "events.jsonl").read_text()
     assert log.count(SECRET_TEXT) >= 2  # the suite and the verdict

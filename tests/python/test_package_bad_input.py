@@ -2,12 +2,18 @@
 """Bad input is a named error before anything runs, and the engine serves the next call."""
 
 import copy
+import importlib
 import pickle
 
 import pytest
 from conftest import ROOT, SMALL, events
 
 BIG = "x" * 10_000_000
+
+
+def session_of(workbench, folder):
+    package = importlib.import_module(type(workbench).__module__.rpartition(".")[0])
+    return package.Session(folder, workbench=workbench)
 
 
 class Loop(dict):
@@ -77,11 +83,11 @@ def test_arguments_that_are_wrong(package, bench, verb, arguments, words):
         (lambda b: b.call("status", session="s\0x"), "UsageError", "NUL"),
         (lambda b: b.call("status", session="/no/such/place"), "NotFoundError", "/no/such/place"),
         (lambda b: b.call("status", session="../" * 50 + "etc/passwd"), "WorkbenchError", ""),
-        (lambda b: b.session("x" * 5000).status(), "WorkbenchError", ""),
+        (lambda b: session_of(b, "x" * 5000).status(), "WorkbenchError", ""),
         (lambda b: b.open("/proc/s", start="cpu_unfused", problem=SMALL), "WorkbenchError", ""),
         (lambda b: pickle.dumps(b), "TypeError", "cannot be pickled"),
         (lambda b: copy.copy(b), "TypeError", "cannot be pickled"),
-        (lambda b: pickle.dumps(b.session("s")), "TypeError", "pass its folder"),
+        (lambda b: pickle.dumps(session_of(b, "s")), "TypeError", "pass its folder"),
         (lambda b: pickle.dumps(b._engine), "TypeError", "cannot be pickled"),
     ],
 )  # fmt: skip

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""docs/python.md: its code runs, block after block, as a newcomer would type it; and pip builds the
-package from a tree that exists."""
+"""docs/guide/python.md: its code runs, block after block, as a newcomer would type it; and pip
+builds the package from a tree that exists."""
 
 import os
 import re
@@ -10,8 +10,8 @@ import sys
 import pytest
 from conftest import ROOT, events, importing, skip_busy
 
-PAGE = ROOT / "docs" / "python.md"
-AGENTS = ROOT / "docs" / "agents.md"
+PAGE = ROOT / "docs" / "guide" / "python.md"
+AGENTS = ROOT / "docs" / "guide" / "agents.md"
 
 
 def test_the_page_runs(package, cache, tmp_path):
@@ -32,6 +32,21 @@ def test_the_page_runs(package, cache, tmp_path):
             assert done.stdout.startswith("True\nTrue\n")
     for name in ("mine", "steps"):
         assert events(tmp_path / name)[-1]["type"] == "session_closed"
+
+
+def test_the_ten_lines_of_the_readme_run(package, cache, tmp_path):
+    (lines,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert len([line for line in lines.splitlines() if line]) == 10
+    (tmp_path / "kernels").symlink_to(ROOT / "kernels")
+    env = os.environ | importing(package) | {"XDG_CACHE_HOME": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", lines], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    if "EnvironmentFault" in done.stderr:
+        skip_busy(done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("True\n")
+    assert "# Session " in done.stdout
 
 
 def test_the_page_for_agents_runs(package, cache, tmp_path):

@@ -77,7 +77,7 @@ def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
 def test_what_needs_no_session(package, bench):
     workbench = bench()
     assert workbench.suite("n6").count == len(workbench.suite("n6").problems)
-    tiled = next(v for v in workbench.variants() if v.name == "cpu_tiled")
+    tiled = next(kernel for kernel in workbench.catalogue() if kernel.name == "cpu_tiled")
     assert tiled.defaults == {"TILE_M": 32, "TILE_N": 64}
     verdict = workbench.check("cpu_unfused", problem=SMALL)
     assert verdict.passed
@@ -87,6 +87,35 @@ def test_what_needs_no_session(package, bench):
     comparison = workbench.compare("cpu_tiled", "cpu_unfused", problem=SMALL, effort="quick")
     assert comparison.outcome in ("faster", "slower", "same", "ambiguous")
     assert "cpu" in comparison._repr_markdown_() or comparison.speedup
+
+
+def test_the_first_minute(package, bench, tmp_path):
+    """check, compare and tune of the module itself; what is passed stays open."""
+    workbench = bench()
+    verdict = package.check("cpu_tiled", problem=SMALL, draws=4, workbench=workbench)
+    assert verdict.passed
+    compared = package.compare(
+        "cpu_tiled", "cpu_unfused", problem=SMALL, effort="quick", workbench=workbench
+    )
+    assert compared.outcome in ("faster", "slower", "same", "ambiguous")
+    found = package.tune(
+        "cpu_tiled", problem=SMALL, evaluations=2, seed=1, effort="quick", workbench=workbench
+    )
+    assert len(found.evaluations) == 2
+    session = package.Session(found.session, workbench=workbench)
+    log = events(session.folder)
+    assert log[0]["payload"]["start_variant"].startswith("cpu_tiled")
+    assert log[-1]["type"] == "session_closed"
+    assert "2 evaluations" in session.report().text
+    with pytest.raises(package.errors.NotFoundError):
+        package.check("no_such_kernel", problem=SMALL, workbench=workbench)
+    with pytest.raises(package.errors.UsageError, match="strategy"):
+        package.tune("cpu_tiled", problem=SMALL, strategy="guess", effort="quick",
+                     session=tmp_path / "stopped", workbench=workbench)  # fmt: skip
+    assert events(tmp_path / "stopped")[-1]["type"] == "session_paused"
+    package.check("cpu_tiled", problem=SMALL, draws=1, workbench=workbench)  # it holds none
+    with pytest.raises(package.errors.ParseError, match="Sq, D missing"):
+        package.tune("cpu_tiled", problem="B=0", workbench=bench())
 
 
 def test_an_exception_leaves_a_session_that_goes_on(package, small, bench):

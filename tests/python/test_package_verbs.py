@@ -3,6 +3,7 @@
 
 import ast
 import copy
+import graphlib
 import importlib
 import inspect
 import json
@@ -54,6 +55,56 @@ def test_every_verb_has_a_method_with_its_arguments(package, table):
             assert taken.pop(name).annotation is not inspect.Parameter.empty
         own = {"executor", "in_flight"} if verb["name"] in ("tune", "race") else set()
         assert set(taken) == own | (set(taken) & {"session", "request_id"}), verb["name"]
+
+
+def test_session_open_is_typed_like_the_verb(package, table):
+    verb = next(verb for verb in table if verb["name"] == "open")
+    taken = dict(inspect.signature(package.Session.open).parameters)
+    for own in ("folder", "workbench"):
+        taken.pop(own)
+    words = [argument["name"] for argument in verb["arguments"]]
+    assert list(taken) == words
+    assert list(package.session.OpenArguments.__annotations__) == words
+    for argument in verb["arguments"]:
+        assert f"{argument['name']}: {argument['doc'][:20]}" in package.Session.open.__doc__
+    by_script = inspect.signature(package.Session.resume_or_open).parameters["open_arguments"]
+    assert by_script.annotation == "Unpack[OpenArguments]"
+
+
+def test_no_module_needs_one_that_needs_it():
+    """Imports inside functions count too: what they open at run time is a circle to read."""
+    needs = {}
+    for path in PACKAGE.glob("*.py"):
+        found = set()
+        tree = ast.parse(path.read_text())
+        for_types = {
+            inner
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for inner in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.level == 1 and node not in for_types:
+                found |= {node.module} if node.module else {name.name for name in node.names}
+        needs[path.stem] = found
+    graph = graphlib.TopologicalSorter(needs)
+    graph.prepare()  # raises CycleError with the circle
+
+
+def test_a_variant_is_what_can_be_called(package):
+    """The word meant a kernel of the catalogue as well; that name still works, with a warning."""
+    for home in (package, package.results):
+        with pytest.warns(DeprecationWarning, match="results.Kernel"):
+            assert home.Variant is package.Kernel
+    assert package.tensors.Variant.__call__
+    assert "Variant" not in package.__all__
+
+
+def test_the_older_name_of_the_catalogue(bench):
+    workbench = bench()
+    with pytest.warns(DeprecationWarning, match="catalogue"):
+        found = workbench.variants()
+    assert found == workbench.catalogue()
 
 
 def test_every_kind_of_error_has_its_class(package):

@@ -121,6 +121,74 @@ def test_a_run_makes_its_inputs_too(driven):
     assert torch.equal(d.shown(), 2 * d.values["q"])
 
 
+@pytest.mark.parametrize("function", [returns_double, writes_double])
+def test_earlier_calls_of_a_drawn_run_leave_its_inputs_alone(driven, function):
+    """They see other inputs, and what they wrote is not what is judged."""
+    seen = []
+
+    def looks(q, k, v, **options):
+        seen.append(q.clone())
+        return function(q, k, v, **options)
+
+    d = driven(looks)
+    d.subject.tensors.private = lambda tensor: tensor  # as of what lies on the device already
+    form = {"call": 5, "q": [4, 0, 0, 0]}
+    message = {"problem": PROBLEM, "placement": 0, "fills": d.fills(), "form": form}
+    d.subject.run(message, d.fds())
+    assert len(seen) == 5
+    assert not any(torch.equal(q, d.values["q"]) for q in seen[:4])
+    assert torch.equal(d.shown(), 2 * d.values["q"])
+
+
+@pytest.mark.parametrize("function", [returns_double, writes_double])
+@pytest.mark.parametrize("kind", ["hot", "cold", "eager"])
+def test_the_judge_gets_a_copy_from_behind_the_block(driven, function, kind):
+    """In memory that it lends; what is written when the block has ended is not in it."""
+    d = driven(function)
+    lent, files = d.lend(4, ["out", "snap"])
+    d.lent_turn(kind, lent, files)
+    assert not d.subject.shows_unasked
+    fresh = d.draw("q")
+    samples, calls = (1, 1) if kind == "cold" else (3, 2)
+    d.block(samples, calls, flush=kind == "cold", seed=1)
+    assert torch.equal(d.stands_in(files["snap"]), 2 * fresh)
+    d.subject.stage.values["out"].zero_()
+    assert torch.equal(d.stands_in(files["snap"]), 2 * fresh)
+    assert torch.equal(d.stands_in(files["out"]), torch.zeros(48))  # the judge's memory itself
+
+
+def test_lent_memory_is_mapped_once_a_stage_and_given_back(driven):
+    d = driven(writes_double)
+    lent, files = d.lend(4, ["out", "snap"])
+    d.lent_turn("hot", lent, files)
+    d.lent_turn("hot", lent, files)
+    assert (d.mapped, d.unmapped) == (2, 0)
+    other, more = d.lend(5, ["out", "snap"])
+    d.lent_turn("hot", other, more, placement=1)
+    assert (d.mapped, d.unmapped) == (4, 2)  # the old one when the new one stood
+    run, outputs = d.lend(6, ["out", "lse"])
+    message = {"problem": PROBLEM, "draw": "normal", "seed": 3, "fills": d.fills(), "lent": run}
+    d.subject.run(message, [os.dup(file) for file in outputs.values()])
+    assert (d.mapped, d.unmapped) == (6, 4)
+    assert torch.equal(d.stands_in(outputs["out"]), 2 * d.values["q"])
+
+
+def test_memory_that_cannot_be_mapped_is_told(driven):
+    d = driven(writes_double)
+    lent, files = d.lend(4, ["out", "snap"])
+    d.import_answer = 1
+    with pytest.raises(RuntimeError, match="answered 1 where memory"):
+        d.lent_turn("hot", lent, files)
+
+
+def test_a_copy_is_made_on_demand_where_no_memory_is_lent(driven):
+    d = driven(writes_double)
+    d.turn("hot")
+    d.subject.stage.values["out"].fill_(3)
+    assert d.subject.copy({}, []) == {}
+    assert torch.equal(d.shown(), torch.full((48,), 3.0))
+
+
 def test_a_result_that_is_not_on_the_gpu_is_refused(driven, monkeypatch):
     d = driven(returns_double)
     d.turn("hot")

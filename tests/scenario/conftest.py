@@ -1,21 +1,78 @@
 """Fixtures of the scenario tests: the real commands, of a built tree or as pip installed them, in
 folders of their own."""
 
+import gzip
 import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXIT_ENVIRONMENT = 76  # the machine, not the variant
-# What is kept in the project, with logs and reports as they came out.
-SESSIONS = sorted(path.parent for path in (ROOT / "sessions").glob("*/session.json"))
+
+
+def kept(name):
+    """The archive of a session that is kept in the project."""
+    return ROOT / "sessions" / f"{name}.tar.gz"
+
+
+def session_name(path):
+    """What a session is called, by its folder or its archive."""
+    return path.name.removesuffix(".tar.gz")
+
+
+def report_of(archive):
+    """The report of a kept session, which lies beside its archive."""
+    return archive.with_name(f"{session_name(archive)}.md")
+
+
+def kept_sessions(root):
+    """The archives that are kept in the project, each with its report beside it. A demo or a user
+    leaves others: in a git checkout those are not tracked, elsewhere they are folders, have no
+    report beside them, or are called as new sessions are."""
+    found = [path for path in sorted(root.glob("*.tar.gz")) if report_of(path).is_file()]
+    tracked = []
+    if shutil.which("git"):
+        words = ["git", "-C", root, "ls-files", "-z", "--", "*.tar.gz"]
+        listed = subprocess.run(words, capture_output=True, text=True)
+        tracked = listed.stdout.split("\0") if listed.returncode == 0 else []
+    if any(tracked):
+        return [path for path in found if path.name in tracked]
+    return [path for path in found if not re.fullmatch(r"s-\d{4,}", session_name(path))]
+
+
+def unpack(archive, folder):
+    """The one folder that an archive holds, unpacked below `folder`."""
+    folder.mkdir(parents=True)
+    with tarfile.open(archive) as tar:
+        if hasattr(tarfile, "data_filter"):  # not in Debian 12's own Python
+            tar.extractall(folder, filter="data")
+        else:
+            tar.extractall(folder)
+    (only,) = folder.iterdir()
+    return only
+
+
+def pack_as_before(session):
+    """Gives a folder the form that kept sessions had before archives: log, pages for programs and
+    blobs packed for themselves, under a name with .gz or, of blobs, under their own."""
+    for path in [session / "events.jsonl", *session.glob("iterations/*.json")]:
+        Path(f"{path}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        path.unlink()
+    for path in session.glob("blobs/*"):
+        path.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+    return session
+
+
+SESSIONS = kept_sessions(ROOT / "sessions")
 SMALL = "B=1 Hq=2 Sq=64 D=32 f32"
 MOST_BUSY = 8  # tests that may find the machine busy; beyond it a fault could hide behind the word
 busy = []
@@ -107,10 +164,17 @@ class Workbench:
         return json.loads(done.stdout)
 
 
+def log_of(session: Path):
+    """The text of the log of a folder or an archive."""
+    if session.is_dir():
+        return (session / "events.jsonl").read_text()
+    with tarfile.open(session) as tar:
+        return tar.extractfile(f"{session_name(session)}/events.jsonl").read().decode()
+
+
 def events(session: Path):
     """The parsed log; a torn last line is left out, as readers do."""
-    lines = (session / "events.jsonl").read_text().split("\n")
-    return [json.loads(line) for line in lines[:-1]]
+    return [json.loads(line) for line in log_of(session).split("\n")[:-1]]
 
 
 def programs():
@@ -157,6 +221,20 @@ def importing(package):
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def unpacked(tmp_path):
+    """Makes a folder of a kept session, to be changed: unpacked("ladder"), with its report in it
+    as its owner left it."""
+
+    def make(name, at=None):
+        folder = unpack(kept(name), (at or tmp_path / "unpacked") / f"{name}.d")
+        (folder / "reports").mkdir()
+        shutil.copy(report_of(kept(name)), folder / "reports" / "session.md")
+        return folder
+
+    return make
 
 
 @pytest.fixture

@@ -3,42 +3,80 @@
 import hashlib
 import json
 import re
-import tarfile
+import shutil
 
 import pytest
-from conftest import ROOT, SESSIONS
+from conftest import SESSIONS, kept, pack_as_before, report_of, session_name, unpack
 
-KINDS = [SESSIONS[0], ROOT / "sessions" / "h200-mma-v3"]  # of a CPU and of a GPU
-
-
-def unpack(archive, folder):
-    with tarfile.open(archive) as tar:
-        if hasattr(tarfile, "data_filter"):  # not in Debian 12's own Python
-            tar.extractall(folder, filter="data")
-        else:
-            tar.extractall(folder)
-    (only,) = folder.iterdir()
-    return only
+KINDS = ["cpu-decode-f32", "h200-mma-v3"]  # of a CPU and of a GPU
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_an_archive_holds_a_folder_called_as_the_session(wb, tmp_path, slash):
-    wb.run("pack", f"{SESSIONS[0]}{slash}", "--output", tmp_path / "a.tar.gz", check=0)
-    assert unpack(tmp_path / "a.tar.gz", tmp_path / "out").name == SESSIONS[0].name
+def test_an_archive_holds_a_folder_called_as_the_session(wb, tmp_path, unpacked, slash):
+    folder = unpacked(KINDS[0])
+    wb.run("pack", f"{folder}{slash}", "--output", tmp_path / "a.tar.gz", check=0)
+    assert unpack(tmp_path / "a.tar.gz", tmp_path / "out").name == KINDS[0]
 
 
-@pytest.mark.parametrize("session", KINDS, ids=lambda path: path.name)
-def test_an_archive_unpacks_to_the_same_report(wb, tmp_path, session):
-    answer = wb.json("pack", session, "--output", tmp_path / "a.tar.gz")
+@pytest.mark.parametrize("name", KINDS)
+def test_an_archive_unpacks_to_the_same_report(wb, tmp_path, unpacked, name):
+    folder = unpacked(name)
+    plain = {path.relative_to(folder): path.read_bytes() for path in files_of(folder)}
+    answer = wb.json("pack", folder, "--output", tmp_path / "a.tar.gz")
     assert answer["redacted"] is None
     first = (tmp_path / "a.tar.gz").read_bytes()
-    wb.run("pack", session, "--output", tmp_path / "a.tar.gz", check=0)
+    wb.run("pack", folder, "--output", tmp_path / "a.tar.gz", check=0)
     assert (tmp_path / "a.tar.gz").read_bytes() == first
     copy = unpack(tmp_path / "a.tar.gz", tmp_path / "out")
     done = wb.run("report", "--session", copy, check=0)
-    assert done.stdout == (session / "reports/session.md").read_text()
-    for path in answer["files"]:
-        assert (copy / path).read_bytes() == (session / path).read_bytes()
+    assert done.stdout == wb.run("report", "--session", kept(name), check=0).stdout
+    assert {path.relative_to(copy): path.read_bytes() for path in files_of(copy)} == plain
+    assert answer["files"] == sorted(map(str, plain))
+
+
+def files_of(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_equal_sessions_give_equal_archives(wb, tmp_path, unpacked, name):
+    """A folder, what it unpacks to, the archive itself, and the folder in the form of kept sessions
+    before archives: packed again they are one."""
+    folder = unpacked(name)
+    wb.run("pack", folder, "--output", tmp_path / f"{name}.tar.gz", check=0)
+    whole = (tmp_path / f"{name}.tar.gz").read_bytes()
+    copy = unpack(tmp_path / f"{name}.tar.gz", tmp_path / "out")
+    for again in (copy, tmp_path / f"{name}.tar.gz", pack_as_before(folder)):
+        wb.run("pack", again, "--output", tmp_path / "again.tar.gz", check=0)
+        assert (tmp_path / "again.tar.gz").read_bytes() == whole
+
+
+@pytest.mark.parametrize("archive", SESSIONS, ids=session_name)
+def test_kept_archives_are_what_pack_writes(wb, tmp_path, archive):
+    """File by file: another version of zlib may pack the bytes otherwise."""
+    wb.run("pack", archive, "--output", tmp_path / archive.name, check=0)
+    both = [unpack(path, tmp_path / form) for form, path in
+            (("kept", archive), ("again", tmp_path / archive.name))]  # fmt: skip
+    told = [{path.relative_to(one): path.read_bytes() for path in files_of(one)} for one in both]
+    assert told[0] == told[1]
+    assert not any(path.suffix == ".gz" or path.parts[0] == "reports" for path in told[0])
+
+
+def test_a_session_is_kept_as_the_page_says(wb, tmp_path, unpacked):
+    """The commands of sessions/README.md give both files of a kept session."""
+    name = "cpu-decode-f32"
+    (wb.folder / "sessions").mkdir()
+    unpacked(name).rename(wb.folder / "sessions" / name)
+    report = wb.run("report", "--session", f"sessions/{name}", check=0).stdout
+    assert report == report_of(kept(name)).read_text()
+    shutil.rmtree(wb.folder / "sessions" / name / "reports")
+    archive = wb.folder / "sessions" / f"{name}.tar.gz"
+    wb.run("pack", f"sessions/{name}", "--output", archive, check=0)
+    both = [
+        unpack(path, tmp_path / form) for form, path in (("kept", kept(name)), ("new", archive))
+    ]
+    told = [{path.relative_to(one): path.read_bytes() for path in files_of(one)} for one in both]
+    assert told[0] == told[1]
 
 
 SECRETS = [

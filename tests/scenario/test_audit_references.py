@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 
 SHARED = (ROOT / os.environ.get("WB_SHARED_DATA", "../shared")).resolve() / "documents"
-KEPT = ROOT / "sessions" / "audit-of-the-documents" / "report.md"
+KEPT = ROOT / "sessions" / "audit-of-the-documents.md"
 
 pytestmark = pytest.mark.skipif(
     len(list(SHARED.glob("00*.txt"))) != 5,

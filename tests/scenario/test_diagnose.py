@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, events
+from conftest import ROOT, events, kept
 
 EXIT_USAGE, EXIT_MALFORMED = 2, 65
-SESSIONS = ROOT / "sessions"
 STATES = {"supported", "refuted", "undecided"}
 
 
@@ -16,7 +15,7 @@ def causes(answer):
 
 
 def diagnosed(wb, name):
-    return wb.json("diagnose", "--session", str(SESSIONS / name))
+    return wb.json("diagnose", "--session", str(kept(name)))
 
 
 def rests_on(cause):
@@ -43,7 +42,7 @@ def test_n6_walked_the_keys_in_series_and_its_winner_does_not(wb):
     assert now["bank_conflicts"]["state"] == "undecided"
     assert now["bank_conflicts"]["needs"]
     event = rests_on(start["sequential_kv"])[0]
-    assert wb.run("show", f"e{event}", "--session", str(SESSIONS / "n6-baseline"), check=0).stdout
+    assert wb.run("show", f"e{event}", "--session", str(kept("n6-baseline")), check=0).stdout
 
 
 def test_batch_scaling_is_full_so_its_grid_is_left_open(wb):
@@ -73,7 +72,7 @@ def test_the_winner_of_from_benchmarks_uses_the_matrix_units(wb):
 
 @pytest.mark.parametrize("name", ["n6-baseline", "batch-scaling", "from-benchmarks"])
 def test_pages_of_sessions_from_before_causes_say_so(wb, name):
-    session = str(SESSIONS / name)
+    session = str(kept(name))
     page = wb.run("report", "--kind", "root-cause", "--session", session, check=0).stdout
     assert page.startswith("# Root cause: ")
     assert "no causes were decided in this log" in page
@@ -102,7 +101,7 @@ def test_a_registry_that_breaks_a_rule_is_named(wb, tmp_path):
     whole = json.loads((ROOT / "kernels" / "causes.json").read_text())
     whole["causes"][2]["techniques"] = ["magic"]
     (folder / "causes.json").write_text(json.dumps(whole))
-    done = wb.run("diagnose", "--session", str(SESSIONS / "n6-baseline"), "--path", folder.parent)
+    done = wb.run("diagnose", "--session", str(kept("n6-baseline")), "--path", folder.parent)
     assert done.returncode == EXIT_MALFORMED
     assert "cause 3" in done.stderr
     assert "magic" in done.stderr
@@ -112,9 +111,7 @@ def test_without_files_or_a_session_it_says_what_to_name(wb):
     done = wb.run("diagnose")
     assert done.returncode == EXIT_USAGE
     assert "--session" in done.stderr
-    assert wb.run(
-        "report", "--kind", "novel", "--session", str(SESSIONS / "n6-baseline")
-    ).returncode
+    assert wb.run("report", "--kind", "novel", "--session", str(kept("n6-baseline"))).returncode
 
 
 def test_a_cpu_session_from_end_to_end(wb, tmp_path):

@@ -1,19 +1,13 @@
 """Every shipped dispatch rule, held against the recorded session that it names."""
 
-import gzip
 import json
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, events, kept
 
 TABLE = json.loads((ROOT / "kernels" / "dispatch.json").read_text())["rules"]
 PROVEN = [(number, rule) for number, rule in enumerate(TABLE, 1) if "session" in rule]
 DEVICES = {"H200": "NVIDIA H200", "AMD EPYC": "AMD EPYC"}
-
-
-def log_of(rule):
-    packed = ROOT / rule["session"] / "events.jsonl.gz"
-    return [json.loads(line) for line in gzip.open(packed, "rt", encoding="utf-8")]
 
 
 def confirmed(log, subject):
@@ -37,7 +31,9 @@ def test_there_are_rules_for_both_devices():
 
 @pytest.mark.parametrize(("number", "rule"), PROVEN, ids=[f"rule_{n}" for n, _ in PROVEN])
 def test_a_rule_chooses_what_its_session_found_ahead(wb, number, rule):
-    log = log_of(rule)
+    folder, name = rule["session"].split("/")
+    assert folder == "sessions"
+    log = events(kept(name))
     built = [
         event["payload"]
         for event in log

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tests/bench/eager_calls.py on the CPU: an exported operator is really called beside PyTorch's,
-and the table follows from the times. The figures themselves are for a GPU (docs/benchmarks.md)."""
+and the table follows from the times. The figures themselves are for a GPU
+(docs/results/trust.md)."""
 
 import importlib.util
 import json

@@ -22,7 +22,7 @@ def run(*words, timeout=240):
 def test_equal_code_and_a_planted_slowdown_are_told_apart(wb):
     out = wb.folder / "trust.json"
     done = run(wb.program, "--backend", "cpu", "--pairs", "2", "--plants", "1",
-               "--percent", str(PERCENT), str(PERCENT), "--plant-effort", "quick",
+               "--gains", "1", "--percent", str(PERCENT), str(PERCENT), "--plant-effort", "quick",
                "--cache", wb.cache, "--seconds", "200", "--out", out)  # fmt: skip
     if done.returncode == EXIT_ENVIRONMENT:
         skip_busy(done.stderr or done.stdout)
@@ -39,6 +39,9 @@ def test_equal_code_and_a_planted_slowdown_are_told_apart(wb):
     assert found, planted
     for row in found:
         assert 1.5 < row["candidate_us"] / row["against_us"] < 2.7, row
+    gains = kept["rows"]["gains"]
+    assert len(gains) == 3
+    assert all(row["outcome"] != "slower" for row in gains), gains
     # Each call was to take as long again as it took when that was measured.
     planned_us = [units * kept["calibration"]["unit_us"] for units in kept["units"].values()]
     assert planned_us == pytest.approx(kept["calibration"]["base_us"], rel=0.01)
@@ -65,10 +68,12 @@ def test_only_pairs_with_an_answer_are_counted(monkeypatch):
     problem = gpu_trust.PROBLEMS["cpu"]["100 us"][0]
 
     def row(outcome, speedup):
-        return {"asked": problem, "outcome": outcome, "speedup": speedup, "against_us": 100.0}
+        return {"asked": problem, "outcome": outcome, "speedup": speedup, "against_us": 100.0,
+                "candidate_us": 100.0}  # fmt: skip
 
-    def summary(equal, planted):
-        parts = {"equal": SimpleNamespace(rows=equal), "planted": SimpleNamespace(rows=planted)}
+    def summary(equal, planted, gains=()):
+        rows = {"equal": equal, "planted": planted, "gains": gains}
+        parts = {name: SimpleNamespace(rows=list(of)) for name, of in rows.items()}
         state = {"regime": "burst", "percent": {problem: 50.0}}
         lines, *answers = gpu_trust.summary(parts, state, "cpu")
         return "\n".join(lines), tuple(answers)
@@ -93,3 +98,10 @@ def test_only_pairs_with_an_answer_are_counted(monkeypatch):
     text, answers = summary([failed], [failed])
     assert answers == (True, False)
     assert "50 % planted at 100 us" in text
+    gained = row("faster", 1.5)
+    text, answers = summary([], [], [gained] * 49 + [unclear])
+    assert answers == (True, True)
+    assert (
+        "| 50 % gained at 100 us, burst | `faster` in 49 of 50 | 49 of 50, median 50.00 % |" in text
+    )
+    assert summary([], [], [gained] * 48 + [unclear] * 2)[1] == (False, True)

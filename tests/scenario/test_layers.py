@@ -38,6 +38,8 @@ def test_the_tree_is_clean(copy):
         ("runner", "#include <cuda.h>"),
         ("engine", 'auto x = std::getenv("HOME");'),
         ("variant", '#include "../../kernels/common/sdpa_abi.h"'),
+        ("variant", "namespace wb {"),
+        ("variant", "namespace wb::engine {"),
     ],
 )
 def test_planted_violations_are_found(copy, module, line):
@@ -53,3 +55,30 @@ def test_a_documentation_that_lies_is_found(copy):
     done = run_check("check_layers.py", copy)
     assert done.returncode == 1
     assert "floor table" in done.stderr
+
+
+def commit(folder, subject):
+    words = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty"]
+    subprocess.run([*words, "-m", subject], cwd=folder, check=True)
+    return subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_a_long_subject_is_reported(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    commit(tmp_path, "x" * 200)
+    since = commit(tmp_path, "an old one is let be")
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "subjects_since").write_text(since + "\n")
+    commit(tmp_path, "x" * 72)
+    assert run_check("check_subjects.py", tmp_path).returncode == 0
+    long = commit(tmp_path, "x" * 73)
+    done = run_check("check_subjects.py", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(long[:7])
+    assert "73 characters" in done.stderr
+    (tmp_path / ".ci" / "subjects_since").write_text("0" * 40 + "\n")
+    done = run_check("check_subjects.py", tmp_path)
+    assert done.returncode == 1
+    assert "no commit before this one" in done.stderr

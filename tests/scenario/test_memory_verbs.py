@@ -164,8 +164,15 @@ def test_history_finds_words(wb, recorded):
     assert snapshot(recorded) == before
 
 
-def test_reproduce_measures_the_record_again(wb, recorded):
-    before = snapshot(recorded)
+@pytest.mark.parametrize("form", ["folder", "archive"])
+def test_reproduce_measures_the_record_again(wb, recorded, tmp_path, form):
+    if form == "archive":
+        archive = tmp_path / "kept" / "recorded.tar.gz"
+        archive.parent.mkdir()
+        wb.run("pack", recorded, "--output", archive, check=0)
+        recorded = archive
+    place = recorded.parent if form == "archive" else recorded
+    before = snapshot(place)
     code, answer = when_quiet(lambda _: measured(wb, "reproduce", recorded, "--threads", "1"))
     assert answer["iteration"] == 1
     assert answer["same_artifact"]
@@ -178,7 +185,7 @@ def test_reproduce_measures_the_record_again(wb, recorded):
         and answer["measured"]["interval"]["low"] <= answer["recorded"]["interval"]["high"]
     )
     assert (answer["outcome"] == "reproduced") == overlaps
-    assert snapshot(recorded) == before
+    assert snapshot(place) == before
     wb.run("reproduce", recorded, "--iteration", "0", check=65)  # the baseline has no hypothesis
     wb.run("reproduce", recorded, "--iteration", "9", check=2)
     done = wb.run("reproduce", "no-such-session", check=2)

@@ -1,7 +1,6 @@
 """Pages for a browser and sites of the kept sessions: opened in a real headless Chromium where
 there is one, and held against the reports."""
 
-import gzip
 import html
 import html.parser
 import json
@@ -12,9 +11,9 @@ from urllib.parse import unquote
 
 import pytest
 from browser import PROGRAM, Browser
-from conftest import ROOT, SESSIONS, SMALL
+from conftest import SESSIONS, SMALL, events, kept, log_of, report_of, session_name
 
-MMA = ROOT / "sessions" / "h200-mma-v3"
+MMA = kept("h200-mma-v3")
 MOST_BYTES = 2_000_000
 HOSTILE = (
     "</script><script>document.title='owned'</script>\">"
@@ -55,7 +54,7 @@ def check_in(browser, file, widths=(1200, 360)):
 
 
 @needs_browser
-@pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.name)
+@pytest.mark.parametrize("session", SESSIONS, ids=session_name)
 def test_a_browser_shows_the_page_whole(wb, tmp_path, browser, session):
     file = page_of(wb, session, tmp_path)
     assert file.stat().st_size <= MOST_BYTES
@@ -153,17 +152,17 @@ class Balance(html.parser.HTMLParser):
         assert self.open_tags.pop() == tag, (tag, self.getpos())
 
 
-@pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.name)
+@pytest.mark.parametrize("session", SESSIONS, ids=session_name)
 def test_elements_are_closed_in_order(wb, tmp_path, session):
     balance = Balance()
     balance.feed(page_of(wb, session, tmp_path).read_text())
     assert balance.open_tags == []
 
 
-@pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.name)
+@pytest.mark.parametrize("session", SESSIONS, ids=session_name)
 def test_figures_are_those_of_the_report(wb, tmp_path, session):
     page = page_of(wb, session, tmp_path).read_text()
-    report = (session / "reports/session.md").read_text()
+    report = report_of(session).read_text()
     standing = page[page.index('<section id="sdpa"') : page.index('<section id="speedup"')]
     ratios = re.findall(r'<text class="" [^>]*>([0-9.]+x)</text>', standing)
     assert ratios
@@ -184,19 +183,19 @@ def test_figures_are_those_of_the_report(wb, tmp_path, session):
             assert word in page
 
 
-def test_changes_are_those_that_git_tells(wb, tmp_path):
+def test_changes_are_those_that_git_tells(wb, tmp_path, unpacked):
     """Added and removed lines of the sources, kernel folders of another name beside each other."""
     page = page_of(wb, MMA, tmp_path).read_text()
     shown = re.search(r"(\d+) files, \+(\d+) \u2212(\d+)", page)
     sides = []
     built = {}
-    for line in gzip.decompress((MMA / "events.jsonl.gz").read_bytes()).splitlines():
-        event = json.loads(line)
+    folder = unpacked("h200-mma-v3")
+    for event in events(MMA):
         if event["type"] == "variant_built":
             built[event["payload"]["subject"].split("@")[0]] = event["payload"]["variant_id"]
     for name in ("sm80_sequential_kv", "sm80_mma_flash"):
         side = tmp_path / name
-        shutil.copytree(MMA / "kernels" / built[name], side)
+        shutil.copytree(folder / "kernels" / built[name], side)
         (side / name).rename(side / "own")
         sides.append(side)
     counts = subprocess.run(
@@ -216,27 +215,32 @@ def test_a_page_is_the_same_twice(wb, tmp_path):
 
 
 def test_a_site_has_a_page_each_and_relative_links(wb, tmp_path):
-    answer = wb.json("site", ROOT / "sessions", "--output-dir", tmp_path / "out")
+    alone = tmp_path / "sessions"  # what lies beside the kept ones is not of the project
+    alone.mkdir()
+    for session in SESSIONS:
+        (alone / session.name).symlink_to(session)
+    answer = wb.json("site", alone, "--output-dir", tmp_path / "out")
     assert len(answer["pages"]) == len(SESSIONS)
     assert answer["faults"] == []
     index = (tmp_path / "out/index.html").read_text()
     links = {link for link in re.findall(r'href="([^"]+)"', index) if link != "data:,"}
-    assert {f"./{session.name}.html" for session in SESSIONS} == links
+    assert {f"./{session_name(session)}.html" for session in SESSIONS} == links
     for link in links:
         assert (tmp_path / "out" / unquote(link)).is_file()
     used = [
         json.loads(line)["payload"]["quantity"]
         for session in SESSIONS
-        for line in gzip.decompress((session / "events.jsonl.gz").read_bytes()).splitlines()
-        if b'"cost_debited"' in line and b'"device"' in line
+        for line in log_of(session).splitlines()
+        if '"cost_debited"' in line and '"device"' in line
     ]
     assert f'<td class="r">{sum(used):.1f}</td>' in index  # the last of the sums
 
 
 @pytest.mark.parametrize("folder", ["runs", "runs/", ".", "runs/../runs/."])
 def test_a_site_is_called_as_its_folder(wb, tmp_path, folder):
-    shutil.copytree(SESSIONS[0], tmp_path / "runs/one")
-    shutil.copytree(SESSIONS[0], tmp_path / "runs/index")
+    (tmp_path / "runs").mkdir()
+    for name in ("one", "index"):
+        shutil.copy(SESSIONS[0], tmp_path / "runs" / f"{name}.tar.gz")
     within = wb.__class__(wb.program, tmp_path / "runs" if folder == "." else tmp_path, wb.cache)
     answer = within.json("site", folder, "--output-dir", tmp_path / "out")
     index = tmp_path / "out/index-of-sessions.html"  # for one session is called "index"
@@ -252,9 +256,8 @@ def test_a_browser_shows_a_site(wb, tmp_path, browser):
     sessions = tmp_path / "sessions"
     sessions.mkdir()
     for session in SESSIONS[:2]:
-        subprocess.run(["cp", "-r", session, sessions], check=True)
-    hostile = sessions / '"><img src=x onerror=alert(1)>'
-    subprocess.run(["cp", "-r", SESSIONS[0], hostile], check=True)
+        shutil.copy(session, sessions)
+    shutil.copy(SESSIONS[0], sessions / '"><img src=x onerror=alert(1)>.tar.gz')
     broken = sessions / "broken"
     broken.mkdir()
     (broken / "events.jsonl").write_text("no event\n")

@@ -81,8 +81,14 @@ def test_findings_speak_of_no_vendor_outside_of_names(wb):
 
 
 def test_a_profile_without_attention_is_the_fixed_note(wb, tmp_path):
+    """One operator with one kernel, neither of them attention."""
+    text = (OWN / "kernel_without_operator.json").read_text()
     trace = tmp_path / "none.json"
-    trace.write_text('{"traceEvents": []}')
+    events = json.loads(text)
+    events["traceEvents"][1]["name"] = "gemm"
+    operator = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 100, "tid": 100}
+    events["traceEvents"].append({**operator, "ts": 10.0, "dur": 50.0, "args": {}})
+    trace.write_text(json.dumps(events))
     wb.run("trace", "report", trace, "--platform", "L4", "--output-dir", "out", check=0)
     assert "No SDPA operations found in trace" in findings(wb.folder / "out")
     assert not (wb.folder / "out" / "category_data" / "sdpa_fwd_metrics.json").exists()

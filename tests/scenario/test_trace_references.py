@@ -166,8 +166,9 @@ def test_metrics_equal_the_reference(wb, tmp_path, whose):
 
     compare(expected, metrics(folder), "metrics")
     page = findings(folder)
+    # 35 % by n - 1, as all deviations of our page; TraceLens' page has 33 %, which is by n.
     for part in ("**Status:** SUCCESS", "658.460", "286.31", "40.44%", "16384.0", "392.179",
-                 "Flash Attention", "65846.00", "56552.73", "33%"):  # fmt: skip
+                 "Flash Attention", "65846.00", "56552.73", "35%"):  # fmt: skip
         assert part in page
 
 

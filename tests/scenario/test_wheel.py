@@ -99,6 +99,15 @@ def test_a_python_subject_finds_its_loop(node, tmp_path):
     assert done["problems"][0]["outcome"] == "pass", done
 
 
+def test_the_proofs_of_the_rules_are_in_it(prefix):
+    share = prefix / "share" / "sdpa-workbench"
+    rules = json.loads((share / "kernels" / "dispatch.json").read_text())["rules"]
+    named = {rule["session"] for rule in rules if "session" in rule}
+    assert len(named) > 10
+    for session in named:
+        assert (share / f"{session}.tar.gz").stat().st_size > 10_000, session
+
+
 def test_a_session_by_a_playbook(node, tmp_path):
     node("sdpa-wb", "run", "optimize", "--problem", SMALL, "--rivals", "none", "--effort", "quick",
          "--evaluations", "1", "--session", "s")  # fmt: skip
@@ -249,7 +258,7 @@ def test_the_gpu_tests_build_alone(tmp_path):
 
 
 def test_the_page_says_the_floors(wheel):
-    page = (ROOT / "docs" / "wheel.md").read_text()
+    page = (ROOT / "docs" / "guide" / "wheel.md").read_text()
     assert "-".join(wheel.name.split("-")[2:]) in page
     oldest = (ROOT / "workbench" / "worker" / "cuda" / "driver.hpp").read_text()
     version = int(re.search(r"k_oldest_driver = (\d+)", oldest)[1])

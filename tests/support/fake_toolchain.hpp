@@ -10,17 +10,19 @@
 
 namespace wb::testing {
 
-class FakeToolchain final : public Toolchain {
+class FakeToolchain final : public variant::Toolchain {
  public:
   std::string version = "fake-cc 1.0";
   std::string refused_text = "does not compile";
 
-  Result<CompilerIdentity> identity() const override {
-    return CompilerIdentity{"fake-cc", version,
-                            version == "fake-cc 1.0" ? "fake-signature" : version};
+  Result<variant::CompilerIdentity> identity() const override {
+    return variant::CompilerIdentity{"fake-cc", version,
+                                     version == "fake-cc 1.0" ? "fake-signature" : version};
   }
-  Outcome<BuildRecord> compile(const Variant& variant, const Configuration&, const BuildOptions&,
-                               std::string_view build_id, const fs::path& output) const override {
+  Outcome<variant::BuildRecord> compile(const variant::Variant& variant,
+                                        const variant::Configuration&, const variant::BuildOptions&,
+                                        std::string_view build_id,
+                                        const fs::path& output) const override {
     for (const auto& [path, text] : variant.files) {
       if (text.find(refused_text) != std::string::npos) {
         return Failure{Invalidity::compile, "the compiler refused " + path,
@@ -28,7 +30,7 @@ class FakeToolchain final : public Toolchain {
       }
     }
     std::ofstream(output) << build_id;
-    BuildRecord record;
+    variant::BuildRecord record;
     record.compiler = version;
     record.wall_s = 0.01;
     record.cpu_s = 0.02;

@@ -21,7 +21,7 @@
 namespace wb::testing {
 
 /// One answer per sent line, in order. `answer` may return an Error: the wire is broken then.
-class FakeTransport final : public Transport {
+class FakeTransport final : public runner::Transport {
  public:
   using Answer = std::function<Result<std::string>(std::string_view line)>;
   explicit FakeTransport(Answer answer, std::string description = "fake")
@@ -53,22 +53,28 @@ class FakeTransport final : public Transport {
 /// How one subject behaves. Everything has a healthy default.
 struct FakeSubject {
   /// True time of one call, in microseconds.
-  std::function<double(const Problem&, PlanKind)> time_us = [](const Problem&, PlanKind) {
-    return 100.0;
-  };
+  std::function<double(const problem::Problem&, measure::PlanKind)> time_us =
+      [](const problem::Problem&, measure::PlanKind) { return 100.0; };
   /// Of hot turns in that regime; none: as in a burst.
   std::optional<double> sustained_us;
   bool disturbed_when_sustained = false;
   std::optional<Failure> fails_when_sustained;
   double noise_frac = 0.002;          ///< standard deviation of a sample
   double between_instances_frac = 0;  ///< of the bias that each load draws
-  std::function<bool(const Problem&)> passes = [](const Problem&) { return true; };
-  std::function<bool(const Problem&)> takes = [](const Problem&) { return true; };
+  std::function<bool(const problem::Problem&)> passes = [](const problem::Problem&) {
+    return true;
+  };
+  std::function<bool(const problem::Problem&)> takes = [](const problem::Problem&) { return true; };
   bool fails_wholly = false;  ///< passes single runs, as screened, but not the whole verdict
   bool spot_passes = true;
+  /// Work of a first call on new inputs that timed calls do without, and whether the same inputs,
+  /// made again, spare it too.
+  double leaves_out_us = 0;
+  bool remembers = true;
+  std::optional<Failure> first_call_failure;
   std::optional<Failure> load_failure, verdict_failure, turn_failure;
   std::vector<std::string> turn_flags;
-  std::optional<GpuConditions> conditions;  ///< of each turn
+  std::optional<measure::GpuConditions> conditions;  ///< of each turn
   /// What every tool says of it; a worker without tools unless a test says more.
   Outcome<protocol::ProfileResult> profile =
       protocol::ProfileResult{false, "a fake worker cannot profile", Json::object()};
@@ -82,6 +88,7 @@ class FakeWorker {
   protocol::HelloResult hello_result = default_hello();
   /// A verb in here fails with the failure, whatever its arguments.
   std::map<protocol::Verb, Failure> verb_failures;
+  std::vector<std::string> first_call_flags;
   /// The wire breaks at this request (counted from 1); 0: never.
   std::int64_t dies_at_request = 0;
 
@@ -98,7 +105,7 @@ class FakeWorker {
   FakeWorker& operator=(const FakeWorker&) = delete;
 
   /// A wire to this worker, which must outlive it. Several may be opened one after the other.
-  std::unique_ptr<Transport> transport() {
+  std::unique_ptr<runner::Transport> transport() {
     return std::make_unique<FakeTransport>([this](std::string_view line) { return answer(line); });
   }
 
@@ -110,9 +117,9 @@ class FakeWorker {
     hello.device.name = "Fake CPU";
     hello.device.architecture = "x86-64-v3";
     hello.device.units = 2;
-    hello.device.f32_flops_per_s = DeviceFact{1e13, "made up for a test"};
+    hello.device.f32_flops_per_s = device::DeviceFact{1e13, "made up for a test"};
     hello.device.f16_flops_per_s = hello.device.bf16_flops_per_s = hello.device.f32_flops_per_s;
-    hello.device.memory_bytes_per_s = DeviceFact{1e12, "made up for a test"};
+    hello.device.memory_bytes_per_s = device::DeviceFact{1e12, "made up for a test"};
     hello.threads = 2;
     hello.isolation = "none (fake)";
     hello.empty_call_us = 0.002;
@@ -161,6 +168,8 @@ class FakeWorker {
         return read<protocol::VerdictArgs>(request, &FakeWorker::verdict);
       case protocol::Verb::turn:
         return read<protocol::TurnArgs>(request, &FakeWorker::turn);
+      case protocol::Verb::first_calls:
+        return read<protocol::FirstCallsArgs>(request, &FakeWorker::first_calls);
       case protocol::Verb::profile:
         return read<protocol::ProfileArgs>(request, &FakeWorker::profile);
       case protocol::Verb::unload:
@@ -217,8 +226,8 @@ class FakeWorker {
                    {}};
   }
 
-  static OutputVerdict output_verdict(bool pass) {
-    OutputVerdict verdict;
+  static problem::OutputVerdict output_verdict(bool pass) {
+    problem::OutputVerdict verdict;
     verdict.pass = pass;
     verdict.blocks_judged = verdict.blocks_total = 1;
     verdict.worst = {{0, 0, 0, 64}, "max", pass ? 1e-7 : 1e-3, 1e-6, pass ? 0.1 : 1e3, 3, 5, 1, 1};
@@ -243,15 +252,33 @@ class FakeWorker {
     if (found == m_loaded.end()) return missing(args.handle);
     const FakeSubject& subject = behaviour(found->second.label);
     if (subject.verdict_failure) return fail(args.handle, *subject.verdict_failure);
+    if (!args.drawn.empty()) return drawn_runs(subject, args);
     if (!subject.takes(args.problem)) {
       return Failure{Invalidity::constraints, "this library does not take the problem", ""};
     }
     protocol::VerdictResult result;
     result.pass = subject.passes(args.problem) && !subject.fails_wholly;
-    const std::vector<Draw> draws =
-        result.pass ? std::vector<Draw>{Draw::normal, Draw::normal, Draw::normal, Draw::large}
-                    : std::vector<Draw>{Draw::normal};
-    for (const Draw draw : draws) result.runs.emplace_back(draw, run_result(result.pass));
+    const std::vector<problem::Draw> draws =
+        result.pass ? std::vector<problem::Draw>{problem::Draw::normal, problem::Draw::normal,
+                                                 problem::Draw::normal, problem::Draw::large}
+                    : std::vector<problem::Draw>{problem::Draw::normal};
+    for (const problem::Draw draw : draws) result.runs.emplace_back(draw, run_result(result.pass));
+    return to_json(result);
+  }
+
+  Outcome<Json> drawn_runs(const FakeSubject& subject, const protocol::VerdictArgs& args) {
+    protocol::VerdictResult result;
+    for (const protocol::RunArgs& run : args.drawn) {
+      if (!subject.takes(run.problem)) {
+        result.pass = false;
+        result.failure =
+            Failure{Invalidity::constraints, "this library does not take the problem", ""};
+        break;
+      }
+      result.pass = subject.passes(run.problem);
+      result.runs.emplace_back(run.draw, run_result(result.pass));
+      if (!result.pass) break;
+    }
     return to_json(result);
   }
 
@@ -263,7 +290,7 @@ class FakeWorker {
     if (!subject.takes(args.problem)) {
       return Failure{Invalidity::constraints, "this library does not take the problem", ""};
     }
-    const bool is_sustained = args.plan.regime == Regime::sustained;
+    const bool is_sustained = args.plan.regime == measure::Regime::sustained;
     if (is_sustained && subject.fails_when_sustained) {
       return fail(args.handle, *subject.fails_when_sustained);
     }
@@ -272,7 +299,7 @@ class FakeWorker {
                                   ? *subject.sustained_us
                                   : subject.time_us(args.problem, args.plan.kind));
     protocol::TurnResult result;
-    result.calls_per_sample = args.plan.kind == PlanKind::hot
+    result.calls_per_sample = args.plan.kind == measure::PlanKind::hot
                                   ? std::max<std::int64_t>(1, std::llround(200 / true_us))
                                   : 1;
     const double sample_us = true_us * static_cast<double>(result.calls_per_sample);
@@ -287,6 +314,36 @@ class FakeWorker {
     if (is_sustained && subject.disturbed_when_sustained) result.flags = {"throttled"};
     result.conditions = subject.conditions;
     if (args.spot_check) result.spot = output_verdict(subject.spot_passes);
+    return to_json(result);
+  }
+
+  /// 100 us beyond a timed call, and what the subject's timed calls leave out.
+  Outcome<Json> first_calls(protocol::FirstCallsArgs args) {
+    protocol::FirstCallsResult result;
+    for (std::size_t i = 0; i < args.handles.size(); ++i) {
+      const auto found = m_loaded.find(args.handles[i]);
+      if (found == m_loaded.end()) return missing(args.handles[i]);
+      const FakeSubject& subject = behaviour(found->second.label);
+      auto& side = result.sides.emplace_back();
+      side.overhead_us = 100;
+      if (subject.first_call_failure) {
+        m_loaded.erase(args.handles[i]);
+        result.failed = static_cast<std::int64_t>(i);
+        result.failure = *subject.first_call_failure;
+        return to_json(result);
+      }
+      const bool is_sustained =
+          args.plan.regime == measure::Regime::sustained && subject.sustained_us;
+      const double us =
+          100 + found->second.bias * (is_sustained ? *subject.sustained_us
+                                                   : subject.time_us(args.problem, args.plan.kind));
+      for (std::int64_t n = 0; n < std::min<std::int64_t>(args.most, 8); ++n) {
+        const auto noise = [&] { return std::abs(subject.noise_frac * gauss()) * us; };
+        side.fresh_us.push_back(us + subject.leaves_out_us + noise());
+        side.again_us.push_back(us + (subject.remembers ? 0 : subject.leaves_out_us) + noise());
+      }
+    }
+    result.flags = first_call_flags;
     return to_json(result);
   }
 

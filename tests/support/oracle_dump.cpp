@@ -18,6 +18,7 @@
 namespace {
 
 using namespace wb;
+using namespace wb::problem;
 
 std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> fields;

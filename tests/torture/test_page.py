@@ -1,4 +1,4 @@
-"""docs/reliability.md prints what was recorded, and what was recorded passed."""
+"""docs/results/reliability.md prints what was recorded, and what was recorded passed."""
 
 import pytest
 from torture_page import PAGE, PLAN, latest, latest_soak, render

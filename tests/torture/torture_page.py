@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Prints the latest recorded run of the fault plan into docs/reliability.md, between its two
-markers; run it after a new record. A test compares the two."""
+"""Prints the latest recorded run of the fault plan into docs/results/reliability.md, between its
+two markers; run it after a new record. A test compares the two."""
 
 import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "results" / "reliability.md"
 DATA = ROOT / "tests" / "data"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 # row -> what is done to it, what must hold
@@ -19,9 +19,8 @@ PLAN = {
                "whole lines stay, the tail is saved and reported"),
     "A2 flip": ("each bit of one line in the middle flipped", "refused, the line named"),
     "A3": ("SIGKILL at a random call, and again while that is recovered from", "as A1"),
-    "A4 session": ("the Nth open, write, sync, rename, link, mkdir, mmap, truncate and unlink of "
-                   "a session and of its git repository fails: ENOSPC, EIO, EMFILE, EINTR; once "
-                   "and from then on",
+    "A4 session": ("the Nth call of eight kinds of a session and of its git repository fails: "
+                   "ENOSPC, EIO, EMFILE, EINTR; once and from then on",
                    "typed error, no descriptor of ours stays open, the log is valid and goes on"),
     "A4 process": ("the same for fork, pipe, open, write and mmap of a child's start",
                    "typed error, no child and no descriptor left"),

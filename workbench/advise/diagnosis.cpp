@@ -6,7 +6,15 @@
 
 #include "advise/remedy.hpp"
 
-namespace wb {
+namespace wb::advise {
+
+using catalogue::Cause;
+using catalogue::CauseRule;
+using catalogue::RuleStrength;
+using catalogue::Technique;
+using measure::Finding;
+using measure::HypothesisState;
+
 namespace {
 
 constexpr double k_refuting_share = 0.5;  ///< of the suite's weight
@@ -35,16 +43,17 @@ bool fits(const CauseRule& rule, const Patient& patient, const Finding& finding)
   if (!rule.plans.empty() && !is_among(rule.plans, patient.plan)) return false;
   const std::string subject = text_of(finding.figures, "subject");
   const bool is_other = !subject.empty() && subject != patient.subject;
-  if (is_other != (rule.about == RuleAbout::others)) return false;
-  return std::all_of(rule.when.begin(), rule.when.end(), [&](const FigurePredicate& predicate) {
-    return holds(predicate, finding.figures);
-  });
+  if (is_other != (rule.about == catalogue::RuleAbout::others)) return false;
+  return std::all_of(rule.when.begin(), rule.when.end(),
+                     [&](const catalogue::FigurePredicate& predicate) {
+                       return catalogue::holds(predicate, finding.figures);
+                     });
 }
 
 std::string figures_of(const CauseRule& rule, const Finding& finding) {
   std::string words;
-  for (const FigurePredicate& predicate : rule.when) {
-    words += (words.empty() ? "" : ", ") + words_of(predicate, finding.figures);
+  for (const catalogue::FigurePredicate& predicate : rule.when) {
+    words += (words.empty() ? "" : ", ") + catalogue::words_of(predicate, finding.figures);
   }
   return words;
 }
@@ -75,8 +84,8 @@ struct Said {
 struct Place {
   std::string label;
   double weight = 1;
-  const Problem* problem = nullptr;  ///< not known where only findings name it
-  double room_ratio = 0;             ///< 0: not known
+  const problem::Problem* problem = nullptr;  ///< not known where only findings name it
+  double room_ratio = 0;                      ///< 0: not known
   Said said;
 };
 
@@ -117,7 +126,7 @@ class Judge {
       : m_patient(patient), m_places(std::move(places)) {
     m_result.cause = &cause;
     std::erase_if(m_places, [&](const Place& place) {
-      return place.problem != nullptr && !is_of(cause.kind, *place.problem);
+      return place.problem != nullptr && !catalogue::is_of(cause.kind, *place.problem);
     });
   }
 
@@ -135,7 +144,8 @@ class Judge {
     for (const Finding& finding : findings) {
       if (!fits(rule, m_patient, finding)) continue;
       const std::vector<std::string> labels = problems_of(finding);
-      const bool is_everywhere = labels.empty() || m_result.cause->scope == CauseScope::kernel;
+      const bool is_everywhere =
+          labels.empty() || m_result.cause->scope == catalogue::CauseScope::kernel;
       bool is_here = is_everywhere;
       for (Place& place : m_places) {
         if (!is_among(labels, place.label)) continue;
@@ -218,7 +228,8 @@ class Judge {
   [[nodiscard]] std::optional<GainRange> gain_of(const Technique& technique) const {
     SuiteGain gain(technique);
     for (const Place& place : m_places) {
-      const bool is_for_it = place.problem == nullptr || is_of(technique.kind, *place.problem);
+      const bool is_for_it =
+          place.problem == nullptr || catalogue::is_of(technique.kind, *place.problem);
       if (!is_concerned(place) || !is_for_it) {
         gain.add_untouched(place.weight);
       } else {
@@ -282,9 +293,10 @@ std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
   for (const Cause& cause : causes) {
     if (!patient.backend.empty() && !is_among(cause.backends, patient.backend)) continue;
     const bool concerns_any =
-        patient.problems.empty() ||
-        std::any_of(patient.problems.begin(), patient.problems.end(),
-                    [&](const PatientProblem& one) { return is_of(cause.kind, one.problem); });
+        patient.problems.empty() || std::any_of(patient.problems.begin(), patient.problems.end(),
+                                                [&](const PatientProblem& one) {
+                                                  return catalogue::is_of(cause.kind, one.problem);
+                                                });
     if (concerns_any) all.push_back(Judge(cause, patient, places).decide(findings, techniques));
   }
   std::stable_sort(all.begin(), all.end(), [](const Diagnosis& a, const Diagnosis& b) {
@@ -293,4 +305,4 @@ std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
   return all;
 }
 
-}  // namespace wb
+}  // namespace wb::advise

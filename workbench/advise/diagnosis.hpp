@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "catalogue/causes.hpp"
 #include "measure/finding.hpp"
-#include "variant/cause_catalogue.hpp"
 
-namespace wb {
+namespace wb::advise {
 
 /// One problem that the subject is wanted fast on.
 struct PatientProblem {
-  Problem problem;
+  problem::Problem problem;
   double weight = 1;
 };
 
@@ -34,7 +34,7 @@ struct Patient {
 /// One finding that speaks for or against a cause.
 struct CauseEvidence {
   bool supports = false;
-  RuleStrength strength = RuleStrength::strong;
+  catalogue::RuleStrength strength = catalogue::RuleStrength::strong;
   std::string analysis, statement, problem;  ///< problem: label; empty: of no single one
   std::string by;                            ///< the figures that decide: "units_frac 0.06 < 0.75"
   std::vector<std::int64_t> events;
@@ -46,10 +46,11 @@ struct GainRange {
 };
 
 struct Diagnosis {
-  const Cause* cause = nullptr;
-  HypothesisState state = HypothesisState::undecided;  ///< supported, refuted or undecided
+  const catalogue::Cause* cause = nullptr;
+  measure::HypothesisState state =
+      measure::HypothesisState::undecided;  ///< supported, refuted or undecided
   /// Of the evidence that decides; nothing while undecided.
-  std::optional<RuleStrength> strength;
+  std::optional<catalogue::RuleStrength> strength;
   std::vector<std::string> where;  ///< labels of the problems on which it is supported
   double share_frac = 0;  ///< of the suite's weight: supported there; refuted: refuted there
   std::vector<CauseEvidence> evidence;  ///< strongest first, k_most_evidence of each side at most
@@ -69,9 +70,10 @@ inline constexpr std::size_t k_most_evidence = 3;
 /// Problem by problem the stronger evidence counts; of one strength for and against, none. A cause
 /// of a kernel is decided by evidence on any problem, others are supported where one problem's is,
 /// and refuted where those of half the suite's weight are and no other evidence is left open.
-std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
-                                const std::vector<Technique>& techniques, const Patient& patient,
-                                const std::vector<Finding>& findings);
+std::vector<Diagnosis> diagnose(const std::vector<catalogue::Cause>& causes,
+                                const std::vector<catalogue::Technique>& techniques,
+                                const Patient& patient,
+                                const std::vector<measure::Finding>& findings);
 
 /// Techniques that remedy a supported cause -> ids of those causes, most important first.
 std::map<std::string, std::vector<std::string>> remedied_by(
@@ -79,4 +81,4 @@ std::map<std::string, std::vector<std::string>> remedied_by(
 
 Json to_json(const Diagnosis& diagnosis);
 
-}  // namespace wb
+}  // namespace wb::advise

@@ -2,10 +2,10 @@
 // A diagnosis as the verb `diagnose` answers it and the event causes_decided keeps it.
 #include "advise/diagnosis.hpp"
 
-namespace wb {
+namespace wb::advise {
 
 Json to_json(const Diagnosis& diagnosis) {
-  const Cause& cause = *diagnosis.cause;
+  const catalogue::Cause& cause = *diagnosis.cause;
   Json evidence = Json::array(), needs = Json::array();
   for (const CauseEvidence& one : diagnosis.evidence) {
     evidence.push_back({{"says", one.supports ? "supported" : "refuted"},
@@ -16,8 +16,8 @@ Json to_json(const Diagnosis& diagnosis) {
                         {"by", one.by},
                         {"events", one.events}});
   }
-  if (diagnosis.state == HypothesisState::undecided) {
-    for (const CauseNeed& need : cause.needs) {
+  if (diagnosis.state == measure::HypothesisState::undecided) {
+    for (const catalogue::CauseNeed& need : cause.needs) {
       needs.push_back({{"verb", need.verb},
                        {"arguments", need.arguments},
                        {"brings", need.brings},
@@ -47,4 +47,4 @@ Json to_json(const Diagnosis& diagnosis) {
           {"gain", std::move(gain)}};
 }
 
-}  // namespace wb
+}  // namespace wb::advise

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace wb {
+namespace wb::advise {
 
 bool is_among(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -20,7 +20,8 @@ std::string first_present(const std::vector<std::string>& words,
   return found == words.end() ? std::string() : *found;
 }
 
-std::string exclusion(const Technique& technique, const std::vector<std::string>& present,
+std::string exclusion(const catalogue::Technique& technique,
+                      const std::vector<std::string>& present,
                       std::optional<std::string_view> architecture) {
   if (is_among(present, technique.name)) return "the incumbent has it";
   if (const auto other = first_present(technique.replaced_by, present); !other.empty()) {
@@ -28,18 +29,18 @@ std::string exclusion(const Technique& technique, const std::vector<std::string>
   }
   if (!architecture) return {};
   const std::string& floor = technique.architecture_from;
-  if (!floor.empty() && !is_at_least(*architecture, floor)) {
+  if (!floor.empty() && !catalogue::is_at_least(*architecture, floor)) {
     return fmt::format("needs {}, this is {}", floor,
                        architecture->empty() ? "unknown" : *architecture);
   }
   const std::string& last = technique.architecture_to;
-  if (!last.empty() && !is_at_least(last, *architecture)) {
+  if (!last.empty() && !catalogue::is_at_least(last, *architecture)) {
     return fmt::format("{} is the last that has it, this is {}", last, *architecture);
   }
   return {};
 }
 
-SuiteGain::SuiteGain(const Technique& technique, double calibration)
+SuiteGain::SuiteGain(const catalogue::Technique& technique, double calibration)
     : m_low(std::log(technique.impact_low)),
       // The range is measured or bounded; what people expected and got may not lead out of it.
       m_middle(std::clamp(
@@ -70,7 +71,7 @@ std::map<std::string, std::vector<std::string>> remedied_by(
     const std::vector<Diagnosis>& diagnoses) {
   std::map<std::string, std::vector<std::string>> causes;
   for (const Diagnosis& diagnosis : diagnoses) {
-    if (diagnosis.state != HypothesisState::supported) continue;
+    if (diagnosis.state != measure::HypothesisState::supported) continue;
     for (const std::string& technique : diagnosis.cause->techniques) {
       causes[technique].push_back(diagnosis.cause->id);
     }
@@ -78,4 +79,4 @@ std::map<std::string, std::vector<std::string>> remedied_by(
   return causes;
 }
 
-}  // namespace wb
+}  // namespace wb::advise

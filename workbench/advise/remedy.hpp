@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "advise/diagnosis.hpp"
-#include "variant/technique_catalogue.hpp"
+#include "catalogue/techniques.hpp"
 
-namespace wb {
+namespace wb::advise {
 
 /// A gain below this is not worth a step of its own.
 inline constexpr double k_least_expected = 1.005;
@@ -26,7 +26,8 @@ std::string first_present(const std::vector<std::string>& words,
 
 /// Why a kernel with the techniques `present` cannot take it; empty: it can. An architecture that
 /// is not given excludes nothing, an empty one is one that nothing is known to run on.
-std::string exclusion(const Technique& technique, const std::vector<std::string>& present,
+std::string exclusion(const catalogue::Technique& technique,
+                      const std::vector<std::string>& present,
                       std::optional<std::string_view> architecture);
 
 /// Adds up, problem by problem, what a technique should bring: the catalogue's range where it
@@ -35,7 +36,7 @@ class SuiteGain {
  public:
   /// `calibration`: the share of a predicted logarithm that came true so far; it moves the
   /// expected gain, but not out of the catalogue's range.
-  explicit SuiteGain(const Technique& technique, double calibration = 1);
+  explicit SuiteGain(const catalogue::Technique& technique, double calibration = 1);
   /// A problem that it does nothing for.
   void add_untouched(double weight) { m_weight += weight; }
   /// One that it helps; no `room_ratio`: how far its bound is, is not known.
@@ -52,4 +53,4 @@ class SuiteGain {
   double m_low_sum = 0, m_middle_sum = 0, m_high_sum = 0, m_weight = 0, m_helped = 0;
 };
 
-}  // namespace wb
+}  // namespace wb::advise

@@ -10,7 +10,10 @@
 
 #include "advise/remedy.hpp"
 
-namespace wb {
+namespace wb::advise {
+
+using catalogue::Technique;
+
 namespace {
 
 constexpr std::size_t k_steps_a_stage = 2, k_stages = 3;
@@ -33,9 +36,9 @@ std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& 
       !reason.empty()) {
     return because(std::move(reason));
   }
-  const bool concerns_any =
-      std::any_of(situation.problems.begin(), situation.problems.end(),
-                  [&](const RoadmapProblem& one) { return is_of(technique.kind, one.problem); });
+  const bool concerns_any = std::any_of(
+      situation.problems.begin(), situation.problems.end(),
+      [&](const RoadmapProblem& one) { return catalogue::is_of(technique.kind, one.problem); });
   if (!concerns_any) return because("no problem of the suite is of its kind");
   const PastTry* tried = best_try(situation, technique.name);
   if (tried != nullptr && !tried->won) {
@@ -58,7 +61,7 @@ RoadmapEntry rate(const Technique& technique, const Situation& situation, double
   for (const RoadmapProblem& one : situation.problems) {
     const bool is_known = !one.bound.empty();
     known += is_known ? one.weight : 0;
-    if (!is_of(technique.kind, one.problem) ||
+    if (!catalogue::is_of(technique.kind, one.problem) ||
         (is_known && !is_among(technique.helps, one.bound))) {
       gain.add_untouched(one.weight);
       continue;
@@ -263,4 +266,4 @@ Roadmap make_roadmap(const std::vector<Technique>& catalogue, const Situation& s
   return roadmap;
 }
 
-}  // namespace wb
+}  // namespace wb::advise

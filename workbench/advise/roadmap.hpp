@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "catalogue/techniques.hpp"
 #include "core/json.hpp"
-#include "variant/technique_catalogue.hpp"
 
-namespace wb {
+namespace wb::advise {
 
 /// One problem of the suite, held by the incumbent.
 struct RoadmapProblem {
-  Problem problem;
+  problem::Problem problem;
   double weight = 1;
   std::string bound;                  ///< "launch", "latency", "memory", "compute"; empty: unknown
   std::optional<double> room_ratio;   ///< how much faster its roofline bound lets it be, >= 1
@@ -66,7 +66,7 @@ enum class EvidenceStrength { strong, weak };
 std::string_view to_string(EvidenceStrength value);
 
 struct RoadmapEntry {
-  const Technique* technique = nullptr;
+  const catalogue::Technique* technique = nullptr;
   /// Over the suite: the catalogue's range on the problems whose bound it works against, 1 on the
   /// others, no problem beyond its room; expected: the geometric middle, calibrated within it.
   double low = 1, expected = 1, high = 1;
@@ -108,7 +108,8 @@ struct Roadmap {
 
 Calibration calibration_of(const std::vector<PastPrediction>& predictions);
 /// `catalogue` must outlive the result.
-Roadmap make_roadmap(const std::vector<Technique>& catalogue, const Situation& situation);
+Roadmap make_roadmap(const std::vector<catalogue::Technique>& catalogue,
+                     const Situation& situation);
 Json to_json(const Roadmap& roadmap);
 
-}  // namespace wb
+}  // namespace wb::advise

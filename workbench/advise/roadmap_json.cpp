@@ -2,7 +2,7 @@
 // A roadmap as the verb `advise` answers it and the event roadmap_made keeps it.
 #include "advise/roadmap.hpp"
 
-namespace wb {
+namespace wb::advise {
 namespace {
 
 Json or_null(const std::optional<double>& value) {
@@ -10,7 +10,7 @@ Json or_null(const std::optional<double>& value) {
 }
 
 Json entry_json(const RoadmapEntry& entry) {
-  const Technique& technique = *entry.technique;
+  const catalogue::Technique& technique = *entry.technique;
   return {{"technique", technique.name},
           {"title", technique.title},
           {"low", entry.low},
@@ -67,4 +67,4 @@ Json to_json(const Roadmap& roadmap) {
           {"unseen", roadmap.unseen}};
 }
 
-}  // namespace wb
+}  // namespace wb::advise

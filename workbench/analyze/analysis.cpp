@@ -5,7 +5,10 @@
 #include <iterator>
 #include <utility>
 
-namespace wb {
+namespace wb::analyze {
+
+using measure::Evidence;
+using measure::Finding;
 
 // One analysis, one file of that name. A new one is declared and listed here.
 std::vector<Finding> analyze_call_cost(const Evidence& evidence);
@@ -70,4 +73,4 @@ std::vector<Finding> analyze(const Evidence& evidence, AnalysisScope scope) {
   return all;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -10,12 +10,12 @@
 
 #include "measure/finding.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
 struct Analysis {
   std::string_view name;
   std::string_view about;
-  std::vector<Finding> (*run)(const Evidence& evidence);
+  std::vector<measure::Finding> (*run)(const measure::Evidence& evidence);
   /// Says the same whatever the candidate: of problems and device alone, or of what candidates are
   /// held against. A session records it once, at its baseline.
   bool once = false;
@@ -26,6 +26,7 @@ std::span<const Analysis> analyses();
 
 enum class AnalysisScope { all, of_candidate };
 /// Runs them all, or all but those that say the same of every candidate; findings in order.
-std::vector<Finding> analyze(const Evidence& evidence, AnalysisScope scope = AnalysisScope::all);
+std::vector<measure::Finding> analyze(const measure::Evidence& evidence,
+                                      AnalysisScope scope = AnalysisScope::all);
 
-}  // namespace wb
+}  // namespace wb::analyze

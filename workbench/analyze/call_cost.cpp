@@ -8,9 +8,13 @@
 #include "analyze/evidence_view.hpp"
 #include "measure/finding.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
-std::vector<Finding> analyze_call_cost(const Evidence& evidence);
+using measure::Finding;
+using measure::Observation;
+using measure::PlanKind;
+
+std::vector<Finding> analyze_call_cost(const measure::Evidence& evidence);
 
 namespace {
 
@@ -18,7 +22,7 @@ Finding finding_of(const Observation& eager, const Observation& hot) {
   const double eager_us = eager.measurement.median_us, hot_us = hot.measurement.median_us;
   Finding finding;
   finding.analysis = "call_cost";
-  finding.problem = label(eager.problem);
+  finding.problem = problem::label(eager.problem);
   finding.statement =
       fmt::format("{} on {}: {:.4g} us called from the host, {:.4g} us captured: {:.2f} times",
                   eager.subject, finding.problem, eager_us, hot_us, eager_us / hot_us);
@@ -40,8 +44,10 @@ Finding finding_of(const Observation& eager, const Observation& hot) {
 
 }  // namespace
 
-std::vector<Finding> analyze_call_cost(const Evidence& evidence) {
-  const auto key = [](const Observation& one) { return one.subject + "|" + to_text(one.problem); };
+std::vector<Finding> analyze_call_cost(const measure::Evidence& evidence) {
+  const auto key = [](const Observation& one) {
+    return one.subject + "|" + problem::to_text(one.problem);
+  };
   std::map<std::string, const Observation*> captured;
   for (const Observation& one : evidence.observations) {
     if (one.plan == PlanKind::hot && has_time(one)) captured.try_emplace(key(one), &one);
@@ -55,4 +61,4 @@ std::vector<Finding> analyze_call_cost(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

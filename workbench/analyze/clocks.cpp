@@ -11,16 +11,19 @@
 #include "analyze/evidence_view.hpp"
 #include "measure/finding.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
-std::vector<Finding> analyze_clocks(const Evidence& evidence);
+using measure::Finding;
+using measure::Observation;
+
+std::vector<Finding> analyze_clocks(const measure::Evidence& evidence);
 
 namespace {
 
 /// One step of the clock is 15 MHz, below 1 % on a data center GPU; two steps are told.
 constexpr double k_clock_apart_frac = 0.02;
 
-std::string reasons_text(const GpuConditions& conditions) {
+std::string reasons_text(const measure::GpuConditions& conditions) {
   if (!conditions.clocks_event_reasons) return "reasons unknown";
   std::string words;
   for (const std::string& reason : *conditions.clocks_event_reasons) {
@@ -40,7 +43,7 @@ std::optional<Finding> clock_finding(const Observation& one, const Observation& 
   if (std::abs(ratio - 1) <= k_clock_apart_frac) return std::nullopt;
   Finding finding;
   finding.analysis = "clocks";
-  finding.problem = label(one.problem);
+  finding.problem = problem::label(one.problem);
   finding.statement = fmt::format(
       "{} ({}): the SM clock was {:.0f} MHz in its turns ({}) and {:.0f} MHz in those of {} ({}): "
       "{:.1f} % {}",
@@ -62,12 +65,14 @@ std::optional<Finding> clock_finding(const Observation& one, const Observation& 
 
 }  // namespace
 
-std::vector<Finding> analyze_clocks(const Evidence& evidence) {
+std::vector<Finding> analyze_clocks(const measure::Evidence& evidence) {
   std::vector<Finding> findings;
   for (const Observation& one : evidence.observations) {
     std::set<std::string> told;  // the same code may have stood there twice
     for (const Observation& other : evidence.beside) {
-      if (other.plan != one.plan || to_text(other.problem) != to_text(one.problem)) continue;
+      if (other.plan != one.plan ||
+          problem::to_text(other.problem) != problem::to_text(one.problem))
+        continue;
       if (other.subject == one.subject) continue;
       if (!told.insert(other.subject).second) continue;
       if (auto finding = clock_finding(one, other)) findings.push_back(*std::move(finding));
@@ -76,4 +81,4 @@ std::vector<Finding> analyze_clocks(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

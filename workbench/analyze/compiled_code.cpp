@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <map>
 
-namespace wb {
+namespace wb::analyze {
+
+using measure::Finding;
+using variant::KernelResources;
+using variant::PtxasWarning;
 
 namespace {
 
@@ -27,9 +31,11 @@ std::string more(std::int64_t count) {
 
 }  // namespace
 
-std::vector<Finding> build_findings(const PtxasRecord& record, std::string_view subject) {
+std::vector<Finding> build_findings(const variant::PtxasRecord& record, std::string_view subject) {
   std::vector<Finding> findings;
-  const auto spills = [](const KernelResources& kernel) { return spilled_bytes(kernel) > 0; };
+  const auto spills = [](const KernelResources& kernel) {
+    return variant::spilled_bytes(kernel) > 0;
+  };
   const std::int64_t spilling =
       std::count_if(record.kernels.begin(), record.kernels.end(), spills) +
       record.spilling_left_out;
@@ -39,7 +45,7 @@ std::vector<Finding> build_findings(const PtxasRecord& record, std::string_view 
     const KernelResources& worst =
         *std::max_element(record.kernels.begin(), record.kernels.end(),
                           [](const KernelResources& one, const KernelResources& other) {
-                            return spilled_bytes(one) < spilled_bytes(other);
+                            return variant::spilled_bytes(one) < variant::spilled_bytes(other);
                           });
     findings.push_back(
         build_finding(std::to_string(spilling) + " of " + std::to_string(kernels) + " kernels of " +
@@ -69,4 +75,4 @@ std::vector<Finding> build_findings(const PtxasRecord& record, std::string_view 
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -9,10 +9,11 @@
 #include "measure/finding.hpp"
 #include "variant/ptxas_record.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
 /// One finding for all that spills, one for each warning code; none for a clean record. `subject`
 /// is the build's label. The caller fills in the events.
-std::vector<Finding> build_findings(const PtxasRecord& record, std::string_view subject);
+std::vector<measure::Finding> build_findings(const variant::PtxasRecord& record,
+                                             std::string_view subject);
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -11,13 +11,16 @@
 #include "analyze/shared_banks.hpp"
 #include "variant/ptxas_record.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using measure::Finding;
+
 namespace {
 
 constexpr std::size_t k_most_kernels = 6;
 constexpr int k_word_bits = 32, k_widest_bits = 128;
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_line(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\r");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
@@ -27,25 +30,25 @@ std::string_view trimmed(std::string_view text) {
 /// instruction: encodings go on in lines of their own.
 std::optional<SassLine> instruction_of(std::string_view line) {
   SassLine result;
-  line = trimmed(line);
+  line = trimmed_line(line);
   if (!line.starts_with("/*")) return std::nullopt;
   const auto close = line.find("*/", 2);
   if (close == std::string_view::npos) return std::nullopt;
   std::from_chars(line.data() + 2, line.data() + close, result.address, 16);
-  line = trimmed(line.substr(close + 2));
-  if (line.starts_with("{")) line = trimmed(line.substr(1));
+  line = trimmed_line(line.substr(close + 2));
+  if (line.starts_with("{")) line = trimmed_line(line.substr(1));
   if (line.starts_with("@")) {
     const auto end = line.find_first_of(" \t");
     if (end == std::string_view::npos) return std::nullopt;
     result.is_predicated = true;
-    line = trimmed(line.substr(end));
+    line = trimmed_line(line.substr(end));
   }
   const bool is_word = !line.empty() && line.front() >= 'A' && line.front() <= 'Z';
   if (!is_word) return std::nullopt;
-  line = trimmed(line.substr(0, line.find(';')));
+  line = trimmed_line(line.substr(0, line.find(';')));
   const auto end = std::min(line.find_first_of(" \t"), line.size());
   result.opcode = line.substr(0, end);
-  result.operands = trimmed(line.substr(end));
+  result.operands = trimmed_line(line.substr(end));
   return result;
 }
 
@@ -229,16 +232,16 @@ Result<std::vector<SassKernel>> read_sass(std::string_view text) {
   std::vector<SassLine> code;  // of the last kernel
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = trimmed(text.substr(at, end - at));
+    const std::string_view line = trimmed_line(text.substr(at, end - at));
     at = end + 1;
     if (line.starts_with(k_target)) {
-      architecture = trimmed(line.substr(k_target.size()));
+      architecture = trimmed_line(line.substr(k_target.size()));
     } else if (line.starts_with("code for ")) {
-      architecture = trimmed(line.substr(9));
+      architecture = trimmed_line(line.substr(9));
     } else if (line.starts_with(k_function)) {
       end_kernel(kernels, code);
       kernels.emplace_back();
-      kernels.back().kernel = kernel_name(trimmed(line.substr(k_function.size())));
+      kernels.back().kernel = variant::kernel_name(trimmed_line(line.substr(k_function.size())));
       kernels.back().architecture = architecture;
     } else if (!kernels.empty()) {
       const auto instruction = instruction_of(line);
@@ -273,4 +276,4 @@ std::vector<Finding> sass_findings(const std::vector<SassKernel>& kernels) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

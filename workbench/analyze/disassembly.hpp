@@ -14,7 +14,7 @@
 #include "analyze/sass_loops.hpp"
 #include "measure/finding.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
 /// Counts of instructions in the code, not of how often they run.
 struct SassKernel {
@@ -42,6 +42,6 @@ struct SassKernel {
 Result<std::vector<SassKernel>> read_sass(std::string_view text);
 
 /// One finding for each of the largest kernels; the last says how many were left out.
-std::vector<Finding> sass_findings(const std::vector<SassKernel>& kernels);
+std::vector<measure::Finding> sass_findings(const std::vector<SassKernel>& kernels);
 
-}  // namespace wb
+}  // namespace wb::analyze

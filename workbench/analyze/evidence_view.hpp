@@ -12,42 +12,43 @@
 
 #include "measure/finding.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
-[[nodiscard]] inline bool has_time(const Observation& observation) {
+[[nodiscard]] inline bool has_time(const measure::Observation& observation) {
   const double median_us = observation.measurement.median_us;
   return median_us > 0 && std::isfinite(median_us);
 }
 
 /// Bytes of the last cache before memory, when known.
-[[nodiscard]] inline std::optional<double> last_level_cache_bytes(const Device& device) {
+[[nodiscard]] inline std::optional<double> last_level_cache_bytes(const device::Device& device) {
   if (device.l3_bytes && device.l3_bytes->value > 0) return device.l3_bytes->value;
   if (device.l2_bytes && device.l2_bytes->value > 0) return device.l2_bytes->value;
   return std::nullopt;
 }
 
-[[nodiscard]] inline std::optional<double> known(const std::optional<DeviceFact>& fact) {
+[[nodiscard]] inline std::optional<double> known(const std::optional<device::DeviceFact>& fact) {
   if (!fact || !(fact->value > 0) || !std::isfinite(fact->value)) return std::nullopt;
   return fact->value;
 }
 
 /// Whether this plan can show what main memory does: cold always; hot and eager only when the
 /// problem's tensors do not fit in the last-level cache. Nothing when that is not known.
-[[nodiscard]] inline std::optional<bool> shows_memory(PlanKind plan, const Device& device,
-                                                      const Work& demanded) {
-  if (plan == PlanKind::cold) return true;
+[[nodiscard]] inline std::optional<bool> shows_memory(measure::PlanKind plan,
+                                                      const device::Device& device,
+                                                      const problem::Work& demanded) {
+  if (plan == measure::PlanKind::cold) return true;
   const auto cache_bytes = last_level_cache_bytes(device);
   if (!cache_bytes) return std::nullopt;
   return demanded.min_bytes > *cache_bytes;
 }
 
 /// Of the launches that tools saw of that subject on that problem, the blocks of the largest.
-[[nodiscard]] inline std::optional<std::int64_t> most_blocks(const Evidence& evidence,
-                                                             const Observation& observation) {
+[[nodiscard]] inline std::optional<std::int64_t> most_blocks(
+    const measure::Evidence& evidence, const measure::Observation& observation) {
   std::optional<std::int64_t> most;
-  for (const KernelFacts& kernel : evidence.kernels) {
+  for (const measure::KernelFacts& kernel : evidence.kernels) {
     if (!kernel.problem || !kernel.blocks || kernel.subject != observation.subject) continue;
-    if (to_text(*kernel.problem) != to_text(observation.problem)) continue;
+    if (problem::to_text(*kernel.problem) != problem::to_text(observation.problem)) continue;
     most = std::max(most.value_or(0), *kernel.blocks);
   }
   return most;
@@ -55,33 +56,35 @@ namespace wb {
 
 /// The launch that a call is about: the largest share of its kernels' time, else the most threads.
 /// Null where no tool saw one (launch.cpp).
-[[nodiscard]] const KernelFacts* main_launch(const Evidence& evidence,
-                                             const Observation& observation);
+[[nodiscard]] const measure::KernelFacts* main_launch(const measure::Evidence& evidence,
+                                                      const measure::Observation& observation);
 
 /// Whether the subject is one of those that the others are held against.
-[[nodiscard]] inline bool is_reference(const Evidence& evidence, std::string_view subject) {
+[[nodiscard]] inline bool is_reference(const measure::Evidence& evidence,
+                                       std::string_view subject) {
   return std::any_of(evidence.beside.begin(), evidence.beside.end(),
-                     [&](const Observation& other) { return other.subject == subject; });
+                     [&](const measure::Observation& other) { return other.subject == subject; });
 }
 
 /// Whether the evidence is about this subject: it was timed, or nobody was.
-[[nodiscard]] inline bool is_observed(const Evidence& evidence, std::string_view subject) {
+[[nodiscard]] inline bool is_observed(const measure::Evidence& evidence, std::string_view subject) {
   return evidence.observations.empty() ||
-         std::any_of(
-             evidence.observations.begin(), evidence.observations.end(),
-             [&](const Observation& one) { return one.subject == subject && has_time(one); });
+         std::any_of(evidence.observations.begin(), evidence.observations.end(),
+                     [&](const measure::Observation& one) {
+                       return one.subject == subject && has_time(one);
+                     });
 }
 
 /// The plan that is enough to be told where plans say much the same: hot where there is one.
-[[nodiscard]] inline bool is_told_plan(const Evidence& evidence, PlanKind plan) {
-  const bool has_hot =
-      std::any_of(evidence.observations.begin(), evidence.observations.end(),
-                  [](const Observation& one) { return one.plan == PlanKind::hot; });
-  return plan == PlanKind::hot || !has_hot;
+[[nodiscard]] inline bool is_told_plan(const measure::Evidence& evidence, measure::PlanKind plan) {
+  const bool has_hot = std::any_of(
+      evidence.observations.begin(), evidence.observations.end(),
+      [](const measure::Observation& one) { return one.plan == measure::PlanKind::hot; });
+  return plan == measure::PlanKind::hot || !has_hot;
 }
 
 /// What a device's independent units are called.
-[[nodiscard]] inline std::string_view unit_word(const Device& device) {
+[[nodiscard]] inline std::string_view unit_word(const device::Device& device) {
   if (device.backend == "cuda") return "SMs";
   return device.backend == "hip" ? "CUs" : "cores";
 }
@@ -95,4 +98,4 @@ namespace wb {
   return fmt::format("{:.4g} GiB", bytes / k_kib / k_kib / k_kib);
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

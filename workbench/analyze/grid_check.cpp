@@ -11,9 +11,14 @@
 
 #include "analyze/evidence_view.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
-std::vector<Finding> analyze_grid_check(const Evidence& evidence);
+using measure::Finding;
+using measure::KernelFacts;
+using measure::Observation;
+using problem::Problem;
+
+std::vector<Finding> analyze_grid_check(const measure::Evidence& evidence);
 
 namespace {
 
@@ -31,7 +36,7 @@ std::string_view verdict_of(const Problem& problem, std::int64_t blocks, std::in
 }
 
 std::string verdict_words(std::string_view verdict, const Problem& problem, std::int64_t blocks,
-                          const Device& device) {
+                          const device::Device& device) {
   const std::int64_t heads = problem.B * problem.Hq, pairs = problem.B * problem.Hkv;
   if (verdict == "full") {
     return fmt::format("as expected, {} for each head of the batch", blocks / heads);
@@ -55,14 +60,14 @@ std::string verdict_words(std::string_view verdict, const Problem& problem, std:
       device.units - blocks, device.units, unit_word(device));
 }
 
-Finding finding_of(const Device& device, std::string_view verdict,
+Finding finding_of(const device::Device& device, std::string_view verdict,
                    const std::vector<Launch>& launches) {
   const Observation& first = *launches.front().observation;
   const KernelFacts& kernel = *launches.front().kernel;
   const std::int64_t heads = first.problem.B * first.problem.Hq;
   Finding finding;
   finding.analysis = "grid_check";
-  finding.problem = label(first.problem);
+  finding.problem = problem::label(first.problem);
   finding.statement = fmt::format(
       "{} on {}: Grid: {}, Block: {}: {} block{}; expected n x {} (B x Hq), n at least 1: {}",
       first.subject, finding.problem, kernel.grid, kernel.block.empty() ? "?" : kernel.block,
@@ -75,7 +80,7 @@ Finding finding_of(const Device& device, std::string_view verdict,
   Json seen = Json::array();
   for (const Launch& launch : launches) {
     const Problem& problem = launch.observation->problem;
-    seen.push_back({{"problem", label(problem)},
+    seen.push_back({{"problem", problem::label(problem)},
                     {"grid", launch.kernel->grid},
                     {"block", launch.kernel->block},
                     {"blocks", *launch.kernel->blocks},
@@ -98,7 +103,7 @@ Finding finding_of(const Device& device, std::string_view verdict,
 
 }  // namespace
 
-std::vector<Finding> analyze_grid_check(const Evidence& evidence) {
+std::vector<Finding> analyze_grid_check(const measure::Evidence& evidence) {
   if (evidence.device.backend != "cuda" || evidence.device.units <= 0) return {};
   // A subject's launches that say the same are one finding.
   std::vector<std::pair<std::string, std::string>> order;
@@ -117,7 +122,7 @@ std::vector<Finding> analyze_grid_check(const Evidence& evidence) {
     if (untimed.empty() && !has_time(observation)) continue;
     const KernelFacts* kernel = main_launch(evidence, observation);
     if (kernel == nullptr || kernel->grid.empty()) continue;
-    bool& is_told = told[{observation.subject, to_text(observation.problem)}];
+    bool& is_told = told[{observation.subject, problem::to_text(observation.problem)}];
     if (std::exchange(is_told, true)) continue;
     const auto key = std::pair(
         observation.subject,
@@ -132,4 +137,4 @@ std::vector<Finding> analyze_grid_check(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

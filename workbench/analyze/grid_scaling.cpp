@@ -15,7 +15,11 @@
 #include "analyze/scaling_families.hpp"
 #include "problem/attention.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using measure::Evidence;
+using measure::Finding;
+using measure::Observation;
 
 std::vector<Finding> analyze_grid_scaling(const Evidence& evidence);
 
@@ -32,7 +36,8 @@ double exponent(const ScalingPoint& from, const ScalingPoint& to) {
 
 std::vector<std::string> labels_of(std::initializer_list<const ScalingPoint*> points) {
   std::vector<std::string> labels;
-  for (const ScalingPoint* point : points) labels.push_back(label(point->observation->problem));
+  for (const ScalingPoint* point : points)
+    labels.push_back(problem::label(point->observation->problem));
   return labels;
 }
 
@@ -76,7 +81,7 @@ std::optional<Finding> by_launches(const Evidence& evidence, const ScalingFamily
 std::optional<std::pair<std::size_t, std::size_t>> step_below_full(const ScalingFamily& family,
                                                                    double units) {
   for (std::size_t to = family.points.size(); to-- > 1;) {
-    const auto blocks = row_block_count(family.points[to].observation->problem);
+    const auto blocks = problem::row_block_count(family.points[to].observation->problem);
     if (static_cast<double>(blocks) > units) continue;
     if (family.points[to].size >= k_min_growth * family.points[0].size) {
       return std::pair<std::size_t, std::size_t>{0, to};
@@ -90,7 +95,7 @@ std::optional<std::pair<std::string, double>> others_exponent(const Evidence& ev
                                                               const ScalingPoint& from,
                                                               const ScalingPoint& to) {
   const auto key = [](const Observation& observation) {
-    return to_text(observation.problem) + to_string(observation.plan).data();
+    return problem::to_text(observation.problem) + to_string(observation.plan).data();
   };
   std::map<std::string, double> first;
   std::optional<std::pair<std::string, double>> best;
@@ -135,7 +140,7 @@ std::optional<Finding> by_times(const Evidence& evidence, const ScalingFamily& f
   const ScalingPoint& from = family.points[step->first];
   const ScalingPoint& to = family.points[step->second];
   const double grows = exponent(from, to);
-  const auto blocks = static_cast<double>(row_block_count(to.observation->problem));
+  const auto blocks = static_cast<double>(problem::row_block_count(to.observation->problem));
   if (grows <= k_parallel_exponent) return runs_beside(evidence, family, from, to);
   const auto other = others_exponent(evidence, from, to);
   if (grows < k_serial_exponent || (other && other->second > k_parallel_exponent)) {
@@ -146,9 +151,9 @@ std::optional<Finding> by_times(const Evidence& evidence, const ScalingFamily& f
       "{} ({}): time grows as heads^{:.2f} from {} to {} heads in the batch, though {:.0f} blocks "
       "of {} rows leave {} of {} {} free{}: the sign of a grid that takes batch and heads in "
       "series; the number of blocks of a launch would prove it",
-      family.subject, to_string(family.plan), grows, from.size, to.size, blocks, k_rows_per_block,
-      static_cast<double>(evidence.device.units) - blocks, evidence.device.units,
-      unit_word(evidence.device),
+      family.subject, to_string(family.plan), grows, from.size, to.size, blocks,
+      problem::k_rows_per_block, static_cast<double>(evidence.device.units) - blocks,
+      evidence.device.units, unit_word(evidence.device),
       other ? fmt::format(", and {} grows as heads^{:.2f}", other->first, other->second) : "");
   finding.figures["verdict"] = "suspected";
   finding.figures["by"] = "times";
@@ -177,4 +182,4 @@ std::vector<Finding> analyze_grid_scaling(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

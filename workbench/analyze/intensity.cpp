@@ -13,20 +13,24 @@
 #include "measure/finding.hpp"
 #include "problem/attention.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
-std::vector<Finding> analyze_intensity(const Evidence& evidence);
+using measure::Finding;
+using problem::Problem;
+using problem::Work;
+
+std::vector<Finding> analyze_intensity(const measure::Evidence& evidence);
 
 namespace {
 
-constexpr std::array<std::int64_t, 3> k_told_rows{1, 16, k_rows_per_block};
+constexpr std::array<std::int64_t, 3> k_told_rows{1, 16, problem::k_rows_per_block};
 
 double redundancy(const Problem& problem, std::int64_t rows) {
   return kv_requested_bytes(problem, rows) / kv_bytes(problem);
 }
 
-std::optional<double> ridge_of(const Device& device, Dtype dtype) {
-  const auto flops_per_s = known(peak_flops_per_s(device, dtype));
+std::optional<double> ridge_of(const device::Device& device, Dtype dtype) {
+  const auto flops_per_s = known(device::peak_flops_per_s(device, dtype));
   const auto bytes_per_s = known(device.memory_bytes_per_s);
   if (!flops_per_s || !bytes_per_s) return std::nullopt;
   return *flops_per_s / *bytes_per_s;
@@ -65,14 +69,14 @@ std::string against_ridge(const Problem& problem, const Work& demanded,
       *rows, *rows == 1 ? "" : "s");
 }
 
-Finding finding_of(const Device& device, const Problem& problem,
+Finding finding_of(const device::Device& device, const Problem& problem,
                    const std::vector<std::int64_t>& events) {
-  const Work demanded = work(problem);
+  const Work demanded = problem::work(problem);
   const auto phases = phase_work(problem);
   const auto ridge = ridge_of(device, problem.dtype);
   Finding finding;
   finding.analysis = "intensity";
-  finding.problem = label(problem);
+  finding.problem = problem::label(problem);
   finding.statement = fmt::format(
       "{}: {:.3g} FLOP per byte fused{}; with the scores in memory QK^T {:.3g}, softmax {:.3g}, PV "
       "{:.3g}",
@@ -116,15 +120,15 @@ Finding finding_of(const Device& device, const Problem& problem,
 
 }  // namespace
 
-std::vector<Finding> analyze_intensity(const Evidence& evidence) {
+std::vector<Finding> analyze_intensity(const measure::Evidence& evidence) {
   std::vector<Finding> findings;
   std::set<std::string> told;
-  for (const Observation& observation : evidence.observations) {
-    if (!has_time(observation) || !(work(observation.problem).flops > 0)) continue;
-    if (!told.insert(to_text(observation.problem)).second) continue;
+  for (const measure::Observation& observation : evidence.observations) {
+    if (!has_time(observation) || !(problem::work(observation.problem).flops > 0)) continue;
+    if (!told.insert(problem::to_text(observation.problem)).second) continue;
     findings.push_back(finding_of(evidence.device, observation.problem, observation.events));
   }
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -12,21 +12,24 @@
 #include "analyze/scaling_families.hpp"
 #include "problem/attention.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using measure::Evidence;
+using measure::Finding;
 
 std::vector<Finding> analyze_key_walk(const Evidence& evidence);
 
 namespace {
 
-constexpr std::int64_t k_min_growth = 4;   // of the keys between the sizes that are compared
-constexpr double k_serial_exponent = 0.8;  // from here on time goes with the keys
-constexpr double k_parallel_exponent = 0.4;
+constexpr std::int64_t k_walk_min_growth = 4;   // of the keys between the sizes that are compared
+constexpr double k_walk_serial_exponent = 0.8;  // from here on time goes with the keys
+constexpr double k_walk_parallel_exponent = 0.4;
 
 /// The largest size at which every block of 64 rows still has an SM of its own.
 const ScalingPoint* last_below_full(const ScalingFamily& family, double units) {
   const ScalingPoint* last = nullptr;
   for (const ScalingPoint& point : family.points) {
-    const auto blocks = static_cast<double>(row_block_count(point.observation->problem));
+    const auto blocks = static_cast<double>(problem::row_block_count(point.observation->problem));
     if (blocks <= units && (last == nullptr || point.size > last->size)) last = &point;
   }
   return last;
@@ -37,18 +40,19 @@ std::optional<Finding> finding_of(const Evidence& evidence, const ScalingFamily&
   const ScalingPoint* to = last_below_full(family, units);
   if (to == nullptr) return std::nullopt;
   const ScalingPoint& from = family.points.front();
-  if (to->size < k_min_growth * from.size || from.size <= 0) return std::nullopt;
+  if (to->size < k_walk_min_growth * from.size || from.size <= 0) return std::nullopt;
   const double grows = std::log(to->time_us / from.time_us) /
                        std::log(static_cast<double>(to->size) / static_cast<double>(from.size));
-  const bool is_serial = grows >= k_serial_exponent, is_parallel = grows <= k_parallel_exponent;
+  const bool is_serial = grows >= k_walk_serial_exponent,
+             is_parallel = grows <= k_walk_parallel_exponent;
   Finding finding;
   finding.analysis = "key_walk";
   finding.statement = fmt::format(
       "{} ({}): {} = {} to {} takes {:.2f} times the time (keys^{:.2f}), though {} blocks of {} "
       "rows leave {} free: {}",
       family.subject, to_string(family.plan), family.axis, from.size, to->size,
-      to->time_us / from.time_us, grows, row_block_count(to->observation->problem),
-      k_rows_per_block, unit_word(evidence.device),
+      to->time_us / from.time_us, grows, problem::row_block_count(to->observation->problem),
+      problem::k_rows_per_block, unit_word(evidence.device),
       is_serial     ? "the keys are walked one after another"
       : is_parallel ? "time does not follow the walk over the keys"
                     : "between the two, which decides nothing");
@@ -58,7 +62,8 @@ std::optional<Finding> finding_of(const Evidence& evidence, const ScalingFamily&
       {"axis", family.axis},
       {"keys", {from.size, to->size}},
       {"time_us", {from.time_us, to->time_us}},
-      {"problems", {label(from.observation->problem), label(to->observation->problem)}},
+      {"problems",
+       {problem::label(from.observation->problem), problem::label(to->observation->problem)}},
       {"exponent_over_keys", grows},
       {"verdict", is_serial     ? "serial"
                   : is_parallel ? "not serial"
@@ -81,8 +86,9 @@ std::vector<Finding> analyze_key_walk(const Evidence& evidence) {
   for (const ScalingFamily& family : scaling_families(evidence.observations)) {
     if (family.axis != "S" && family.axis != "Skv") continue;
     // Keys beyond the last row are masked there: more of them are no longer walk.
-    const bool is_masked = family.axis == "Skv" &&
-                           family.points.front().observation->problem.causal == Causal::top_left;
+    const bool is_masked =
+        family.axis == "Skv" &&
+        family.points.front().observation->problem.causal == problem::Causal::top_left;
     if (is_masked) continue;
     if (!is_told_plan(evidence, family.plan) || is_reference(evidence, family.subject)) continue;
     if (auto finding = finding_of(evidence, family)) findings.push_back(*std::move(finding));
@@ -90,4 +96,4 @@ std::vector<Finding> analyze_key_walk(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace wb {
+namespace wb::analyze {
 namespace {
 
 std::string_view stripped(std::string_view text) {
@@ -208,4 +208,4 @@ Known address_of(std::string_view text, const LaneState& state) {
   return address;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -11,7 +11,7 @@
 
 #include "analyze/lane_values.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
 /// One instruction of a listing: "@!P0 LDS.64 R6, [R7+0x80]" at its address.
 struct SassLine {
@@ -30,4 +30,4 @@ std::optional<std::int64_t> immediate(std::string_view operand);
 Known address_of(std::string_view operand, const LaneState& state);
 void step(const SassLine& line, LaneState& state);
 
-}  // namespace wb
+}  // namespace wb::analyze

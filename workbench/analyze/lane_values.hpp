@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace wb {
+namespace wb::analyze {
 
 /// value(lane) = base + lanes[lane], with lanes[0] = 0. The base is a constant, or unknown but a
 /// multiple of `align`.
@@ -113,4 +113,4 @@ inline Known meet(const Known& a, const Known& b) {
   return LaneValue{a->lanes, std::nullopt, std::min(a->align, b->align)};
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -14,7 +14,13 @@
 #include "measure/finding.hpp"
 #include "variant/ptxas_record.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using device::Device;
+using measure::Evidence;
+using measure::Finding;
+using measure::KernelFacts;
+using measure::Observation;
 
 std::vector<Finding> analyze_launch(const Evidence& evidence);
 
@@ -74,7 +80,7 @@ std::string coverage_words(const Coverage& coverage, const Device& device) {
 
 /// Rows that each block takes if blocks share out the rows of the query heads evenly; nothing where
 /// they cannot (fewer blocks than heads, more than rows, heads that are not served alike).
-std::optional<std::int64_t> implied_rows(const Problem& problem, std::int64_t blocks) {
+std::optional<std::int64_t> implied_rows(const problem::Problem& problem, std::int64_t blocks) {
   const std::int64_t heads = problem.B * problem.Hq;
   if (blocks < heads || blocks % heads != 0) return std::nullopt;
   const std::int64_t per_head = blocks / heads;
@@ -140,12 +146,12 @@ Finding finding_of(const Device& device, const Observation& observation,
   const Coverage coverage = coverage_of(device, kernel);
   Finding finding;
   finding.analysis = "launch";
-  finding.problem = label(observation.problem);
+  finding.problem = problem::label(observation.problem);
   const std::string threads =
       kernel.threads_per_block ? fmt::format(" of {} threads", *kernel.threads_per_block) : "";
   finding.statement =
       fmt::format("{} on {}: {} launches {} block{}{}: {}", observation.subject, finding.problem,
-                  cut_in_the_middle(kernel.kernel, k_name_bytes), *kernel.blocks,
+                  variant::cut_in_the_middle(kernel.kernel, k_name_bytes), *kernel.blocks,
                   *kernel.blocks == 1 ? "" : "s", threads, coverage_words(coverage, device));
   finding.figures = {{"subject", observation.subject}, {"kernel", kernel.kernel},
                      {"source", kernel.source},        {"blocks", *kernel.blocks},
@@ -201,7 +207,7 @@ Finding not_seen(const Evidence& evidence, const Observation& observation) {
       "not known",
       observation.subject);
   finding.figures = {{"subject", observation.subject}};
-  for (const BlindSpot& spot : evidence.blind_spots) {
+  for (const measure::BlindSpot& spot : evidence.blind_spots) {
     if (spot.subject != observation.subject) continue;
     finding.events.insert(finding.events.end(), spot.events.begin(), spot.events.end());
   }
@@ -219,7 +225,7 @@ const KernelFacts* main_launch(const Evidence& evidence, const Observation& obse
   const KernelFacts* best = nullptr;
   for (const KernelFacts& kernel : evidence.kernels) {
     if (!kernel.problem || !kernel.blocks || kernel.subject != observation.subject) continue;
-    if (to_text(*kernel.problem) != to_text(observation.problem)) continue;
+    if (problem::to_text(*kernel.problem) != problem::to_text(observation.problem)) continue;
     const bool is_better = best == nullptr || (kernel.share_frac && best->share_frac
                                                    ? *kernel.share_frac > *best->share_frac
                                                    : size(kernel) > size(*best));
@@ -239,7 +245,7 @@ std::vector<Finding> analyze_launch(const Evidence& evidence) {
     const KernelFacts* kernel = main_launch(evidence, observation);
     if (kernel == nullptr) continue;
     seen.insert(observation.subject);
-    if (!told.emplace(observation.subject, to_text(observation.problem)).second) continue;
+    if (!told.emplace(observation.subject, problem::to_text(observation.problem)).second) continue;
     findings.push_back(finding_of(evidence.device, observation, *kernel));
   }
   for (const Observation& observation : evidence.observations) {
@@ -249,4 +255,4 @@ std::vector<Finding> analyze_launch(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

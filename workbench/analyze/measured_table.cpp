@@ -13,7 +13,10 @@
 #include "analyze/table_cells.hpp"
 #include "analyze/table_text.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using problem::Problem;
+
 namespace {
 
 constexpr std::size_t k_most_gaps = 50;
@@ -22,6 +25,9 @@ constexpr std::size_t k_most_gaps = 50;
 struct Columns {
   std::map<std::string, std::size_t> sizes;  ///< token of a problem text -> column
   std::optional<std::size_t> problem, ours, reference;
+  /// A column that says whose the row's time is, and the two that are read.
+  std::optional<std::size_t> provider;
+  std::string ours_name, reference_name;
   double ours_unit_us = 0, reference_unit_us = 0;  ///< microseconds of 1
 };
 
@@ -42,6 +48,12 @@ bool is_reference_name(const std::string& name) {
 /// Quantiles and deviations are times, but not the figure of a row.
 bool is_side_figure(const std::string& name) {
   return has_word(name, {"std", "dev", "min", "max", "p90", "p95", "p99", "low", "high", "err"});
+}
+
+bool is_provider_name(const std::string& header) {
+  static constexpr std::array<std::string_view, 8> k_names{
+      "provider", "impl", "implementation", "backend", "kernel", "method", "library", "variant"};
+  return std::find(k_names.begin(), k_names.end(), read_header_cell(header).name) != k_names.end();
 }
 
 struct TimeColumn {
@@ -90,9 +102,56 @@ Result<std::optional<TimeColumn>> pick(const TextRow& header, const std::vector<
                  "name one with " + option);
 }
 
-Result<Columns> columns_of(const TextRow& header, const TableReading& reading,
+/// Rows of several implementations in one column of times: one is ours, one the reference. Errors:
+/// invalid (two may be either).
+Result<void> pick_providers(const TextTable& table, const TableReading& reading,
+                            std::string_view what, Columns& columns) {
+  std::vector<std::string> ours, references;
+  for (const TextRow& row : table.rows) {
+    if (row.cells.size() != table.header.cells.size()) continue;
+    const std::string& name = row.cells[*columns.provider];
+    const bool is_reference =
+        name == reading.reference ||
+        (name != reading.ours && is_reference_name(read_header_cell(name).name));
+    auto& names = is_reference ? references : ours;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  const auto choose = [&](std::vector<std::string>& names, const std::string& asked,
+                          std::string_view side, std::string& chosen) -> Result<void> {
+    if (std::find(names.begin(), names.end(), asked) != names.end()) names = {asked};
+    if (names.size() > 1) {
+      return invalid(
+          what,
+          fmt::format("its rows are of several implementations: \"{}\" and \"{}\" may both "
+                      "be {}",
+                      printable(names[0]), printable(names[1]), side),
+          fmt::format("name one with --{}", side));
+    }
+    if (!names.empty()) chosen = names[0];
+    return {};
+  };
+  WB_TRY(choose(ours, reading.ours, "ours", columns.ours_name));
+  return choose(references, reading.reference, "reference", columns.reference_name);
+}
+
+Result<Columns> columns_of(const TextTable& table, const TableReading& asked,
                            std::string_view what) {
+  const TextRow& header = table.header;
+  TableReading reading = asked;
   Columns columns;
+  for (std::size_t c = 0; c < header.cells.size(); ++c) {
+    // "kernel (us)" is a time.
+    const bool is_time = read_header_cell(header.cells[c]).unit_us > 0;
+    if (!is_time && is_provider_name(header.cells[c])) columns.provider = c;
+  }
+  if (time_columns(header).size() != 1) columns.provider.reset();
+  if (columns.provider) {
+    const auto is_column = [&](const std::string& name) {
+      return std::find(header.cells.begin(), header.cells.end(), name) != header.cells.end();
+    };
+    if (!is_column(reading.ours)) reading.ours.clear();
+    if (!is_column(reading.reference)) reading.reference.clear();
+  }
   std::set<std::string> names;
   for (const std::string& cell : header.cells) {
     if (cell.empty() || names.insert(cell).second) continue;
@@ -121,6 +180,13 @@ Result<Columns> columns_of(const TextRow& header, const TableReading& reading,
   if (reference) {
     columns.reference = reference->column;
     columns.reference_unit_us = reference->unit_us;
+  }
+  if (columns.provider && (ours || reference)) {
+    WB_TRY(pick_providers(table, asked, what, columns));
+    const auto& time = ours ? ours : reference;
+    columns.ours = columns.reference = time->column;
+    columns.ours_unit_us = columns.reference_unit_us = time->unit_us;
+    return columns;
   }
   if (!ours && !reference) {
     return invalid(what, "no column says in its header that it is a time, with a unit",
@@ -160,12 +226,12 @@ Result<Problem> problem_of(const TextRow& row, const Columns& columns,
     WB_TRY_ASSIGN(const std::string word, problem_word(token));
     text += (text.empty() ? "" : " ") + word;
   }
-  return parse_problem(text);
+  return problem::parse_problem(text);
 }
 
 /// Without what a reader of the table takes for granted.
 std::string short_name(const Problem& problem) {
-  std::string text = to_text(problem);
+  std::string text = problem::to_text(problem);
   const auto drop = [&](const std::string& words) {
     const auto at = text.find(words);
     if (at != std::string::npos) text.erase(at, words.size());
@@ -202,6 +268,20 @@ class Reader {
   }
 
   void read_row(const TextRow& row) {
+    bool is_ours = true, is_reference = true;
+    if (m_columns.provider && row.cells.size() == m_table.header.cells.size()) {
+      const std::string& name = row.cells[*m_columns.provider];
+      is_ours = name == m_columns.ours_name;
+      is_reference = name == m_columns.reference_name;
+      m_provider = name;
+      if (!is_ours && !is_reference) {
+        if (m_others.insert(name).second) {
+          gap(row, fmt::format("rows of \"{}\" are neither ours nor the reference's: left out",
+                               printable(name, 60)));
+        }
+        return;
+      }
+    }
     if (row.cells.size() != m_table.header.cells.size()) {
       gap(row, fmt::format("{} cells below a header of {} (merged cells?): the row is left out",
                            row.cells.size(), m_table.header.cells.size()));
@@ -214,27 +294,30 @@ class Reader {
                            error.next.empty() ? "" : "; ", printable(error.next, 200)));
       return;
     }
-    if (const auto first = m_lines.emplace(to_text(*problem), row.line); !first.second) {
+    if (const auto first =
+            m_lines.emplace(m_provider + "\n" + problem::to_text(*problem), row.line);
+        !first.second) {
       gap(row, fmt::format("the problem of line {} again; both count", first.first->second));
     }
     problem->name = short_name(*problem);
-    const bool has_ours = add(row, *problem, m_columns.ours, m_columns.ours_unit_us, false);
+    const bool has_ours =
+        is_ours && add(row, *problem, m_columns.ours, m_columns.ours_unit_us, false);
     const bool has_reference =
-        add(row, *problem, m_columns.reference, m_columns.reference_unit_us, true);
+        is_reference && add(row, *problem, m_columns.reference, m_columns.reference_unit_us, true);
     if (has_ours || has_reference) ++m_result.rows;
   }
 
   bool add(const TextRow& row, const Problem& problem, std::optional<std::size_t> column,
            double unit_us, bool is_reference) {
     if (!column) return false;
-    const std::string& name = m_table.header.cells[*column];
+    const std::string& name = m_columns.provider ? m_provider : m_table.header.cells[*column];
     const auto time_us = time_of_cell(row.cells[*column], unit_us);
     if (!time_us) {
       gap(row, fmt::format("\"{}\" of {} is no positive time: it is left out",
                            printable(row.cells[*column], 40), printable(name, 60)));
       return false;
     }
-    Observation observation;
+    measure::Observation observation;
     observation.problem = problem;
     observation.subject = printable(name, 60);
     observation.plan = m_reading.plan;
@@ -249,6 +332,8 @@ class Reader {
   const TableReading& m_reading;
   std::vector<Token> m_shape;
   std::map<std::string, std::size_t> m_lines;  ///< problem -> line of its first row
+  std::string m_provider;                      ///< of the row at hand, where rows name it
+  std::set<std::string> m_others;
   TableEvidence m_result;
   std::size_t m_left_out = 0;
 };
@@ -269,7 +354,7 @@ Result<TableEvidence> read_measured_table(std::string_view text, std::string_vie
     }
   }
   const TextTable& table = chosen == nullptr ? tables.front() : *chosen;
-  WB_TRY_ASSIGN(Columns columns, columns_of(table.header, reading, what));
+  WB_TRY_ASSIGN(Columns columns, columns_of(table, reading, what));
   if (columns.sizes.empty() && !columns.problem) {
     return invalid(what, "no column says the sizes of a row's problem",
                    "name columns B, H, S, D, dtype, or one \"problem\" with texts such as "
@@ -284,4 +369,4 @@ Result<TableEvidence> read_measured_table(std::string_view text, std::string_vie
                  "mend the rows, or give what they leave out with --shape");
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

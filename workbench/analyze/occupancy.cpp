@@ -5,7 +5,7 @@
 #include <array>
 #include <cctype>
 
-namespace wb {
+namespace wb::analyze {
 namespace {
 
 constexpr std::int64_t k_kib = 1'024;
@@ -80,4 +80,4 @@ std::int64_t most_warps(const SmLimits& limits, std::int64_t registers) {
   return std::min(std::int64_t{limits.warps}, warps_of_scheduler(registers) * k_schedulers);
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

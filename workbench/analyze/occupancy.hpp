@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace wb {
+namespace wb::analyze {
 
 /// What one SM has. Source: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute
 /// Capability"; units of allocation: cuda_occupancy.h of CUDA 13.0.
@@ -47,4 +47,4 @@ std::optional<Occupancy> occupancy(const SmLimits& limits, const BlockDemand& de
 /// The most warps that any block size could have resident at so many registers a thread.
 std::int64_t most_warps(const SmLimits& limits, std::int64_t registers);
 
-}  // namespace wb
+}  // namespace wb::analyze

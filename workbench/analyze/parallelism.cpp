@@ -12,7 +12,11 @@
 #include "measure/roofline.hpp"
 #include "problem/attention.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using measure::Evidence;
+using measure::Finding;
+using measure::Observation;
 
 std::vector<Finding> analyze_parallelism(const Evidence& evidence);
 
@@ -30,12 +34,13 @@ Blocks blocks_of(const Evidence& evidence, const Observation& observation) {
   if (const auto seen = most_blocks(evidence, observation)) {
     return {static_cast<double>(*seen), true};
   }
-  return {static_cast<double>(row_block_count(observation.problem)), false};
+  return {static_cast<double>(problem::row_block_count(observation.problem)), false};
 }
 
 std::optional<Finding> finding_of(const Evidence& evidence, const Observation& observation) {
-  const Work demanded = work(observation.problem);
-  const RooflineFloor floor = roofline_floor(evidence.device, observation.problem, demanded);
+  const problem::Work demanded = work(observation.problem);
+  const measure::RooflineFloor floor =
+      measure::roofline_floor(evidence.device, observation.problem, demanded);
   const bool with_memory =
       shows_memory(observation.plan, evidence.device, demanded).value_or(false);
   const double floor_us = with_memory ? std::max(floor.flop_us, floor.byte_us) : floor.flop_us;
@@ -45,12 +50,12 @@ std::optional<Finding> finding_of(const Evidence& evidence, const Observation& o
   const auto units = static_cast<double>(evidence.device.units);
   const Blocks blocks = blocks_of(evidence, observation);
   const bool is_full = blocks.count >= k_full * units;
-  const std::string what =
-      blocks.is_seen ? fmt::format("a launch of {:.0f} blocks", blocks.count)
-                     : fmt::format("{:.0f} blocks of {} rows", blocks.count, k_rows_per_block);
+  const std::string what = blocks.is_seen ? fmt::format("a launch of {:.0f} blocks", blocks.count)
+                                          : fmt::format("{:.0f} blocks of {} rows", blocks.count,
+                                                        problem::k_rows_per_block);
   Finding finding;
   finding.analysis = "parallelism";
-  finding.problem = label(observation.problem);
+  finding.problem = problem::label(observation.problem);
   finding.statement = fmt::format(
       "{} reaches {:.2g} % of the roofline on {} ({}), the most work here, with {} for {:.0f} {}: "
       "{}",
@@ -79,7 +84,7 @@ std::optional<Finding> finding_of(const Evidence& evidence, const Observation& o
 
 std::vector<Finding> analyze_parallelism(const Evidence& evidence) {
   if (evidence.device.units <= 0) return {};
-  std::map<std::pair<std::string, PlanKind>, const Observation*> largest;
+  std::map<std::pair<std::string, measure::PlanKind>, const Observation*> largest;
   for (const Observation& observation : evidence.observations) {
     if (!has_time(observation) || !is_told_plan(evidence, observation.plan)) continue;
     const auto [slot, is_new] =
@@ -95,4 +100,4 @@ std::vector<Finding> analyze_parallelism(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

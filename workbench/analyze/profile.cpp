@@ -14,9 +14,12 @@
 #include "measure/finding.hpp"
 #include "variant/ptxas_record.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
-std::vector<Finding> analyze_profile(const Evidence& evidence);
+using measure::Finding;
+using measure::KernelFacts;
+
+std::vector<Finding> analyze_profile(const measure::Evidence& evidence);
 
 namespace {
 
@@ -24,7 +27,7 @@ namespace {
 /// k_busy_percent on it calls what is busy well used (Nsight Compute documentation, Speed of
 /// Light).
 constexpr double k_idle_percent = 60, k_busy_percent = 80;
-constexpr std::size_t k_name_bytes = 80, k_most_advice = 3;
+constexpr std::size_t k_most_name_bytes = 80, k_most_advice = 3;
 
 struct Metric {
   const char* key;     ///< of KernelFacts::metrics
@@ -87,9 +90,9 @@ Finding finding_of(const KernelFacts& kernel) {
   }
   Finding finding;
   finding.analysis = "profile";
-  finding.problem = label(*kernel.problem);
+  finding.problem = problem::label(*kernel.problem);
   finding.statement = fmt::format("{} on {}: ncu saw {}: {}", kernel.subject, finding.problem,
-                                  cut_in_the_middle(kernel.kernel, k_name_bytes),
+                                  variant::cut_in_the_middle(kernel.kernel, k_most_name_bytes),
                                   words.empty() ? "no throughput" : words);
   finding.figures = {{"subject", kernel.subject}, {"kernel", kernel.kernel}};
   for (const Metric& one : k_metrics) {
@@ -111,13 +114,13 @@ Finding finding_of(const KernelFacts& kernel) {
 
 }  // namespace
 
-std::vector<Finding> analyze_profile(const Evidence& evidence) {
+std::vector<Finding> analyze_profile(const measure::Evidence& evidence) {
   std::vector<std::string> order;
   std::map<std::string, const KernelFacts*> calls;
   for (const KernelFacts& kernel : evidence.kernels) {
     if (kernel.source != "ncu" || !kernel.problem) continue;
     if (!is_observed(evidence, kernel.subject)) continue;
-    const std::string key = kernel.subject + "|" + to_text(*kernel.problem);
+    const std::string key = kernel.subject + "|" + problem::to_text(*kernel.problem);
     const auto [slot, is_new] = calls.try_emplace(key, &kernel);
     if (is_new) {
       order.push_back(key);
@@ -128,7 +131,7 @@ std::vector<Finding> analyze_profile(const Evidence& evidence) {
   std::vector<Finding> findings;
   for (const std::string& key : order) findings.push_back(finding_of(*calls.at(key)));
   std::set<std::string> told;
-  for (const BlindSpot& spot : evidence.blind_spots) {
+  for (const measure::BlindSpot& spot : evidence.blind_spots) {
     if (spot.source != "ncu" || !is_observed(evidence, spot.subject)) continue;
     if (!told.insert(spot.subject).second) continue;
     Finding finding;
@@ -143,4 +146,4 @@ std::vector<Finding> analyze_profile(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -9,7 +9,11 @@
 #include <span>
 #include <string_view>
 
-namespace wb {
+namespace wb::analyze {
+
+using measure::Evidence;
+using measure::KernelFacts;
+
 namespace {
 
 constexpr std::int64_t k_max_product = std::int64_t{1} << 50;  // more blocks than any grid has
@@ -78,7 +82,7 @@ void add_shares(std::span<KernelFacts> kernels) {
 }  // namespace
 
 void add_launches(Evidence& evidence, const Json& launches, const std::string& subject,
-                  const Problem& problem, const std::string& source,
+                  const problem::Problem& problem, const std::string& source,
                   const std::vector<std::int64_t>& events) {
   if (!launches.is_array()) return;
   const std::size_t first = evidence.kernels.size();
@@ -124,16 +128,16 @@ void add_profile(Evidence& evidence, const Json& payload, std::int64_t event) {
     evidence.blind_spots.push_back({subject, tool, text_of(payload, "reason"), {event}});
     return;
   }
-  const auto problem = parse_problem(text_of(payload, "problem"));
+  const auto problem = problem::parse_problem(text_of(payload, "problem"));
   const auto records = payload.find("records");
   if (!problem.ok() || records == payload.end() || !records->is_object()) return;
   add_launches(evidence, records->value("launches", Json::array()), subject, *problem, tool,
                {event});
 }
 
-void add_ptxas(Evidence& evidence, const PtxasRecord& record, const std::string& subject,
+void add_ptxas(Evidence& evidence, const variant::PtxasRecord& record, const std::string& subject,
                const std::vector<std::int64_t>& events) {
-  for (const KernelResources& resources : record.kernels) {
+  for (const variant::KernelResources& resources : record.kernels) {
     KernelFacts kernel;
     kernel.subject = subject;
     kernel.kernel = resources.kernel;
@@ -145,4 +149,4 @@ void add_ptxas(Evidence& evidence, const PtxasRecord& record, const std::string&
   }
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -13,7 +13,12 @@
 #include "measure/finding.hpp"
 #include "problem/attention.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using measure::Evidence;
+using measure::Finding;
+using measure::Observation;
+using problem::Problem;
 
 std::vector<Finding> analyze_reference_check(const Evidence& evidence);
 
@@ -28,9 +33,11 @@ constexpr double k_launch_times = 2;  // up to so many empty calls, a call is mo
 bool is_less_of_the_same(const Problem& less, const Problem& more) {
   return less.dtype == more.dtype && less.causal == more.causal && less.mask == more.mask &&
          less.keep_frac == more.keep_frac && less.layout == more.layout &&
-         less.Hq * more.Hkv == more.Hq * less.Hkv && less.B <= more.B && less.Hq <= more.Hq &&
-         less.Sq <= more.Sq && less.Skv <= more.Skv && less.D <= more.D && less.Dv <= more.Dv &&
-         work(less).flops < work(more).flops;
+         less.k_layout == more.k_layout && less.v_layout == more.v_layout &&
+         less.mask_values == more.mask_values && less.Hq * more.Hkv == more.Hq * less.Hkv &&
+         less.B <= more.B && less.Hq <= more.Hq && less.Sq <= more.Sq && less.Skv <= more.Skv &&
+         less.D <= more.D && less.Dv <= more.Dv &&
+         problem::work(less).flops < problem::work(more).flops;
 }
 
 struct Pair {
@@ -46,7 +53,7 @@ Finding finding_of(const Pair& pair, const char* state, std::string statement) {
       {"subject", pair.less->subject},
       {"plan", to_string(pair.less->plan)},
       {"state", state},
-      {"problems", {label(pair.less->problem), label(pair.more->problem)}},
+      {"problems", {problem::label(pair.less->problem), problem::label(pair.more->problem)}},
       {"time_us", {pair.less->measurement.median_us, pair.more->measurement.median_us}},
       {"work_ratio", pair.work_ratio},
       {"time_ratio", pair.time_ratio}};
@@ -60,16 +67,18 @@ Finding finding_of(const Pair& pair, const char* state, std::string statement) {
 std::string times_words(const Pair& pair) {
   return fmt::format("{} ({}): {:.4g} us on {} and {:.4g} us on {}, which is {:.3g} times the work",
                      pair.less->subject, to_string(pair.less->plan),
-                     pair.less->measurement.median_us, label(pair.less->problem),
-                     pair.more->measurement.median_us, label(pair.more->problem), pair.work_ratio);
+                     pair.less->measurement.median_us, problem::label(pair.less->problem),
+                     pair.more->measurement.median_us, problem::label(pair.more->problem),
+                     pair.work_ratio);
 }
 
 /// Names of the kernels that a call was seen to launch.
 std::set<std::string> kernels_of(const Evidence& evidence, const Observation& observation) {
   std::set<std::string> names;
-  for (const KernelFacts& kernel : evidence.kernels) {
+  for (const measure::KernelFacts& kernel : evidence.kernels) {
     if (!kernel.problem || kernel.subject != observation.subject) continue;
-    if (to_text(*kernel.problem) == to_text(observation.problem)) names.insert(kernel.kernel);
+    if (problem::to_text(*kernel.problem) == problem::to_text(observation.problem))
+      names.insert(kernel.kernel);
   }
   return names;
 }
@@ -94,9 +103,9 @@ Finding longer_for_less(const Pair& pair, const Evidence& evidence) {
 }
 
 /// Blocks of 64 rows for each unit; nothing when the units are not known.
-std::optional<double> blocks_per_unit(const Device& device, const Problem& problem) {
+std::optional<double> blocks_per_unit(const device::Device& device, const Problem& problem) {
   if (device.units <= 0) return std::nullopt;
-  return static_cast<double>(row_block_count(problem)) / static_cast<double>(device.units);
+  return static_cast<double>(problem::row_block_count(problem)) / static_cast<double>(device.units);
 }
 
 Finding flat(const Pair& pair, const Evidence& evidence) {
@@ -105,14 +114,15 @@ Finding flat(const Pair& pair, const Evidence& evidence) {
       overhead_us > 0 && pair.more->measurement.median_us <= k_launch_times * overhead_us;
   const auto blocks = blocks_per_unit(evidence.device, pair.more->problem);
   const bool has_room = blocks && *blocks <= 1;
-  std::string why =
-      is_launch  ? fmt::format("an empty call alone takes {:.3g} us", overhead_us)
-      : has_room ? std::string("the device had room left")
-      : blocks   ? fmt::format(
-                       "a fixed cost (launch, host) sets it, though {:.3g} blocks of {} "
-                         "rows are there for each of the {} {}",
-                       *blocks, k_rows_per_block, evidence.device.units, unit_word(evidence.device))
-               : std::string("a fixed cost sets it, or the device had room left");
+  std::string why = is_launch  ? fmt::format("an empty call alone takes {:.3g} us", overhead_us)
+                    : has_room ? std::string("the device had room left")
+                    : blocks
+                        ? fmt::format(
+                              "a fixed cost (launch, host) sets it, though {:.3g} blocks of {} "
+                              "rows are there for each of the {} {}",
+                              *blocks, problem::k_rows_per_block, evidence.device.units,
+                              unit_word(evidence.device))
+                        : std::string("a fixed cost sets it, or the device had room left");
   Finding finding =
       finding_of(pair,
                  is_launch  ? "launch-bound"
@@ -130,7 +140,8 @@ std::vector<Finding> check(const std::vector<const Observation*>& observations,
   for (const Observation* less : observations) {
     for (const Observation* more : observations) {
       if (!is_less_of_the_same(less->problem, more->problem)) continue;
-      const Pair pair{less, more, work(more->problem).flops / work(less->problem).flops,
+      const Pair pair{less, more,
+                      problem::work(more->problem).flops / problem::work(less->problem).flops,
                       more->measurement.median_us / less->measurement.median_us};
       if (pair.time_ratio * k_longer_for_less <= 1) {
         if (!longest || pair.time_ratio < longest->time_ratio) longest = pair;
@@ -149,7 +160,7 @@ std::vector<Finding> check(const std::vector<const Observation*>& observations,
 }  // namespace
 
 std::vector<Finding> analyze_reference_check(const Evidence& evidence) {
-  std::map<std::pair<std::string, PlanKind>, std::vector<const Observation*>> groups;
+  std::map<std::pair<std::string, measure::PlanKind>, std::vector<const Observation*>> groups;
   for (const Observation& other : evidence.beside) {
     const bool is_told = has_time(other) && is_told_plan(evidence, other.plan);
     if (is_told) groups[{other.subject, other.plan}].push_back(&other);
@@ -162,4 +173,4 @@ std::vector<Finding> analyze_reference_check(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

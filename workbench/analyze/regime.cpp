@@ -11,7 +11,11 @@
 #include "measure/finding.hpp"
 #include "problem/attention.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using measure::Evidence;
+using measure::Finding;
+using measure::Observation;
 
 std::vector<Finding> analyze_regime(const Evidence& evidence);
 
@@ -29,16 +33,16 @@ struct Limits {
   double intensity = 0, ridge = 0;    ///< FLOP per byte; ridge 0: unknown
 };
 
-Limits limits_of(const Device& device, const Problem& problem) {
+Limits limits_of(const device::Device& device, const problem::Problem& problem) {
   Limits limits;
-  const Work demanded = work(problem);
-  const auto flops_per_s = known(peak_flops_per_s(device, problem.dtype));
+  const problem::Work demanded = problem::work(problem);
+  const auto flops_per_s = known(device::peak_flops_per_s(device, problem.dtype));
   const auto bytes_per_s = known(device.memory_bytes_per_s);
   if (flops_per_s) limits.flop_us = demanded.flops / *flops_per_s * 1e6;
   if (bytes_per_s) limits.memory_us = demanded.min_bytes / *bytes_per_s * 1e6;
   if (flops_per_s && bytes_per_s) limits.ridge = *flops_per_s / *bytes_per_s;
   limits.intensity = demanded.flops / demanded.min_bytes;
-  limits.row_blocks = static_cast<double>(row_block_count(problem));
+  limits.row_blocks = static_cast<double>(problem::row_block_count(problem));
   return limits;
 }
 
@@ -75,8 +79,8 @@ Verdict judge(const Evidence& evidence, const Limits& limits, double time_us) {
     return {"latency",
             fmt::format("{:.0f} block{} of {} query rows for {:.0f} units: at most {:.0f} % of the "
                         "device can work unless keys are split too",
-                        limits.row_blocks, limits.row_blocks == 1 ? "" : "s", k_rows_per_block,
-                        units, 100 * limits.row_blocks / units)};
+                        limits.row_blocks, limits.row_blocks == 1 ? "" : "s",
+                        problem::k_rows_per_block, units, 100 * limits.row_blocks / units)};
   }
   return by_roofline(limits, time_us);
 }
@@ -84,7 +88,7 @@ Verdict judge(const Evidence& evidence, const Limits& limits, double time_us) {
 std::string unseen_of(const Evidence& evidence, const Observation& best) {
   std::string unseen;
   if (!(evidence.call_overhead_us > 0)) unseen = "the cost of an empty call was not measured";
-  const auto memory_shown = shows_memory(best.plan, evidence.device, work(best.problem));
+  const auto memory_shown = shows_memory(best.plan, evidence.device, problem::work(best.problem));
   if (!memory_shown.value_or(false)) {
     if (!unseen.empty()) unseen += "; ";
     unseen += memory_shown ? "the tensors fit in the last-level cache, so a warm plan need not "
@@ -101,7 +105,7 @@ std::vector<Finding> analyze_regime(const Evidence& evidence) {
   std::map<std::string, const Observation*> fastest;
   for (const Observation& observation : evidence.observations) {
     if (!has_time(observation)) continue;
-    const std::string key = to_text(observation.problem);
+    const std::string key = problem::to_text(observation.problem);
     const auto [slot, is_new] = fastest.try_emplace(key, &observation);
     if (is_new) {
       order.push_back(key);
@@ -117,7 +121,7 @@ std::vector<Finding> analyze_regime(const Evidence& evidence) {
     const Verdict verdict = judge(evidence, limits, time_us);
     Finding finding;
     finding.analysis = "regime";
-    finding.problem = label(best.problem);
+    finding.problem = problem::label(best.problem);
     finding.statement =
         verdict.regime == "unknown"
             ? fmt::format("{}: what bounds it is not known: {}", finding.problem, verdict.reason)
@@ -142,4 +146,4 @@ std::vector<Finding> analyze_regime(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

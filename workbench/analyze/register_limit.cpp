@@ -12,14 +12,16 @@
 #include "analyze/occupancy.hpp"
 #include "measure/finding.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
-std::vector<Finding> analyze_register_limit(const Evidence& evidence);
+using measure::Finding;
+
+std::vector<Finding> analyze_register_limit(const measure::Evidence& evidence);
 
 namespace {
 
 struct Limited {
-  const KernelFacts* kernel = nullptr;
+  const measure::KernelFacts* kernel = nullptr;
   std::int64_t warps = 0;
 };
 
@@ -60,12 +62,12 @@ Finding finding_of(const std::string& subject, std::vector<Limited> kernels,
 
 }  // namespace
 
-std::vector<Finding> analyze_register_limit(const Evidence& evidence) {
+std::vector<Finding> analyze_register_limit(const measure::Evidence& evidence) {
   const auto limits = sm_limits(evidence.device.architecture);
   if (!limits) return {};
   std::vector<std::string> order;
   std::map<std::string, std::vector<Limited>> subjects;
-  for (const KernelFacts& kernel : evidence.kernels) {
+  for (const measure::KernelFacts& kernel : evidence.kernels) {
     if (kernel.source != "ptxas" || !kernel.registers) continue;
     if (!is_observed(evidence, kernel.subject)) continue;
     const std::int64_t warps = most_warps(*limits, *kernel.registers);
@@ -84,4 +86,4 @@ std::vector<Finding> analyze_register_limit(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -10,7 +10,12 @@
 #include "measure/finding.hpp"
 #include "measure/roofline.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using device::Device;
+using measure::Evidence;
+using measure::Finding;
+using measure::Observation;
 
 std::vector<Finding> analyze_roofline_share(const Evidence& evidence);
 
@@ -26,11 +31,11 @@ struct Shares {
 /// products over the faster units of another.
 Dtype units_of(const Device& device, const Observation& observation, double flops_per_s) {
   const auto share_of = [&](Dtype units) {
-    const auto peak = known(peak_flops_per_s(device, units));
+    const auto peak = known(device::peak_flops_per_s(device, units));
     return peak ? flops_per_s / *peak : 0;
   };
   const Dtype own = observation.problem.dtype;
-  if (share_of(own) <= 1 + k_roofline_tolerance_frac) return own;
+  if (share_of(own) <= 1 + measure::k_roofline_tolerance_frac) return own;
   for (const Dtype other : {Dtype::f16, Dtype::bf16}) {
     const double share = share_of(other);
     if (share > 0 && share < share_of(own)) return other;
@@ -38,11 +43,12 @@ Dtype units_of(const Device& device, const Observation& observation, double flop
   return own;
 }
 
-Shares shares_of(const Device& device, const Observation& observation, const Work& demanded) {
+Shares shares_of(const Device& device, const Observation& observation,
+                 const problem::Work& demanded) {
   Shares shares;
   const double time_s = observation.measurement.median_us * 1e-6;
   shares.units = units_of(device, observation, demanded.flops / time_s);
-  if (const auto peak = known(peak_flops_per_s(device, shares.units))) {
+  if (const auto peak = known(device::peak_flops_per_s(device, shares.units))) {
     shares.flops = demanded.flops / time_s / *peak;
   } else {
     shares.unseen = fmt::format("the {} compute peak of this device is not known",
@@ -83,11 +89,12 @@ std::string statement_of(const Observation& observation, const Shares& shares, d
   const Device& device = evidence.device;
   const std::string what =
       by_bytes ? "memory bandwidth" : fmt::format("{} compute peak", to_string(shares.units));
-  const auto& peak = by_bytes ? device.memory_bytes_per_s : peak_flops_per_s(device, shares.units);
+  const auto& peak =
+      by_bytes ? device.memory_bytes_per_s : device::peak_flops_per_s(device, shares.units);
   std::string words = fmt::format("{} on {} ({}): {:.3g} % of the {} ({})", observation.subject,
-                                  label(observation.problem), to_string(observation.plan),
+                                  problem::label(observation.problem), to_string(observation.plan),
                                   100 * share, what, peak->source);
-  if (share > 1 + k_roofline_tolerance_frac) {
+  if (share > 1 + measure::k_roofline_tolerance_frac) {
     return words + ": above the peak, so the peak or the time is wrong";
   }
   const Dtype own = observation.problem.dtype;
@@ -110,7 +117,7 @@ std::string statement_of(const Observation& observation, const Shares& shares, d
 /// products must have run on the matrix units.
 void add_fma_share(Finding& finding, const Device& device, Dtype dtype, double flops_per_s) {
   if (device.backend != "cuda" || dtype == Dtype::f32) return;
-  if (const auto peak = known(peak_flops_per_s(device, Dtype::f32))) {
+  if (const auto peak = known(device::peak_flops_per_s(device, Dtype::f32))) {
     finding.figures["fma_share_frac"] = flops_per_s / *peak;
   }
 }
@@ -121,7 +128,7 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
   std::vector<Finding> findings;
   for (const Observation& observation : evidence.observations) {
     if (!has_time(observation)) continue;
-    const Work demanded = work(observation.problem);
+    const problem::Work demanded = problem::work(observation.problem);
     const Shares shares = shares_of(evidence.device, observation, demanded);
     if (!shares.flops && !shares.bytes) continue;
     const bool by_bytes = shares.bytes.value_or(0) > shares.flops.value_or(0);
@@ -129,7 +136,7 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
     const double time_s = observation.measurement.median_us * 1e-6;
     Finding finding;
     finding.analysis = "roofline_share";
-    finding.problem = label(observation.problem);
+    finding.problem = problem::label(observation.problem);
     const Bound bound = bound_of(observation, share, by_bytes, evidence.call_overhead_us);
     finding.statement = statement_of(observation, shares, share, by_bytes, bound, evidence);
     finding.figures = {{"subject", observation.subject},
@@ -143,7 +150,8 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
                        {"peak", by_bytes ? "memory" : "compute"}};
     if (shares.flops) {
       finding.figures["flop_share_frac"] = *shares.flops;
-      finding.figures["peak_flops_per_s"] = peak_flops_per_s(evidence.device, shares.units)->value;
+      finding.figures["peak_flops_per_s"] =
+          device::peak_flops_per_s(evidence.device, shares.units)->value;
       finding.figures["peak_dtype"] = to_string(shares.units);
     }
     if (evidence.call_overhead_us > 0) {
@@ -162,4 +170,4 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

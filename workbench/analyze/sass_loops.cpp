@@ -9,7 +9,7 @@
 
 #include "analyze/lane_step.hpp"
 
-namespace wb {
+namespace wb::analyze {
 namespace {
 
 /// A tile of K and one of V that the whole block loads and reads: for each a barrier before it is
@@ -150,4 +150,4 @@ std::string sync_words(const SassSync& sync) {
   return words;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace wb {
+namespace wb::analyze {
 
 struct SassLine;
 
@@ -38,4 +38,4 @@ std::string barrier_verdict(const SassSync& sync);
 /// "; 2 barriers in the loop of …"; empty where there is nothing to say.
 std::string sync_words(const SassSync& sync);
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -13,9 +13,11 @@
 #include "analyze/evidence_view.hpp"
 #include "analyze/scaling_families.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
-std::vector<Finding> analyze_scaling(const Evidence& evidence);
+using measure::Finding;
+
+std::vector<Finding> analyze_scaling(const measure::Evidence& evidence);
 
 namespace {
 
@@ -109,7 +111,7 @@ Finding finding_of(const ScalingFamily& family, const ScalingFamily* reference) 
 
 }  // namespace
 
-std::vector<Finding> analyze_scaling(const Evidence& evidence) {
+std::vector<Finding> analyze_scaling(const measure::Evidence& evidence) {
   const std::vector<ScalingFamily> references = scaling_families(evidence.beside);
   std::vector<Finding> findings;
   for (const ScalingFamily& family : scaling_families(evidence.observations)) {
@@ -122,4 +124,4 @@ std::vector<Finding> analyze_scaling(const Evidence& evidence) {
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -11,7 +11,10 @@
 
 #include "analyze/evidence_view.hpp"
 
-namespace wb {
+namespace wb::analyze {
+
+using problem::Problem;
+
 namespace {
 
 constexpr double k_fit_confidence = 0.95;
@@ -65,16 +68,16 @@ constexpr std::array<Axis, 4> k_axes{{
 
 }  // namespace
 
-std::vector<ScalingFamily> scaling_families(std::span<const Observation> observations) {
+std::vector<ScalingFamily> scaling_families(std::span<const measure::Observation> observations) {
   std::vector<ScalingFamily> families;
   for (const Axis& axis : k_axes) {
     std::map<std::string, std::size_t> place;
-    for (const Observation& observation : observations) {
+    for (const measure::Observation& observation : observations) {
       if (!has_time(observation)) continue;
       const auto split = axis.split(observation.problem);
-      const Work demanded = work(observation.problem);
+      const problem::Work demanded = problem::work(observation.problem);
       if (!split || !(demanded.flops > 0)) continue;
-      const std::string rest = to_text(split->rest);
+      const std::string rest = problem::to_text(split->rest);
       const std::string key =
           fmt::format("{}|{}|{}", observation.subject, to_string(observation.plan), rest);
       const auto [slot, is_new] = place.try_emplace(key, families.size());
@@ -113,7 +116,8 @@ PowerFit fit_power(std::span<const ScalingPoint> points) {
     residual += miss * miss;
   }
   fit.standard_error = std::sqrt(residual / (n - 2) / xx);
-  const double half = student_t_quantile((1 + k_fit_confidence) / 2, n - 2) * fit.standard_error;
+  const double half =
+      measure::student_t_quantile((1 + k_fit_confidence) / 2, n - 2) * fit.standard_error;
   fit.low = fit.exponent - half;
   fit.high = fit.exponent + half;
   return fit;
@@ -131,4 +135,4 @@ std::vector<std::int64_t> events_of(const ScalingFamily& family) {
   return events;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -11,12 +11,12 @@
 
 #include "measure/finding.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
 struct ScalingPoint {
   std::int64_t size = 0;  ///< of the axis
   double work_flops = 0, time_us = 0;
-  const Observation* observation = nullptr;  ///< into the observations that were given
+  const measure::Observation* observation = nullptr;  ///< into the observations that were given
 };
 
 /// One subject under one plan, on problems that differ in the axis only.
@@ -24,13 +24,13 @@ struct ScalingFamily {
   std::string_view axis;  ///< "B*Hq", "S", "Skv" or "D"
   std::string rest;       ///< what the problems share, as text; equal for equal families
   std::string subject;
-  PlanKind plan = PlanKind::hot;
+  measure::PlanKind plan = measure::PlanKind::hot;
   std::vector<ScalingPoint> points;  ///< by work, ascending
 };
 
 /// In the order of the axes, then of the observations. Those without a time are left out; families
 /// of one point are not.
-std::vector<ScalingFamily> scaling_families(std::span<const Observation> observations);
+std::vector<ScalingFamily> scaling_families(std::span<const measure::Observation> observations);
 
 /// time = c work^exponent by least squares on logs.
 struct PowerFit {
@@ -46,4 +46,4 @@ double work_range(const ScalingFamily& family);
 /// Events of all points, in their order.
 std::vector<std::int64_t> events_of(const ScalingFamily& family);
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -7,7 +7,7 @@
 #include <set>
 #include <string_view>
 
-namespace wb {
+namespace wb::analyze {
 namespace {
 
 constexpr std::int64_t k_bank_bytes = 4, k_banks = 32;
@@ -164,4 +164,4 @@ SharedBanks shared_banks(const std::vector<SassLine>& code) {
   return banks;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -11,7 +11,7 @@
 
 #include "analyze/lane_step.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
 struct SharedBanks {
   /// Times the fewest passes that so wide an access can take -> accesses (LDS, STS) in the code.
@@ -24,4 +24,4 @@ struct SharedBanks {
 /// differs from lane to lane in more than one way is unknown.
 SharedBanks shared_banks(const std::vector<SassLine>& code);
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -8,8 +8,9 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 
-namespace wb {
+namespace wb::analyze {
 namespace {
 
 constexpr double k_largest_size = 1e15;
@@ -21,7 +22,7 @@ std::string small(std::string_view text) {
   return result;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view unquoted(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\"'");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\"'") - begin + 1);
@@ -53,7 +54,7 @@ std::string_view without_python(std::string_view text) {
   const bool is_numpy = text.starts_with(k_numpy) || text.starts_with(k_long);
   const auto open = text.find('(');
   if (!is_numpy || open == std::string_view::npos || !text.ends_with(')')) return text;
-  return trimmed(text.substr(open + 1, text.size() - open - 2));
+  return unquoted(text.substr(open + 1, text.size() - open - 2));
 }
 
 /// Of a whole text; thousands apart ("1,234.5") only where a point or a second comma shows that the
@@ -80,11 +81,11 @@ std::optional<double> number_of(std::string_view text) {
 }  // namespace
 
 HeaderCell read_header_cell(std::string_view text) {
-  HeaderCell cell{small(trimmed(text)), 0};
+  HeaderCell cell{small(unquoted(text)), 0};
   const auto take = [&](std::size_t begin, std::size_t unit_begin, std::size_t unit_bytes) {
     const double unit = unit_of(std::string_view(cell.name).substr(unit_begin, unit_bytes));
     if (unit == 0) return false;
-    cell.name = std::string(trimmed(std::string_view(cell.name).substr(0, begin)));
+    cell.name = std::string(unquoted(std::string_view(cell.name).substr(0, begin)));
     cell.unit_us = unit;
     return true;
   };
@@ -95,37 +96,126 @@ HeaderCell read_header_cell(std::string_view text) {
     if (open != std::string::npos) take(open, open + 1, name.size() - open - 2);
     return cell;
   }
+  // "ms" alone; "s" alone is a length.
+  if (name.size() > 1 && take(0, 0, name.size())) return cell;
   const auto apart = name.find_last_of("_ ");
   if (apart != std::string::npos) take(apart, apart + 1, name.size() - apart - 1);
   return cell;
 }
 
-std::string size_token(std::string_view header) {
-  struct Word {
-    std::string_view word, token;
-  };
-  static constexpr std::array<Word, 43> k_words{{
-      {"b", "B"},           {"batch", "B"},        {"batch size", "B"},
-      {"batch_size", "B"},  {"batch (b)", "B"},    {"h", "Hq"},
-      {"hq", "Hq"},         {"heads", "Hq"},       {"heads (h)", "Hq"},
-      {"num_heads", "Hq"},  {"h_q", "Hq"},         {"hkv", "Hkv"},
-      {"h_kv", "Hkv"},      {"kv heads", "Hkv"},   {"kv_heads", "Hkv"},
-      {"s", "Sq"},          {"sq", "Sq"},          {"seq", "Sq"},
-      {"seqlen", "Sq"},     {"seq_len", "Sq"},     {"sequence", "Sq"},
-      {"n_q", "Sq"},        {"s_q", "Sq"},         {"len_q", "Sq"},
-      {"seq (s)", "Sq"},    {"skv", "Skv"},        {"s_kv", "Skv"},
-      {"n_kv", "Skv"},      {"len_k", "Skv"},      {"d", "D"},
-      {"dim", "D"},         {"hdim", "D"},         {"head_dim", "D"},
-      {"head dim", "D"},    {"dv", "Dv"},          {"d_v", "Dv"},
-      {"dtype", "dtype"},   {"causal", "causal"},  {"problem", "problem"},
-      {"shape", "problem"}, {"config", "problem"}, {"configuration", "problem"},
-      {"case", "problem"},
-  }};
-  const std::string name = small(trimmed(header));
-  for (const Word& word : k_words) {
-    if (word.word == name) return std::string(word.token);
+namespace {
+
+/// "Seq Len", "seq_len", "SEQ-LEN": one name.
+std::string compact(std::string_view text) {
+  std::string name = small(unquoted(text));
+  std::erase_if(name, [](char c) { return c == '_' || c == '-' || c == ' ' || c == '.'; });
+  return name;
+}
+
+/// "1k", "2K", "1Mi" of sizes: powers of two, as lengths are told.
+double take_thousands(std::string_view& text) {
+  if (text.ends_with('i')) text.remove_suffix(1);
+  double factor = 1;
+  if (text.ends_with('k') || text.ends_with('K')) factor = 1024;
+  if (text.ends_with('m') || text.ends_with('M')) factor = 1024.0 * 1024.0;
+  if (factor > 1) text = unquoted(text.substr(0, text.size() - 1));
+  return factor;
+}
+
+/// "1,024" of a size is whole, so that its comma is of thousands.
+std::optional<double> size_of(std::string_view text) {
+  std::string_view digits = text;
+  const double factor = take_thousands(digits);
+  const auto comma = digits.find(',');
+  if (comma != std::string_view::npos && digits.find('.') == std::string_view::npos && comma > 0 &&
+      comma <= 3 && digits.size() == comma + 4 && digits[0] != '0') {
+    const std::string joined =
+        std::string(digits.substr(0, comma)) + std::string(digits.substr(comma + 1));
+    const auto number = number_of(joined);
+    return number ? std::optional(*number * factor) : std::nullopt;
   }
-  return {};
+  const auto number = number_of(digits);
+  return number ? std::optional(*number * factor) : std::nullopt;
+}
+
+}  // namespace
+
+std::string size_token(std::string_view header) {
+  struct Words {
+    std::string_view token;
+    std::initializer_list<std::string_view> words;
+  };
+  // Names of PyTorch, Triton's tutorials, FlashAttention, FlashInfer and of tables in reports.
+  static const std::array<Words, 10> k_words{{
+      {"B", {"b", "z", "batch", "batchsize", "bs", "bsz", "nbatch", "numbatch", "batches"}},
+      {"Hq",
+       {"h",
+        "hq",
+        "heads",
+        "nhead",
+        "nheads",
+        "numhead",
+        "numheads",
+        "headnum",
+        "qheads",
+        "nqheads",
+        "numqheads",
+        "numqoheads",
+        "headsq",
+        "nheadsq",
+        "numheadsq",
+        "queryheads",
+        "numqueryheads",
+        "attentionheads",
+        "numattentionheads",
+        "nh"}},
+      {"Hkv",
+       {"hkv", "hk", "kvheads", "nkvheads", "numkvheads", "headskv", "headsk", "nheadskv",
+        "nheadsk", "numheadskv", "numheadsk", "numkeyvalueheads", "nkvh"}},
+      {"Sq", {"s",           "sq",
+              "n",           "l",
+              "seq",         "seqlen",
+              "seqlength",   "sequence",
+              "sequencelen", "sequencelength",
+              "nctx",        "ctx",
+              "ctxlen",      "context",
+              "contextlen",  "contextlength",
+              "nq",          "lenq",
+              "lq",          "seqq",
+              "seqlenq",     "seqlenqo",
+              "qlen",        "qolen",
+              "qseqlen",     "mq",
+              "querylen",    "querylength"}},
+      {"Skv",
+       {"skv", "sk", "nkv", "nk", "lenk", "lenkv", "lk", "lkv", "seqk", "seqkv", "seqlenk",
+        "seqlenkv", "kvlen", "kvlength", "kvseqlen", "klen", "keylen"}},
+      {"D",
+       {"d", "dim", "hdim", "headdim", "headdimension", "headsize", "dhead", "dh", "dqk", "dk",
+        "headdimqk", "qkheaddim"}},
+      {"Dv", {"dv", "vdim", "dvo", "headdimv", "headdimvo", "vheaddim"}},
+      {"dtype", {"dtype", "datatype", "precision"}},
+      {"causal", {"causal", "iscausal"}},
+      {"problem", {"problem", "shape", "config", "configuration", "case"}},
+  }};
+  std::string name = compact(header);
+  std::string letter;  // "Heads (H)": the letter says the same again
+  if (const auto open = name.find_first_of("(["); open != std::string::npos && open > 0) {
+    const char last = name.back();
+    if (last != ')' && last != ']') return {};
+    letter = name.substr(open + 1, name.size() - open - 2);
+    name.resize(open);
+  }
+  const auto token_of = [&](const std::string& word) -> std::string_view {
+    for (const Words& entry : k_words) {
+      if (std::find(entry.words.begin(), entry.words.end(), word) != entry.words.end()) {
+        return entry.token;
+      }
+    }
+    return {};
+  };
+  const std::string_view token = token_of(name);
+  if (token.empty() || (!letter.empty() && token_of(letter) != token)) return {};
+  return std::string(token);
 }
 
 std::vector<Token> problem_tokens(std::string_view text) {
@@ -151,7 +241,7 @@ std::vector<Token> problem_tokens(std::string_view text) {
 }
 
 Result<std::string> problem_word(const Token& token) {
-  const std::string_view value = without_python(trimmed(token.value));
+  const std::string_view value = without_python(unquoted(token.value));
   const bool is_size = token.key == "B" || token.key == "Hq" || token.key == "Hkv" ||
                        token.key == "Sq" || token.key == "Skv" || token.key == "D" ||
                        token.key == "Dv";
@@ -169,7 +259,7 @@ Result<std::string> problem_word(const Token& token) {
     if (word == "false" || word == "no" || word == "0") return std::string("causal=none");
   }
   if (!is_size) return token.key + "=" + std::string(value);
-  const auto number = number_of(value);
+  const auto number = size_of(value);
   if (!number || *number != std::floor(*number) || std::abs(*number) > k_largest_size) {
     return Error{ErrorCode::invalid, "read", token.key,
                  fmt::format("\"{}\" is no whole number", printable(token.value, 40)), ""};
@@ -178,11 +268,11 @@ Result<std::string> problem_word(const Token& token) {
 }
 
 std::optional<double> time_of_cell(std::string_view text, double unit_us) {
-  std::string_view digits = without_python(trimmed(text));
+  std::string_view digits = without_python(unquoted(text));
   double unit = unit_us;
   const auto letter = digits.find_last_of("0123456789.");
   if (letter != std::string_view::npos && letter + 1 < digits.size()) {
-    const double own = unit_of(trimmed(digits.substr(letter + 1)));
+    const double own = unit_of(unquoted(digits.substr(letter + 1)));
     if (own == 0) return std::nullopt;
     unit = own;
     digits = digits.substr(0, letter + 1);
@@ -192,4 +282,4 @@ std::optional<double> time_of_cell(std::string_view text, double unit_us) {
   return *number * unit;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

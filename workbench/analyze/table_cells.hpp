@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
 struct HeaderCell {
   std::string name;    ///< in small letters, without the unit
@@ -37,4 +37,4 @@ Result<std::string> problem_word(const Token& token);
 /// microseconds. Nothing for anything else, "1,5" (is it 1.5 or 15?) among it.
 std::optional<double> time_of_cell(std::string_view text, double unit_us);
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -5,7 +5,7 @@
 
 #include "core/csv.hpp"
 
-namespace wb {
+namespace wb::analyze {
 namespace {
 
 /// Without spaces around it and marks of emphasis and code.
@@ -114,4 +114,4 @@ Result<std::vector<TextTable>> read_tables(std::string_view text, std::string_vi
   return std::vector<TextTable>{std::move(table)};
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

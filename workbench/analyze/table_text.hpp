@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
 struct TextRow {
   std::size_t line = 0;  ///< of the file, from 1
@@ -28,4 +28,4 @@ struct TextTable {
 /// Errors: parse (no table).
 Result<std::vector<TextTable>> read_tables(std::string_view text, std::string_view what);
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
-namespace wb {
+namespace wb::analyze {
+
+using problem::Problem;
+
 namespace {
 
 constexpr double k_softmax_flops = 5;  // of one score
@@ -18,7 +21,7 @@ double element_bytes(const Problem& problem) {
 
 /// Keys that any row sees: the last row's, as the causal rules let later rows see more.
 std::int64_t seen_keys(const Problem& problem) {
-  return visible_keys(problem, problem.Sq - 1);
+  return problem::visible_keys(problem, problem.Sq - 1);
 }
 
 double query_heads(const Problem& problem) {
@@ -30,7 +33,7 @@ double query_heads(const Problem& problem) {
 std::array<PhaseWork, 3> phase_work(const Problem& problem) {
   const double element = element_bytes(problem);
   const double rows = query_heads(problem) * real(problem.Sq);
-  const double pairs = work(problem).kept_pairs;
+  const double pairs = problem::work(problem).kept_pairs;
   const double keys = real(problem.B) * real(problem.Hkv) * real(seen_keys(problem));
   const auto in = [&](double elements) { return elements * element; };
   return {{{"QK^T", 2 * real(problem.D) * pairs,
@@ -50,11 +53,11 @@ double kv_bytes(const Problem& problem) {
 
 double kv_requested_bytes(const Problem& problem, std::int64_t rows) {
   double keys = 0;  // of one query head
-  if (problem.causal == Causal::none) {
+  if (problem.causal == problem::Causal::none) {
     keys = real((problem.Sq + rows - 1) / rows) * real(problem.Skv);
   } else {
     for (std::int64_t first = 0; first < problem.Sq; first += rows) {
-      keys += real(visible_keys(problem, std::min(first + rows, problem.Sq) - 1));
+      keys += real(problem::visible_keys(problem, std::min(first + rows, problem.Sq) - 1));
     }
   }
   return query_heads(problem) * keys * real(problem.D + problem.Dv) * element_bytes(problem);
@@ -64,13 +67,14 @@ double tensor_bytes(const Problem& problem) {
   const double element = element_bytes(problem);
   const double heads = query_heads(problem);
   const double pairs = real(problem.Sq) * real(problem.Skv);
-  const double mask = problem.mask == MaskKind::none      ? 0
-                      : problem.mask == MaskKind::boolean ? real(problem.B) * pairs
-                                                          : real(problem.B) * pairs * element;
+  const double mask = problem.mask == problem::MaskKind::none ? 0
+                      : problem.mask == problem::MaskKind::boolean
+                          ? real(problem.B) * pairs
+                          : real(problem.B) * pairs * element;
   return element * (heads * real(problem.Sq) * real(problem.D + problem.Dv) +
                     real(problem.B) * real(problem.Hkv) * real(problem.Skv) *
                         real(problem.D + problem.Dv)) +
          mask;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

@@ -10,9 +10,12 @@
 #include "analyze/traffic.hpp"
 #include "measure/finding.hpp"
 
-namespace wb {
+namespace wb::analyze {
 
-std::vector<Finding> analyze_working_set(const Evidence& evidence);
+using device::Device;
+using measure::Finding;
+
+std::vector<Finding> analyze_working_set(const measure::Evidence& evidence);
 
 namespace {
 
@@ -39,13 +42,13 @@ std::string fit_words(std::string_view what, double bytes, const Store& store) {
                      store.name, bytes > *store.bytes ? ": too large for it" : "");
 }
 
-Finding finding_of(const Device& device, const Problem& problem,
+Finding finding_of(const Device& device, const problem::Problem& problem,
                    const std::vector<std::int64_t>& events) {
   const Store unit = unit_store(device), last = last_store(device);
   const double head = kv_bytes_of_head(problem), all = tensor_bytes(problem);
   Finding finding;
   finding.analysis = "working_set";
-  finding.problem = label(problem);
+  finding.problem = problem::label(problem);
   finding.statement =
       fmt::format("{}: {}; {}", finding.problem, fit_words("K and V of one head are", head, unit),
                   fit_words("all tensors are", all, last));
@@ -72,14 +75,15 @@ Finding finding_of(const Device& device, const Problem& problem,
 
 }  // namespace
 
-std::vector<Finding> analyze_working_set(const Evidence& evidence) {
+std::vector<Finding> analyze_working_set(const measure::Evidence& evidence) {
   std::vector<Finding> findings;
   std::set<std::string> told;
-  for (const Observation& observation : evidence.observations) {
-    if (!has_time(observation) || !told.insert(to_text(observation.problem)).second) continue;
+  for (const measure::Observation& observation : evidence.observations) {
+    if (!has_time(observation) || !told.insert(problem::to_text(observation.problem)).second)
+      continue;
     findings.push_back(finding_of(evidence.device, observation.problem, observation.events));
   }
   return findings;
 }
 
-}  // namespace wb
+}  // namespace wb::analyze

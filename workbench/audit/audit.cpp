@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "audit/checks.hpp"
+#include "audit/field.hpp"
+#include "audit/unjudged.hpp"
 
 namespace wb::audit {
 
@@ -37,7 +39,7 @@ std::size_t Audited::count(Severity severity) const {
 }
 
 Result<Audited> audit_document(const std::string& name, std::string_view bytes,
-                               const std::vector<Source>& sources) {
+                               const std::vector<Source>& sources, Subject subject) {
   WB_TRY(check_text(name, bytes));
   const Document document = read_document(name, bytes);
   const Facts facts(document, sources);
@@ -50,6 +52,9 @@ Result<Audited> audit_document(const std::string& name, std::string_view bytes,
     }
     for (std::size_t n = held; n < notes.m_held.size(); ++n) notes.m_held[n].check = check.name;
   }
+  if (subject == Subject::by_its_terms && !is_about_kernels(document)) {
+    doubt_other_fields(notes.m_findings);
+  }
   Audited audited;
   audited.name = name;
   audited.lines = document.lines.size();
@@ -57,6 +62,7 @@ Result<Audited> audit_document(const std::string& name, std::string_view bytes,
   for (const auto& line : facts.figures) audited.figures += line.size();
   audited.repaired = document.repaired;
   audited.gaps = document.gaps;
+  audited.gaps.insert(audited.gaps.end(), facts.unread.begin(), facts.unread.end());
   const auto commas = std::count_if(document.lines.begin(), document.lines.end(),
                                     [](const Line& line) { return has_decimal_comma(line.plain); });
   if (commas > 0) {
@@ -64,6 +70,8 @@ Result<Audited> audit_document(const std::string& name, std::string_view bytes,
         fmt::format("{} line{} with a decimal comma (1,5) or a list: such figures are not read",
                     commas, commas == 1 ? " has a figure" : "s have figures"));
   }
+  const std::vector<std::string> unjudged = unjudged_figures(facts, notes);
+  audited.gaps.insert(audited.gaps.end(), unjudged.begin(), unjudged.end());
   audited.findings = std::move(notes.m_findings);
   audited.held = std::move(notes.m_held);
   const auto by_line = [](const auto& a, const auto& b) { return a.line < b.line; };

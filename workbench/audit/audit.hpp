@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Audits of reports: any Markdown or plain text in, what its figures contradict out. Pure functions
-// over the text; the verb `audit` reads the files and prints. docs/audit.md has the formulas.
+// over the text; the verb `audit` reads the files and prints. docs/guide/audit.md has the formulas.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,15 @@ struct Audited {
   [[nodiscard]] std::size_t count(Severity severity) const;
 };
 
+/// Whether a report is about kernels on a device, in which words have one meaning: as its own terms
+/// say, or as the caller knows (of an excerpt).
+enum class Subject { by_its_terms, kernels };
+
 /// `name` stands in messages and in the report; `sources` are kernels that its advice is about.
 /// Errors: those of check_text.
 Result<Audited> audit_document(const std::string& name, std::string_view bytes,
-                               const std::vector<Source>& sources = {});
+                               const std::vector<Source>& sources = {},
+                               Subject subject = Subject::by_its_terms);
 
 /// Markdown: the summary first, then each document by section.
 std::string render(const std::vector<Audited>& documents);

@@ -1,54 +1,138 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic that is written out: "a x b = c", "from a -> b = c times", steps of a projection.
+// Arithmetic that is written out: "a x b = c", an intensity, a price, a share. What stands around
+// an expression decides whether it was read whole; if it may not have been, a figure that does not
+// follow is none of its results.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <vector>
 
+#include "audit/arithmetic_doubts.hpp"
 #include "audit/checks.hpp"
 #include "audit/expression.hpp"
 
 namespace wb::audit {
 namespace {
 
-/// What the two ends of a printed figure say against a computed interval.
-bool agrees(const Figure& printed, const Expression& computed, const Interval& value) {
-  if (printed.is_range && computed.ranged) {
-    return printed.result().meets({value.low, value.low}) &&
-           printed.result(true).meets({value.high, value.high});
+/// "17.2 billion": the word belongs to the number.
+void take_word(std::string_view rest, Figure& printed) {
+  struct Scale {
+    std::string_view word;
+    double scale;
+  };
+  static constexpr std::array<Scale, 5> k_scales{{{"thousand", 1e3},
+                                                  {"million", 1e6},
+                                                  {"billion", 1e9},
+                                                  {"trillion", 1e12},
+                                                  {"quadrillion", 1e15}}};
+  for (const Scale& one : k_scales) {
+    if (!rest.starts_with(one.word)) continue;
+    printed.value *= one.scale, printed.high *= one.scale, printed.step *= one.scale;
+    printed.scale *= one.scale;
+    printed.printed += " " + std::string(one.word);
   }
-  return Interval{printed.result().low, printed.result(true).high}.meets(value);
 }
 
-void check_equals(const Line& line, std::size_t equals, Notes& notes) {
-  const std::string& plain = line.plain;
+/// "1.500" where other figures of the document have a decimal comma: fifteen hundred.
+bool has_point_of_thousands(std::string_view text) {
+  const auto is_digit = [&](std::size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '9';
+  };
+  for (std::size_t at = text.find('.'); at != std::string_view::npos; at = text.find('.', at + 1)) {
+    if (at > 0 && is_digit(at - 1) && is_digit(at + 1) && is_digit(at + 2) && is_digit(at + 3) &&
+        !is_digit(at + 4)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// So many digits that it can be told from what is printed.
+std::string shown(const Interval& value, const Figure& printed) {
+  const double middle = value.middle();
+  if (value.low == value.high && printed.unit == Unit::none && printed.scale == 1 &&
+      show(middle) == show(printed.value)) {
+    return fmt::format("{:.9g}", middle);
+  }
+  return show(value, printed.unit);
+}
+
+/// The line with the first words of the next where a sentence goes on there: "= 7.1", "ms a batch".
+std::string read_on(const Document& document, std::size_t index) {
+  const Line& line = document.lines[index];
+  if (line.fenced || line.in_table || index + 1 == document.lines.size()) return line.plain;
+  const Line& next = document.lines[index + 1];
+  const std::string more = trimmed(next.plain);
+  if (next.fenced || next.in_table || next.item || more.empty()) return line.plain;
+  // A unit or a word in lower case; a capital may begin another statement.
+  const auto figure = figure_at("1 " + more, 0);
+  const bool goes_on = std::islower(static_cast<unsigned char>(more[0])) != 0 ||
+                       more.substr(0, more.find(' ')).find('/') != std::string::npos ||
+                       (figure && figure->unit != Unit::none);
+  return goes_on ? line.plain + " " + more.substr(0, more.find_first_of(".:;")) : line.plain;
+}
+
+void check_equals(const Line& line, const std::string& plain, std::size_t equals, bool has_commas,
+                  Notes& notes) {
   const char before = equals > 0 ? plain[equals - 1] : ' ';
   const char after = equals + 1 < plain.size() ? plain[equals + 1] : ' ';
   constexpr std::string_view k_operators = "=<>!+-*/";
   if (k_operators.find(before) != std::string_view::npos || after == '=' || after == '>') return;
   const auto computed = expression_before(plain, equals);
-  if (!computed) return;
+  // "50 / 1.000 = 5,0%": there the points are of thousands.
+  if (!computed || has_decimal_comma(plain)) return;
+  if (has_commas && has_point_of_thousands(computed->text)) return;
   std::size_t at = equals + 1;
   while (at < plain.size() && (plain[at] == ' ' || plain[at] == '~')) ++at;
-  const auto printed = figure_at(plain, at);
+  auto printed = figure_at(plain, at);
   if (!printed || printed->bounded) return;
-  // "= 1 -> 16", "= 2 x 8": more arithmetic, no result; a later "=" is looked at for itself.
+  // "= 1 -> 16", "= 2 x 8", "= 8 192": more arithmetic, no result; a later "=" is looked at for
+  // itself.
   const std::string rest = trimmed(std::string_view(plain).substr(printed->end));
-  if (rest.starts_with("->") || rest.starts_with("* ") || rest.starts_with("x ") ||
-      rest.starts_with("x1") || rest.starts_with("/ ") || rest.starts_with("+ ")) {
-    return;
-  }
+  constexpr std::string_view k_more = "^*/(:";
+  const char next = printed->end < plain.size() ? plain[printed->end] : ' ';
+  const char first = rest.empty() ? ' ' : rest[0];
+  const bool goes_on =
+      k_more.find(next) != std::string_view::npos || (first >= '0' && first <= '9') ||
+      first == '^' || first == '*' || first == '+' || first == '/' ||
+      (first == 'x' && (rest.size() < 2 || rest[1] == ' ' || (rest[1] >= '0' && rest[1] <= '9'))) ||
+      (first == '-' && rest.size() > 1 && (rest[1] == ' ' || rest[1] == '>'));
+  if (goes_on) return;
+  take_word(rest, *printed);
   const auto value = in_unit(*computed, printed->unit);
   if (!value) return;
-  const std::string formula = fmt::format("{} = {}", computed->text, show(*value, printed->unit));
-  if (agrees(*printed, *computed, *value)) {
+  // A mean of percents is one already.
+  const bool is_mean =
+      printed->unit == Unit::percent && value->middle() > 1000 && computed->value.middle() <= 100;
+  const std::string formula =
+      fmt::format("{} = {}", computed->text, shown(is_mean ? computed->value : *value, *printed));
+  const bool as_it_is = printed->unit == Unit::percent && computed->unit == Unit::none &&
+                        agrees(*printed, *computed, computed->value);
+  // "1298 x 4.5 / 8 = 730 MB": the operands were in the result's prefix already.
+  Figure bare = *printed;
+  bare.value /= bare.scale, bare.high /= bare.scale, bare.step /= bare.scale, bare.scale = 1;
+  const bool in_prefix = printed->scale != 1 && computed->unit == Unit::none &&
+                         agrees(bare, *computed, computed->value);
+  // "(60 - 8) / 60 = 86.7" of a share whose sign is left out.
+  const bool share = printed->unit == Unit::none && computed->unit == Unit::none &&
+                     computed->divided &&
+                     agrees(*printed, *computed, computed->value * Interval{100, 100});
+  if (as_it_is || in_prefix || share || agrees(*printed, *computed, *value)) {
     notes.held(line.number, formula + ", printed " + printed->printed);
     return;
   }
-  notes.add({.line = line.number,
+  const std::string_view doubt = doubt_of(plain, *computed, *printed, *value, rest);
+  const bool sure = !is_near(*printed, *value) && is_unmistakable(*computed, *printed, rest);
+  notes.add({.severity = !doubt.empty() ? Severity::unknown
+                         : sure         ? Severity::contradiction
+                                        : Severity::doubtful,
+             .line = line.number,
              .printed = printed->printed,
              .computed = formula,
-             .meaning = "the arithmetic that is written out gives another figure",
+             .meaning = doubt.empty() ? "the arithmetic that is written out gives another figure"
+                                      : std::string(doubt),
              .tolerance = tolerance_of(*printed)});
 }
 
@@ -84,7 +168,19 @@ void check_intensity(const Facts& facts, std::size_t index, Notes& notes) {
   }
 }
 
-/// "55 min @ $0.20/hr" in one cell or bracket, its price beside it.
+/// Nothing but brackets, bars and signs: two figures stand beside one another.
+bool are_beside(std::string_view between) {
+  return between.find_first_not_of(" ()|:=~*") == std::string_view::npos;
+}
+
+/// Nothing behind the figure in its cell or line that may change it: "$3,000/month", "$0 (free)".
+bool ends_cell(std::string_view rest) {
+  const std::string behind = trimmed(rest);
+  return behind.empty() || behind[0] == '|' || behind[0] == ')' || behind == ".";
+}
+
+/// "55 min @ $0.20/hr" in one cell or bracket, its price beside it. A price before it is its own:
+/// then the next cell has that of something else.
 void check_rate(const Facts& facts, const Line& line, Notes& notes) {
   const auto& figures = facts.of(line.number);
   for (std::size_t n = 0; n + 2 < figures.size(); ++n) {
@@ -93,13 +189,20 @@ void check_rate(const Facts& facts, const Line& line, Notes& notes) {
       continue;
     }
     if (line.plain.substr(time.end, rate.begin - time.end).find('@') == std::string::npos) continue;
+    const std::size_t cell = line.plain.rfind('|', time.begin);
+    const bool first = n == 0 || (cell != std::string::npos && figures[n - 1].begin < cell);
+    const std::string_view plain = line.plain;
+    if (!first || !are_beside(plain.substr(rate.end, price.begin - rate.end))) continue;
     const Interval value = time.operand() * rate.operand() * Interval{1 / 3600.0, 1 / 3600.0};
     const std::string formula =
         fmt::format("{} x {} = {}", time.printed, rate.printed, show(value, Unit::money));
     if (price.result().meets(value)) {
       notes.held(line.number, formula + ", printed " + price.printed);
     } else {
-      notes.add({.line = line.number,
+      const bool sure = !time.is_range && !time.approximate && !price.approximate &&
+                        ends_cell(plain.substr(price.end));
+      notes.add({.severity = sure ? Severity::contradiction : Severity::doubtful,
+                 .line = line.number,
                  .printed = price.printed,
                  .computed = formula,
                  .meaning = "the price does not follow from the time and the rate beside it",
@@ -119,7 +222,22 @@ void check_share(const Facts& facts, const Line& line, Notes& notes) {
     }
     const std::string between =
         trimmed(std::string_view(line.lower).substr(share.end, whole.begin - share.end));
-    if (!between.starts_with("of") || between.size() > 24) continue;
+    // "14-44x on 95 % of the time, so 9x": factors have no shares.
+    if (part.unit == Unit::factor || part.is_range || whole.is_range || part.bounded ||
+        whole.bounded) {
+      continue;
+    }
+    // "88 % of cuBLAS, up from 40 TFLOPS", "58 TFLOPS …, now 88 %": other things stand between.
+    const std::string link =
+        trimmed(std::string_view(line.plain).substr(part.end, share.begin - part.end));
+    // "13.5 ms + 21.8 ms = 59 % of the 59 ms": the share is of the sum.
+    const std::string before = trimmed(std::string_view(line.plain).substr(0, part.begin));
+    const bool summed = link.find('=') != std::string::npos || before.ends_with('+');
+    // "max $500, 25% of balance = $37": the share is of what stands between, which is told behind.
+    if (summed || !between.starts_with("of") || between.size() > 24 || link != "(" ||
+        between.find_first_of(",;.()=:>") != std::string::npos) {
+      continue;
+    }
     const auto value = divide(part.operand(), whole.operand());
     if (!value) continue;
     const Interval percent = *value * Interval{100, 100};
@@ -128,7 +246,11 @@ void check_share(const Facts& facts, const Line& line, Notes& notes) {
     if (share.result().meets(percent)) {
       notes.held(line.number, formula + ", printed " + share.printed);
     } else {
-      notes.add({.line = line.number,
+      // "(4% of 48 KB saved)", "(20% of the 12 ms that are left)": of something else.
+      const bool sure = !part.approximate && !whole.approximate && !share.approximate &&
+                        ends_cell(std::string_view(line.plain).substr(whole.end));
+      notes.add({.severity = sure ? Severity::contradiction : Severity::doubtful,
+                 .line = line.number,
                  .printed = share.printed + " of " + whole.printed,
                  .computed = formula,
                  .meaning = "the share does not follow from the two figures beside it",
@@ -137,105 +259,24 @@ void check_share(const Facts& facts, const Line& line, Notes& notes) {
   }
 }
 
-constexpr std::array<std::string_view, 8> k_change_words{
-    "increase", "improvement", "speedup", "faster", "slower", "reduction", "slowdown", "decrease"};
-
-bool tells_change(std::string_view rest) {
-  if (rest.find("than") < 40) return false;
-  return std::any_of(k_change_words.begin(), k_change_words.end(), [&](auto word) {
-    const auto at = find_word(rest, word);
-    return at && *at <= 2;
-  });
-}
-
 }  // namespace
 
 void check_arithmetic(const Facts& facts, Notes& notes) {
+  const auto& all = facts.document.lines;
+  const bool has_commas = std::any_of(
+      all.begin(), all.end(), [](const Line& line) { return has_decimal_comma(line.plain); });
   for (std::size_t n = 0; n < facts.document.lines.size(); ++n) {
     const Line& line = facts.document.lines[n];
-    for (std::size_t at = line.plain.find('='); at != std::string::npos;
-         at = line.plain.find('=', at + 1)) {
-      check_equals(line, at, notes);
+    if (line.plain.find('=') != std::string::npos) {
+      const std::string plain = read_on(facts.document, n);
+      for (std::size_t at = line.plain.find('='); at != std::string::npos;
+           at = line.plain.find('=', at + 1)) {
+        check_equals(line, plain, at, has_commas, notes);
+      }
     }
     check_intensity(facts, n, notes);
     check_rate(facts, line, notes);
     check_share(facts, line, notes);
-  }
-}
-
-void check_changes(const Facts& facts, Notes& notes) {
-  for (const Line& line : facts.document.lines) {
-    const auto& figures = facts.of(line.number);
-    for (std::size_t n = 0; n + 2 < figures.size(); ++n) {
-      const Figure &from = figures[n], &to = figures[n + 1], &printed = figures[n + 2];
-      if (from.unit != to.unit || from.unit == Unit::none || from.unit == Unit::percent) continue;
-      if (printed.unit != Unit::factor || from.bounded || to.bounded) continue;
-      if (trimmed(line.plain.substr(from.end, to.begin - from.end)) != "->") continue;
-      const std::string link = trimmed(line.plain.substr(to.end, printed.begin - to.end));
-      const std::string rest = line.lower.substr(printed.end);
-      if (link != "=" && !(link == "(" && tells_change(rest))) continue;
-      const Interval first{from.operand().low, from.operand(true).high};
-      const Interval second{to.operand().low, to.operand(true).high};
-      const auto up = divide(second, first), down = divide(first, second);
-      if (!up || !down) continue;
-      const Interval wanted{printed.result().low, printed.result(true).high};
-      const std::string formula = fmt::format("{} -> {} is {} (or {})", from.printed, to.printed,
-                                              show(*up, Unit::factor), show(*down, Unit::factor));
-      if (wanted.meets(*up) || wanted.meets(*down)) {
-        notes.held(line.number, formula + ", printed " + printed.printed);
-      } else {
-        notes.add(
-            {.line = line.number,
-             .printed = fmt::format("{} -> {}, {}", from.printed, to.printed, printed.printed),
-             .computed = formula,
-             .meaning = "the factor does not follow from the two figures beside it",
-             .tolerance = tolerance_of(printed)});
-      }
-    }
-  }
-}
-
-void check_projections(const Facts& facts, Notes& notes) {
-  for (const TableFacts& table : facts.tables) {
-    const auto cumulative = std::find_if(
-        table.columns.begin(), table.columns.end(),
-        [](const Column& column) { return column.name.find("cumulative") != std::string::npos; });
-    if (cumulative == table.columns.end()) continue;
-    const auto column = static_cast<std::size_t>(cumulative - table.columns.begin());
-    std::optional<Figure> before;
-    for (const Row& row : table.table->rows) {
-      const auto now = table.figure(row, column);
-      if (!now || now->unit != Unit::factor) {
-        before.reset();
-        continue;
-      }
-      std::optional<Figure> step;
-      for (std::size_t n = column + 1; n < row.cells.size() && !step; ++n) {
-        for (Figure& figure : figures_in(row.cells[n])) {
-          const bool gain = lower_of(row.cells[n]).find("improvement") != std::string::npos;
-          if (figure.unit == Unit::factor && gain) step = figure;
-        }
-      }
-      if (before && step) {
-        const Interval low = before->operand() * step->operand();
-        const Interval high = before->operand(true) * step->operand(true);
-        const std::string formula =
-            fmt::format("{} x {} = {} to {}", before->printed, step->printed,
-                        show(before->value * step->value, Unit::factor),
-                        show(before->high * step->high, Unit::factor));
-        if (now->result().meets(low) && now->result(true).meets(high)) {
-          notes.held(row.line, formula + ", printed " + now->printed);
-        } else {
-          notes.add(
-              {.line = row.line,
-               .printed = now->printed + " after " + before->printed + " and " + step->printed,
-               .computed = formula,
-               .meaning = "the step does not lead from the row above to this one",
-               .tolerance = tolerance_of(*now)});
-        }
-      }
-      before = now;
-    }
   }
 }
 

@@ -64,7 +64,7 @@ void check_line(const Facts& facts, const Line& line, Notes& notes) {
       });
   if (said) return;
   std::string others;
-  for (const Device& device : known_gpus()) {
+  for (const device::Device& device : device::known_gpus()) {
     const double share = 100 * rate->value / device.memory_bytes_per_s->value;
     if (share < 2 * figures[0].value || share > 100) continue;
     others += fmt::format("{}{:.0f} % on a {}", others.empty() ? "" : ", ", share, device.name);
@@ -100,7 +100,7 @@ void check_ridge(const Facts& facts, Notes& notes) {
       bool fits = false;
       for (const NamedGpu& gpu : facts.gpus) {
         Interval single{1e300, 0}, half{1e300, 0};
-        for (const Device& model : gpu.models) {
+        for (const device::Device& model : gpu.models) {
           const double bytes = model.memory_bytes_per_s->value;
           const double f32 = model.f32_flops_per_s->value / bytes;
           const double f16 = model.f16_flops_per_s->value / bytes;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "audit/checks.hpp"
 
@@ -31,6 +32,20 @@ std::optional<Figure> first_difference(const Facts& facts, int& line_number) {
     }
   }
   return std::nullopt;
+}
+
+/// Words that set two things beside each other, or tell of something that is no more.
+bool is_contrast(const std::string& lower) {
+  static constexpr std::array<std::string_view, 14> k_words{
+      "while", "whereas", "but",    "except",   "unlike", "however", "wrong",
+      "bug",   "fixed",   "before", "previous", "old",    "other",   "instead"};
+  return std::any_of(k_words.begin(), k_words.end(),
+                     [&](auto word) { return has_word(lower, word); });
+}
+
+bool says_exact(const Line& line) {
+  return has_any(line.lower,
+                 {"bit-exact", "bit exact", "bitwise identical", "bit-identical", "bitwise equal"});
 }
 
 /// The first limit that a line about differences or thresholds tells: "max_diff < 0.002".
@@ -119,16 +134,32 @@ void check_exactness(const Facts& facts, Notes& notes) {
   int at = 0;
   const auto difference = first_difference(facts, at);
   if (!difference) return;
-  for (const Line& line : facts.document.lines) {
-    if (has_any(line.lower, {"bit-exact", "bit exact", "bitwise identical", "bit-identical",
-                             "bitwise equal"}) &&
-        !has_any(line.lower, {"not bit", "no bit", "runs", "repeat", "determinis", "across"})) {
-      notes.add({.line = line.number,
-                 .printed = "bit-exact",
-                 .computed = fmt::format("line {}: a difference of {}, and 0 is exact", at,
-                                         difference->printed),
-                 .meaning = "within a tolerance is not bit-exact",
-                 .also = {at}});
+  const int section = facts.document.at(at).section;
+  const auto& lines = facts.document.lines;
+  // A document that says it in several places tells of several things.
+  const bool often = std::count_if(lines.begin(), lines.end(), says_exact) > 1;
+  for (const Line& line : lines) {
+    // Elsewhere in a document it is another kernel, or another try of the same.
+    if (line.section != section) continue;
+    if (says_exact(line) && !has_any(line.lower, {"not bit", "no bit", "runs", "repeat",
+                                                  "determinis", "across", "%"})) {
+      // "the first try was off by 3e-3 while the other was bit-exact": two things.
+      // Rows of a table, long lines and lines far from one another tell of several things.
+      constexpr int k_near = 3;
+      constexpr std::size_t k_long = 300;
+      const Line& told = facts.document.at(at);
+      const bool apart = often || is_contrast(line.lower) || is_contrast(told.lower) ||
+                         line.in_table || told.in_table || std::abs(line.number - at) > k_near ||
+                         line.plain.size() > k_long;
+      notes.add(
+          {.severity = apart ? Severity::doubtful : Severity::contradiction,
+           .line = line.number,
+           .printed = "bit-exact",
+           .computed =
+               fmt::format("line {}: a difference of {}, and 0 is exact", at, difference->printed),
+           .meaning = apart ? "within a tolerance is not bit-exact, if both are about one thing"
+                            : "within a tolerance is not bit-exact",
+           .also = {at}});
     }
   }
   check_threshold(facts, *difference, at, notes);
@@ -156,7 +187,15 @@ void check_superlatives(const Facts& facts, Notes& notes) {
             const bool beats = word.least ? figure->high < claimed->value - claimed->step
                                           : figure->value > claimed->high + claimed->step;
             if (!beats) continue;
-            notes.add({.line = line.number,
+            // A figure that does not stand in the column is of another one.
+            const bool stands = std::any_of(
+                table.table->rows.begin(), table.table->rows.end(), [&](const Row& other) {
+                  const auto one = table.figure(other, column);
+                  return one && one->unit == claimed->unit && one->value == claimed->value &&
+                         one->high == claimed->high;
+                });
+            notes.add({.severity = stands ? Severity::contradiction : Severity::doubtful,
+                       .line = line.number,
                        .printed = fmt::format("{} {} ({})", word.word, what, claimed->printed),
                        .computed = fmt::format("line {}: {}", row.line, figure->printed),
                        .meaning = "the table has one that goes further",
@@ -177,9 +216,12 @@ void check_statements(const Facts& facts, Notes& notes) {
       const std::string title =
           facts.document.sections[static_cast<std::size_t>(line.section)].title;
       const bool subject = has_any(line.lower, statement.subject);
-      const bool below =
-          has_any(title, statement.subject) && !has_any(title, {"vs", " or ", "versus"});
-      const bool denied = has_any(line.lower, {"unlike", "instead of", "not ", "rather than"});
+      const bool below = has_any(title, statement.subject) &&
+                         !has_any(title, {"vs", " or ", "versus"}) && !line.in_table;
+      // Warps of one block may well split the keys; lists of features tell of several kernels.
+      const bool denied =
+          has_any(line.lower, {"unlike", "instead of", "not ", "rather than", "warp", "split kv/q",
+                               "attention-1", "basic", "decoding", "split q"});
       if ((subject || below) && !denied && has_any(line.lower, statement.claim)) {
         lines.push_back(line.number);
       }

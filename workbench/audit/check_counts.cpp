@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Counts: totals of the same thing told differently, a total row that counts other rows than there
-// are, "5 of 6 pass" beside a table that says otherwise.
+// are. "5 of 6 pass": check_passes.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "audit/checks.hpp"
@@ -31,6 +34,7 @@ struct Mention {
   double count = 0;
   bool total = false;  ///< "all 7 …", "10 … tested": the whole, not a part
   bool all = false;    ///< "all 7 …"
+  bool item = false;   ///< in a list, whose items are about things of their own
 };
 
 constexpr std::array<std::string_view, 5> k_done{"tested", "measured", "benchmarked", "evaluated",
@@ -53,12 +57,20 @@ std::vector<Mention> mentions_of(const Facts& facts, const Noun& noun) {
       const bool part = word.empty() && (rest.find(" " + std::string(noun.short_word)) < 24 ||
                                          rest.find(" " + std::string(noun.word)) < 24);
       if (word.empty() && !part) continue;
-      Mention mention{line.number, figure.value, false};
+      Mention mention{line.number, figure.value};
+      mention.item = line.item;
       if (!part) {
         const std::string before = trimmed(line.lower.substr(0, figure.begin));
         const std::string after = trimmed(std::string_view(rest).substr(word.size()));
         // "5 of 7 configs", "3 of 4": not a count of all.
         if (before.ends_with(" of") || before.ends_with("/")) continue;
+        // "if all 3 sessions fail": of those that are planned.
+        static constexpr std::array<std::string_view, 6> k_if{
+            "if all", "when all", "once all", "until all", "unless all", "should all"};
+        if (std::any_of(k_if.begin(), k_if.end(),
+                        [&](auto words) { return before.ends_with(words); })) {
+          continue;
+        }
         mention.all = before.ends_with("all");
         mention.total = mention.all || std::any_of(k_done.begin(), k_done.end(), [&](auto done) {
                           return after.starts_with(done);
@@ -70,7 +82,52 @@ std::vector<Mention> mentions_of(const Facts& facts, const Noun& noun) {
   return found;
 }
 
-void compare(const std::vector<Mention>& mentions, const Noun& noun, Notes& notes) {
+/// The section of the second level that a line stands in; 0 above the first.
+int entry_of(const Facts& facts, int line) {
+  const auto& sections = facts.document.sections;
+  int at = facts.document.at(line).section;
+  while (at > 0) {
+    const Section& section = sections[static_cast<std::size_t>(at)];
+    if (section.level <= 2 || section.parent < 0) return section.level <= 1 ? 0 : at;
+    at = section.parent;
+  }
+  return 0;
+}
+
+/// Sections named after days, or numbered problems, cases and versions: each is about its own.
+bool is_log(const Facts& facts) {
+  static constexpr std::array<std::string_view, 12> k_months{
+      "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};
+  static constexpr std::array<std::string_view, 9> k_things{
+      "problem", "case", "version", "day", "week", "iteration", "attempt", "round", "experiment"};
+  std::size_t named = 0;
+  for (const Section& section : facts.document.sections) {
+    if (section.level != 2) continue;
+    const bool digits = section.title.find_first_of("0123456789") != std::string::npos;
+    const bool month =
+        digits && std::any_of(k_months.begin(), k_months.end(), [&](auto word) {
+          const auto at = section.title.find(word);
+          return at != std::string::npos && (at == 0 || section.title[at - 1] == ' ');
+        });
+    const bool thing = std::any_of(k_things.begin(), k_things.end(),
+                                   [&](auto word) { return has_word(section.title, word); });
+    const bool date = section.title.starts_with("20") || section.title.starts_with("v");
+    named += (month || thing || (digits && date)) ? 1 : 0;
+  }
+  return named >= 2;
+}
+
+/// The section of one line is that of the other, or one around it.
+bool is_within(const Facts& facts, int line, int outer) {
+  const auto& document = facts.document;
+  const int around = document.at(outer).section;
+  int at = document.at(line).section;
+  while (at > 0 && at != around) at = document.sections[static_cast<std::size_t>(at)].parent;
+  return at == around || (at <= 0 && around <= 0);
+}
+
+void compare(const Facts& facts, const std::vector<Mention>& mentions, const Noun& noun,
+             Notes& notes) {
   std::vector<Mention> totals, parts;
   for (const Mention& mention : mentions) {
     auto& list = mention.total ? totals : parts;
@@ -98,7 +155,22 @@ void compare(const std::vector<Mention>& mentions, const Noun& noun, Notes& note
     words += fmt::format("{}{:.0f} (line {})", words.empty() ? "" : " + ", part.count, part.line);
   }
   const bool all = std::any_of(totals.begin(), totals.end(), [](auto& one) { return one.all; });
-  Finding finding{.severity = all ? Severity::contradiction : Severity::doubtful,
+  // "All 20 …" in one item and "all 15 …" in another are of two things, three that differ of three.
+  const bool items =
+      std::all_of(totals.begin(), totals.end(), [](auto& one) { return one.all && one.item; });
+  // Far apart they are of a part and a whole, in one paragraph of two sets.
+  constexpr double k_apart = 2.5;
+  constexpr int k_paragraph = 2;
+  const bool apart = totals.size() == 2 && std::max(totals[0].count, totals[1].count) >
+                                               k_apart * std::min(totals[0].count, totals[1].count);
+  const bool together =
+      totals.size() == 2 && std::abs(totals[0].line - totals[1].line) < k_paragraph;
+  // Sections beside one another may each be of a set of its own; what stands above them, of all.
+  const bool beside = totals.size() == 2 && totals[0].all && totals[1].all &&
+                      !is_within(facts, totals[0].line, totals[1].line) &&
+                      !is_within(facts, totals[1].line, totals[0].line);
+  const bool sure = all && !items && totals.size() == 2 && !apart && !together && !beside;
+  Finding finding{.severity = sure ? Severity::contradiction : Severity::doubtful,
                   .line = totals[0].line,
                   .printed = fmt::format("{:.0f} {}", totals[0].count, noun.word),
                   .meaning = "the same thing is counted differently",
@@ -119,11 +191,29 @@ std::string singular(std::string word) {
   return word;
 }
 
+/// "a, b", "2 replicas", "a + b": a row of several things; "N+1" and "3" name one.
+bool is_several(const Row& row) {
+  const std::string label = lower_of(cell_of(row, 0));
+  static constexpr std::array<std::string_view, 6> k_between{", ",  " + ", " & ",
+                                                             " / ", "; ",  " and "};
+  if (std::any_of(k_between.begin(), k_between.end(),
+                  [&](auto between) { return label.find(between) != std::string::npos; })) {
+    return true;
+  }
+  const auto figure = figure_at(label, 0);
+  return figure && figure->end + 1 < label.size() && label[figure->end] == ' ' &&
+         std::isalpha(static_cast<unsigned char>(label[figure->end + 1])) != 0;
+}
+
 /// "| **Total** | … | 6 sessions |" under a column "Session".
 void check_total_rows(const TableFacts& table, Notes& notes) {
   const auto& rows = table.table->rows;
   if (table.table->headers.empty() || !table.table->complete) return;
   const std::string thing = singular(lower_of(table.table->headers.front()));
+  // "9 weeks" is how long they took.
+  static constexpr std::array<std::string_view, 9> k_times{
+      "second", "minute", "hour", "day", "week", "month", "quarter", "year", "date"};
+  if (std::find(k_times.begin(), k_times.end(), thing) != k_times.end()) return;
   std::size_t from = 0;  // behind the total before
   for (std::size_t n = 0; n < rows.size(); ++n) {
     if (!is_total(rows[n].cells.front())) continue;
@@ -132,11 +222,19 @@ void check_total_rows(const TableFacts& table, Notes& notes) {
     for (const std::string& cell : rows[n].cells) {
       for (const Figure& figure : figures_in(cell)) {
         const std::string rest = trimmed(std::string_view(lower_of(cell)).substr(figure.end));
-        if (figure.unit != Unit::none || rest.empty() || singular(rest) != thing) continue;
+        // "all 12 standards" may be of those that are known.
+        if (figure.begin != 0 || figure.unit != Unit::none || rest.empty() ||
+            singular(rest) != thing) {
+          continue;
+        }
         if (figure.value == static_cast<double>(above)) {
           notes.held(rows[n].line, fmt::format("{} rows, printed {}", above, figure.printed));
         } else {
-          notes.add({.line = rows[n].line,
+          // Row 0 is what comes before the first.
+          const bool each = std::none_of(rows.begin(), rows.end(), is_several) &&
+                            cell_of(rows[n - above], 0) != "0";
+          notes.add({.severity = each ? Severity::contradiction : Severity::doubtful,
+                     .line = rows[n].line,
                      .printed = cell,
                      .computed = fmt::format("{} rows stand above", above),
                      .meaning = "the total row counts other rows than there are",
@@ -147,75 +245,21 @@ void check_total_rows(const TableFacts& table, Notes& notes) {
   }
 }
 
-struct Marks {
-  double good = 0, bad = 0;
-};
-
-std::optional<Marks> marks_of(const TableFacts& table) {
-  if (!table.table->complete) return std::nullopt;
-  static constexpr std::array<std::string_view, 5> k_status{"status", "result", "verdict", "pass",
-                                                            "passed"};
-  for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    const std::string& name = table.columns[column].name;
-    if (std::find(k_status.begin(), k_status.end(), name) == k_status.end()) continue;
-    Marks marks;
-    for (const Row& row : table.table->rows) {
-      const std::string cell = lower_of(cell_of(row, column));
-      const bool bad = cell.find("[no]") != std::string::npos || has_word(cell, "fail") ||
-                       has_word(cell, "failed") || cell == "no";
-      const bool good = cell.find("[ok]") != std::string::npos || has_word(cell, "pass") ||
-                        has_word(cell, "passed") || cell == "ok" || cell == "yes";
-      if (bad == good) return std::nullopt;  // a row that says neither, or both
-      ++(bad ? marks.bad : marks.good);
-    }
-    return marks;
-  }
-  return std::nullopt;
-}
-
-/// "5 of 6 tests pass" in the section of a table with a column of passes.
-void check_passes(const Facts& facts, Notes& notes) {
-  for (const TableFacts& table : facts.tables) {
-    const auto marks = marks_of(table);
-    if (!marks) continue;
-    for (const Line& line : facts.document.lines) {
-      if (line.section != table.table->section || line.in_table ||
-          line.lower.find("pass") == std::string::npos) {
-        continue;
-      }
-      const auto& figures = facts.of(line.number);
-      for (std::size_t n = 0; n + 1 < figures.size(); ++n) {
-        const std::string between =
-            trimmed(line.lower.substr(figures[n].end, figures[n + 1].begin - figures[n].end));
-        if ((between != "of" && between != "/" && between != "out of") ||
-            figures[n].unit != Unit::none || figures[n + 1].unit != Unit::none) {
-          continue;
-        }
-        // Of other things than the table's rows, such as runs, the table says nothing.
-        if (figures[n + 1].value != marks->good + marks->bad) continue;
-        const std::string formula =
-            fmt::format("the table at line {} has {:.0f} of {:.0f}", table.table->line, marks->good,
-                        marks->good + marks->bad);
-        if (figures[n].value == marks->good) {
-          notes.held(line.number, formula);
-        } else {
-          notes.add(
-              {.line = line.number,
-               .printed = fmt::format("{} of {} pass", figures[n].printed, figures[n + 1].printed),
-               .computed = formula,
-               .meaning = "the text and the table count differently",
-               .tolerance = "none: counts are exact",
-               .also = {table.table->line}});
-        }
-      }
-    }
-  }
-}
-
 }  // namespace
 
 void check_counts(const Facts& facts, Notes& notes) {
-  for (const Noun& noun : k_nouns) compare(mentions_of(facts, noun), noun, notes);
+  for (const Noun& noun : k_nouns) {
+    // Entries beside one another (of two days, of two problems) count different things.
+    std::map<int, std::vector<Mention>> entries;
+    std::vector<Mention> all = mentions_of(facts, noun);
+    for (const Mention& mention : all) entries[entry_of(facts, mention.line)].push_back(mention);
+    const bool apart = entries.size() > 1 && !entries.contains(0) && is_log(facts);
+    if (!apart) {
+      compare(facts, all, noun, notes);
+      continue;
+    }
+    for (const auto& [entry, mentions] : entries) compare(facts, mentions, noun, notes);
+  }
   for (const TableFacts& table : facts.tables) check_total_rows(table, notes);
   check_passes(facts, notes);
 }

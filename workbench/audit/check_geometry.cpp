@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <span>
 
 #include "audit/checks.hpp"
 
@@ -40,6 +42,17 @@ std::vector<std::string> tuple_at(std::string_view plain, std::size_t open) {
   return {};
 }
 
+/// Two words of a language, no expression: "dirty tracking", "vary n_blocks", a set of values, but
+/// not "batch x heads".
+bool is_prose(const std::string& part) {
+  const std::string text = trimmed(part);
+  if (text.find_first_of("{}?[]") != std::string::npos) return true;
+  const bool letters = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == ' ' || c == '-' || c == '_';
+  });
+  return letters && text.find(' ') != std::string::npos && text.find(" x ") == std::string::npos;
+}
+
 /// Tuples behind a word: "Grid: (1, 1, 2)", "dim3 block(32, 64)", "grid = (2, 3)".
 std::vector<std::pair<std::size_t, std::vector<std::string>>> tuples_of(const Line& line,
                                                                         std::string_view word) {
@@ -53,7 +66,10 @@ std::vector<std::pair<std::size_t, std::vector<std::string>>> tuples_of(const Li
     const std::size_t open = line.plain.find_first_not_of(" :=", *at + word.size());
     if (open == std::string::npos || line.plain[open] != '(') continue;
     auto parts = tuple_at(line.plain, open);
-    if (!parts.empty()) found.emplace_back(open, std::move(parts));
+    // "Grid (cells, wide-char handling)" is of a screen, not of a launch.
+    if (!parts.empty() && std::none_of(parts.begin(), parts.end(), is_prose)) {
+      found.emplace_back(open, std::move(parts));
+    }
   }
   return found;
 }
@@ -66,20 +82,66 @@ std::optional<double> whole_number(const std::string& text) {
   return figure->value;
 }
 
+bool any_names(const Document& document, std::span<const std::string_view> words) {
+  return std::any_of(document.lines.begin(), document.lines.end(), [&](const Line& line) {
+    return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+      const std::size_t at = line.lower.find(word);
+      return at != std::string::npos &&
+             (at == 0 || std::isalpha(static_cast<unsigned char>(line.lower[at - 1])) == 0);
+    });
+  });
+}
+
+/// Programming models whose grids have any number of dimensions.
+bool names_other_model(const Document& document) {
+  static constexpr std::array<std::string_view, 5> k_words{"pallas", "tpu", "mosaic", "npu",
+                                                           "cerebras"};
+  return any_names(document, k_words);
+}
+
+bool names_cuda(const Document& document) {
+  static constexpr std::array<std::string_view, 9> k_words{
+      "cuda", "hip", "blockidx", "threadidx", "dim3", "triton", "nvidia", "warp", "gpu"};
+  return any_names(document, k_words);
+}
+
+bool names_launches(const Document& document) {
+  static constexpr std::array<std::string_view, 3> k_words{"blockidx", "threadidx", "dim3"};
+  return any_names(document, k_words);
+}
+
+/// "(heads, batch, q_tiles, kv_tiles)": what launches are made of.
+bool is_launch(const std::vector<std::string>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+    const std::string lower = lower_of(part);
+    return lower.find("head") != std::string::npos || lower.find("batch") != std::string::npos ||
+           lower.find("tile") != std::string::npos || lower.find("block") != std::string::npos;
+  });
+}
+
 class FourthIndex {
  public:
+  FourthIndex(bool cuda, bool launches) : m_cuda(cuda), m_launches(launches) {}
   void see(const Line& line) {
     for (const std::string_view word : {"blockidx.w", "griddim.w", "threadidx.w", "blockdim.w"}) {
       const std::size_t at = line.lower.find(word);
       if (at != std::string::npos) add(line, line.plain.substr(at, word.size()));
     }
+    // Physics has grids of five dimensions: this one must be of a launch.
+    static constexpr std::array<std::string_view, 8> k_launches{
+        "launch", "kernel", "cuda", "hip", "block", "thread", "dim3", "triton"};
+    const bool launches =
+        m_launches || std::any_of(k_launches.begin(), k_launches.end(), [&](auto word) {
+          return line.lower.find(word) != std::string::npos;
+        });
     for (const std::string_view word : {"4d grid", "5d grid", "4-d grid", "4d launch"}) {
       const std::size_t at = line.lower.find(word);
-      if (at != std::string::npos) add(line, line.plain.substr(at, word.size()));
+      if (m_cuda && launches && at != std::string::npos)
+        add(line, line.plain.substr(at, word.size()));
     }
     for (const std::string_view word : {"grid", "dim3"}) {
       for (const auto& [open, parts] : tuples_of(line, word)) {
-        if (parts.size() >= 4) {
+        if (parts.size() >= 4 && ((m_cuda && launches) || is_launch(parts))) {
           add(line, line.plain.substr(open, line.plain.find(')', open) + 1 - open));
         }
       }
@@ -101,6 +163,8 @@ class FourthIndex {
     if (m_lines.empty()) m_printed = printed;
     m_lines.push_back(line.number);
   }
+  bool m_cuda;      ///< the document is about CUDA or HIP
+  bool m_launches;  ///< it tells of launches
   std::vector<int> m_lines;
   std::string m_printed;
 };
@@ -123,7 +187,8 @@ void check_threads(const Facts& facts, const Line& line, Notes& notes) {
     if (!launch) break;
     for (const auto& [open, parts] : tuples_of(line, word)) {
       double threads = 1;
-      bool numbers = parts.size() <= 3;
+      // "Platform threads (10000): 2 s" are those of a CPU.
+      bool numbers = parts.size() <= 3 && (word != "threads" || parts.size() > 1);
       for (const std::string& part : parts) {
         const auto number = whole_number(part);
         numbers = numbers && number;
@@ -189,10 +254,16 @@ void check_grid(const Line& line, Notes& notes) {
     if (!numbers || !result) continue;
     const std::string tail = trimmed(std::string_view(rest).substr(rest[0] == '=' ? 1 : 2));
     const auto told = figure_at(tail, 0);
-    if (!told ||
-        !lower_of(trimmed(std::string_view(tail).substr(told->end))).starts_with("block")) {
+    if (!told) continue;
+    std::string_view unit = std::string_view(tail).substr(told->end);
+    while (unit.starts_with(' ')) unit.remove_prefix(1);
+    if (!lower_of(unit).starts_with("block")) continue;
+    unit.remove_prefix(unit.starts_with("blocks") || unit.starts_with("Blocks") ? 6 : 5);
+    // "= 3 blocks/SM x 132 SMs", "= 3 blocks per SM": more arithmetic.
+    const std::string more = trimmed(unit);
+    if (!more.empty() && std::string_view("/x*+-").find(more[0]) != std::string_view::npos)
       continue;
-    }
+    if (more.starts_with("per ") || more.starts_with("a ") || more.starts_with("on each")) continue;
     const std::string formula =
         fmt::format("{} = {}", line.plain.substr(open, close + 1 - open), show(blocks));
     if (told->value == blocks) {
@@ -219,14 +290,23 @@ void check_shared(const Facts& facts, const Line& line, Notes& notes) {
   double most = 0;
   std::string whose;
   const bool one = facts.gpus.size() == 1;
-  for (const Device& device : one ? facts.gpus.front().models : known_gpus()) {
+  for (const device::Device& device : one ? facts.gpus.front().models : device::known_gpus()) {
     if (device.shared_bytes_per_unit && device.shared_bytes_per_unit->value > most) {
       most = device.shared_bytes_per_unit->value;
       whose = one ? "the most of a " + facts.gpus.front().word : "the most of any GPU known here";
     }
   }
-  for (const Figure& figure : facts.of(line.number)) {
-    if (figure.unit == Unit::bytes && !figure.bounded && figure.high > most * 1.02) {
+  const auto& figures = facts.of(line.number);
+  for (std::size_t n = 0; n < figures.size(); ++n) {
+    const Figure& figure = figures[n];
+    // Of several sizes on the line it is the one next to the words "a block", not a cache's.
+    const std::size_t until = n + 1 < figures.size() ? figures[n + 1].begin : line.lower.size();
+    const std::string_view behind =
+        std::string_view(line.lower).substr(figure.end, until - figure.end);
+    const bool is_its = figures.size() == 1 || behind.find("block") != std::string_view::npos;
+    const bool again = behind.find(',') < behind.find("block");
+    if (figure.unit == Unit::bytes && !figure.bounded && figure.high > most * 1.02 && is_its &&
+        !again) {
       over(line.number, figure.printed + " of shared memory a block", figure.high, most, whose,
            notes);
     }
@@ -236,9 +316,10 @@ void check_shared(const Facts& facts, const Line& line, Notes& notes) {
 }  // namespace
 
 void check_geometry(const Facts& facts, Notes& notes) {
-  FourthIndex fourth;
+  FourthIndex fourth(names_cuda(facts.document), names_launches(facts.document));
+  const bool others = names_other_model(facts.document);
   for (const Line& line : facts.document.lines) {
-    fourth.see(line);
+    if (!others) fourth.see(line);
     check_threads(facts, line, notes);
     check_grid(line, notes);
     check_shared(facts, line, notes);

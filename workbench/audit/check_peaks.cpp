@@ -10,6 +10,9 @@
 #include "audit/checks.hpp"
 
 namespace wb::audit {
+
+using device::Device;
+
 namespace {
 
 constexpr double k_same_peak = 0.06;  ///< printed peaks are rounded: 30 for 30.3, 2000 for 2039
@@ -111,6 +114,7 @@ const NamedGpu* gpu_of(const Facts& facts, const Line& line) {
 struct Share {
   const Line* line;
   Figure percent, peak;
+  std::optional<Figure> reached = {};  ///< the rate before the share, "200 GB/s (80 % of …)"
 };
 
 /// "88% of … peak (30 TFLOP/s)" in one line.
@@ -124,6 +128,7 @@ std::vector<Share> shares_in(const Facts& facts) {
       if (figures[n].unit == Unit::percent && !figures[n].is_range &&
           (unit == Unit::flop_rate || unit == Unit::byte_rate)) {
         found.push_back({&line, figures[n], figures[n + 1]});
+        if (n > 0 && figures[n - 1].unit == unit) found.back().reached = figures[n - 1];
       }
     }
   }
@@ -198,8 +203,19 @@ void judge_share(const Facts& facts, const Share& share, Notes& notes) {
     notes.held(share.line->number,
                fmt::format("{} is a peak of the {}", share.peak.printed, gpu->word));
     return;
+  } else if (share.peak.unit == Unit::byte_rate) {
+    // Boards of one name differ in their memory, so another's peak is a doubt only.
+    const double memory = model.memory_bytes_per_s->value;
+    const Figure& top = share.reached ? *share.reached : share.peak;
+    const double reached = share.reached ? top.value : rate;
+    finding.severity = Severity::doubtful;
+    finding.computed =
+        fmt::format("the {} has {} of memory bandwidth; {} / {} = {:.0f} %", gpu->word,
+                    show(memory, Unit::byte_rate), show(reached, Unit::byte_rate),
+                    show(memory, Unit::byte_rate), 100 * reached / memory);
+    finding.meaning = "the peak is not this GPU's: the share is of another one";
   } else {
-    const NamedGpu all{"any", 0, known_gpus()};
+    const NamedGpu all{"any", 0, device::known_gpus()};
     const std::vector<Peak> others = matching(peaks_of(all), share.peak);
     finding.severity = others.empty() ? Severity::doubtful : Severity::contradiction;
     finding.computed =
@@ -220,40 +236,136 @@ bool is_about_caches(const Document& document, int line) {
   for (int near = std::max(1, line - 2); near <= line + 1; ++near) {
     if (near > static_cast<int>(document.lines.size())) break;
     const std::string& lower = document.at(near).lower;
-    for (const std::string_view word : {"l1", "l2", "cache", "caches", "shared"}) {
+    for (const std::string_view word :
+         {"l1", "l2", "l3", "cache", "caches", "cached", "shared", "register", "registers", "smem",
+          "sram", "tmem", "lds", "on-chip", "onchip", "nvlink", "effective",
+          "speedup-equivalent"}) {
       if (has_word(lower, word)) return true;
     }
   }
   return false;
 }
 
+/// Marks of GPUs of which no peaks are known here, and of several at work at once.
+bool names_others(std::string_view lower) {
+  static constexpr std::array<std::string_view, 44> k_others{
+      "v100",   "t4",     "a10", "a10g",  "a30",   "a40",       "a6000",  "a5000",  "l40",
+      "l40s",   "l20",    "h20", "h800",  "a800",  "gh200",     "gb200",  "gb300",  "b300",
+      "b100",   "p100",   "k80", "mi100", "mi210", "mi250",     "mi250x", "mi300a", "mi325x",
+      "mi350x", "mi355x", "rtx", "gtx",   "titan", "tpu",       "gaudi",  "orin",   "jetson",
+      "ascend", "m1",     "m2",  "m3",    "m4",    "blackwell", "radeon", "arc"};
+  return std::any_of(k_others.begin(), k_others.end(),
+                     [&](auto word) { return has_word(lower, word); });
+}
+bool names_several(std::string_view lower) {
+  static constexpr std::array<std::string_view, 13> k_several{
+      "gpus", "devices", "nodes", "cluster", "aggregate", "aggregated", "multi-gpu",
+      "2x",   "4x",      "8x",    "x8",      "x4",        "x2"};
+  return std::any_of(k_several.begin(), k_several.end(),
+                     [&](auto word) { return has_word(lower, word); });
+}
+
+/// The text itself calls the figure odd, or it is a forecast's.
+bool calls_odd(std::string_view lower) {
+  static constexpr std::array<std::string_view, 16> k_odd{
+      "implausib", "impossib", "unfaithful", "exceed", "artifact", "artefact",
+      "invalid",   "bogus",    "bug",        "wrong",  "anomal",   "cannot",
+      "warning",   "unrealis", "above the",  "virtual"};
+  return std::any_of(k_odd.begin(), k_odd.end(),
+                     [&](auto word) { return lower.find(word) != std::string::npos; });
+}
+
+/// The highest dense rates of a GPU.
+struct Most {
+  double compute = 0, memory = 0;
+};
+Most most_of(const NamedGpu& gpu) {
+  Most most;
+  for (const Peak& peak : peaks_of(gpu)) {
+    double& kind = peak.kind == Kind::memory ? most.memory : most.compute;
+    if (peak.kind != Kind::sparse) kind = std::max(kind, peak.value);
+  }
+  return most;
+}
+
+/// What ran is sure: one GPU is named, and no other beside it anywhere.
+bool is_sure(const Facts& facts) {
+  return facts.gpus.size() == 1 &&
+         std::none_of(facts.document.lines.begin(), facts.document.lines.end(),
+                      [](const Line& line) { return names_others(line.lower); });
+}
+
+void add_impossible(const Facts& facts, int line, const Figure& figure, double most,
+                    Severity severity, Notes& notes) {
+  notes.add({.severity = severity,
+             .line = line,
+             .printed = full(figure),
+             .computed = fmt::format("the {}'s dense peak is {}", facts.gpus.front().word,
+                                     show(most, figure.unit)),
+             .meaning = severity == Severity::contradiction
+                            ? "faster than the hardware: the time, the work or the bytes are wrong"
+                            : "faster than the memory: from a cache, or the time or the bytes are "
+                              "wrong",
+             .tolerance = "2 %"});
+}
+
 /// A rate above every dense peak of the one GPU that is named.
 void check_impossible(const Facts& facts, Notes& notes) {
   if (facts.gpus.size() != 1) return;
   const bool narrow = precision_of(facts.document) == Precision::narrow;
-  double compute = 0, memory = 0;
-  for (const Peak& peak : peaks_of(facts.gpus.front())) {
-    if (peak.kind == Kind::memory)
-      memory = std::max(memory, peak.value);
-    else if (peak.kind != Kind::sparse)
-      compute = std::max(compute, peak.value);
-  }
+  const bool sure = is_sure(facts);
+  const Most top = most_of(facts.gpus.front());
   for (const Line& line : facts.document.lines) {
-    if (speaks_of_peak(line.lower) || has_word(line.lower, "spec") ||
-        has_word(line.lower, "sparse") || is_about_caches(facts.document, line.number)) {
+    const bool named = has_word(line.plain, facts.gpus.front().word) && !names_others(line.lower);
+    if ((!sure && !named) || line.in_table || speaks_of_peak(line.lower) ||
+        has_word(line.lower, "spec") || has_word(line.lower, "sparse") || calls_odd(line.lower) ||
+        names_several(line.lower) || is_about_caches(facts.document, line.number)) {
       continue;
     }
     for (const Figure& figure : facts.of(line.number)) {
-      const double most = figure.unit == Unit::flop_rate   ? (narrow ? 0 : compute)
-                          : figure.unit == Unit::byte_rate ? memory
+      const double most = figure.unit == Unit::flop_rate   ? (narrow ? 0 : top.compute)
+                          : figure.unit == Unit::byte_rate ? top.memory
                                                            : 0;
-      if (most == 0 || figure.value <= most * 1.02) continue;
-      notes.add({.line = line.number,
-                 .printed = figure.printed,
-                 .computed = fmt::format("the {}'s dense peak is {}", facts.gpus.front().word,
-                                         show(most, figure.unit)),
-                 .meaning = "faster than the hardware: the time, the work or the bytes are wrong",
-                 .tolerance = "2 %"});
+      if (most == 0 || figure.bounded || figure.value <= most * 1.02) continue;
+      // Where the line does not name the GPU, a rate of bytes may be a link's or a cache's.
+      const bool doubt = figure.unit == Unit::byte_rate && !named;
+      add_impossible(facts, line.number, figure, most,
+                     doubt ? Severity::doubtful : Severity::contradiction, notes);
+    }
+  }
+}
+
+/// The same in columns of rates, which are of what the document says that it ran on.
+void check_impossible_rows(const Facts& facts, Notes& notes) {
+  if (!is_sure(facts) || precision_of(facts.document) == Precision::narrow) return;
+  const Most top = most_of(facts.gpus.front());
+  for (const TableFacts& table : facts.tables) {
+    const std::string around =
+        table.table->caption + " " + facts.document.path_of(table.table->section);
+    if (speaks_of_peak(around) || names_several(around) || calls_odd(around)) continue;
+    for (std::size_t column = 0; column < table.columns.size(); ++column) {
+      const Column& facts_of = table.columns[column];
+      const std::string header = lower_of(table.table->headers[column]);
+      const bool rate = facts_of.role == Role::flop_rate;
+      if ((!rate && facts_of.unit != Unit::byte_rate) || speaks_of_peak(header) ||
+          names_several(header) || header.find("sparse") != std::string::npos ||
+          header.find("cache") != std::string::npos || has_word(header, "l2")) {
+        continue;
+      }
+      const double most = rate ? top.compute : top.memory;
+      for (const Row& row : table.table->rows) {
+        const auto figure = table.figure(row, column);
+        const std::string& lower = facts.document.at(row.line).lower;
+        if (!figure || figure->bounded || figure->value <= most * 1.02 || speaks_of_peak(lower) ||
+            has_word(lower, "sparse") || has_word(lower, "int4") || calls_odd(lower) ||
+            names_several(lower) ||
+            (figure->unit != Unit::flop_rate && figure->unit != Unit::byte_rate) ||
+            (!rate && is_about_caches(facts.document, row.line))) {
+          continue;
+        }
+        add_impossible(facts, row.line, *figure, most,
+                       rate ? Severity::contradiction : Severity::doubtful, notes);
+      }
     }
   }
 }
@@ -285,6 +397,7 @@ void check_above(const Facts& facts, Notes& notes) {
 void check_peaks(const Facts& facts, Notes& notes) {
   for (const Share& share : shares_in(facts)) judge_share(facts, share, notes);
   check_impossible(facts, notes);
+  check_impossible_rows(facts, notes);
   check_above(facts, notes);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 
 #include "audit/checks.hpp"
@@ -18,6 +19,7 @@ constexpr std::size_t k_most_told = 1'000;  ///< of one quantity
 struct Told {
   int line;
   Figure figure;
+  bool whole = false;  ///< of the document's work, as its place says
 };
 
 constexpr std::array<std::string_view, 6> k_durations{"time",    "total time", "duration",
@@ -27,9 +29,8 @@ constexpr std::array<std::string_view, 5> k_wholes{"summary", "overview", "concl
                                                    "total"};
 
 /// Told of the whole document's work, not of a run, a step or a plan: in a summary, under the title
-/// itself, in an italic footer, or called total.
-bool is_of_the_whole(const Facts& facts, const Line& line, const std::string& label) {
-  if (label.starts_with("total")) return true;
+/// itself, or in an italic footer.
+bool is_of_the_whole(const Facts& facts, const Line& line) {
   const Section& section = facts.document.sections[static_cast<std::size_t>(line.section)];
   const bool footer = line.plain.starts_with('*') || line.plain.starts_with('_');
   return footer || section.level <= 1 ||
@@ -42,28 +43,66 @@ bool is_one_of(const std::string& label, const std::array<std::string_view, N>& 
   return std::find(words.begin(), words.end(), label) != words.end();
 }
 
-void compare(const std::vector<Told>& told, std::string_view what, Notes& notes) {
-  if (told.size() < 2) return;
+/// Costs of cases beside one another ("without", "with"): two that differ in one section, or three
+/// and more of which no two agree.
+bool are_of_cases(const Facts& facts, const std::vector<Told>& told) {
+  bool any_agree = false, beside = false;
+  for (std::size_t a = 0; a < told.size(); ++a) {
+    for (std::size_t b = a + 1; b < told.size(); ++b) {
+      const bool agree = told[a].figure.result().meets(told[b].figure.result());
+      any_agree = any_agree || agree;
+      const bool one_section =
+          facts.document.at(told[a].line).section == facts.document.at(told[b].line).section;
+      beside = beside || (!agree && one_section);
+    }
+  }
+  return beside || (told.size() > 2 && !any_agree);
+}
+
+/// "### 1. Quick guide", "### 2. Summary": of items beside one another each has its own.
+bool are_of_items(const Facts& facts, const Told& a, const Told& b) {
+  const auto& sections = facts.document.sections;
+  const Section& one = sections[static_cast<std::size_t>(facts.document.at(a.line).section)];
+  const Section& other = sections[static_cast<std::size_t>(facts.document.at(b.line).section)];
+  const auto is_item = [](const Section& section) {
+    return section.level >= 2 && !section.title.empty() &&
+           std::isdigit(static_cast<unsigned char>(section.title.front())) != 0;
+  };
+  return one.line != other.line && one.parent == other.parent && is_item(one) && is_item(other);
+}
+
+void compare(const Facts& facts, const std::vector<Told>& told, std::string_view what,
+             Notes& notes) {
+  if (told.size() < 2 || are_of_cases(facts, told)) return;
   // The figure that most lines agree on stands, of equals the last one; the others are named.
   const auto agreeing = [&](const Told& one) {
     return std::count_if(told.begin(), told.end(), [&](const Told& other) {
       return one.figure.result().meets(other.figure.result());
     });
   };
-  const Told& stands = *std::max_element(
-      told.rbegin(), told.rend(), [&](auto& a, auto& b) { return agreeing(a) < agreeing(b); });
+  const Told& stands = *std::max_element(told.rbegin(), told.rend(), [&](auto& a, auto& b) {
+    return std::pair(agreeing(a), a.whole) < std::pair(agreeing(b), b.whole);
+  });
   std::vector<int> lines;
   for (const Told& one : told) {
     if (one.figure.result().meets(stands.figure.result())) lines.push_back(one.line);
   }
   for (const Told& one : told) {
     if (one.figure.result().meets(stands.figure.result())) continue;
-    notes.add({.line = one.line,
-               .printed = one.figure.printed,
-               .computed = fmt::format("line {} says {}", lines.front(), stands.figure.printed),
-               .meaning = fmt::format("two figures for the same {}", what),
-               .tolerance = tolerance_of(one.figure),
-               .also = lines});
+    // What is only called total may be of one of several cases; far apart they are of two things.
+    constexpr double k_apart = 3;
+    const double here = one.figure.value, there = stands.figure.value;
+    const bool apart = std::max(here, there) > k_apart * std::min(here, there);
+    const bool sure = one.whole && stands.whole && !apart && !are_of_items(facts, one, stands);
+    notes.add(
+        {.severity = sure ? Severity::contradiction : Severity::doubtful,
+         .line = one.line,
+         .printed = one.figure.printed,
+         .computed = fmt::format("line {} says {}", lines.front(), stands.figure.printed),
+         .meaning = sure ? fmt::format("two figures for the same {}", what)
+                         : fmt::format("two figures for one {}, if both are of the whole", what),
+         .tolerance = tolerance_of(one.figure),
+         .also = lines});
   }
   if (lines.size() == told.size()) {
     notes.held(told.front().line, fmt::format("{}: {} figures agree on {}", what, told.size(),
@@ -123,17 +162,24 @@ void check_repeated_figures(const Facts& facts, Notes& notes) {
     if (figure->begin > label->rest + 2) continue;  // words come first: something of it
     if (time && figure->value < 1) continue;        // a measured call, not a session
     const std::string rest = trimmed(line.lower.substr(figure->end));
+    // "6 hours (with all the waiting)", "1.5 hours at the keyboard": of something of it.
+    const bool more = rest.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos;
+    if (more && label->label.starts_with("total")) continue;
     if (rest.starts_with("per ") || rest.starts_with("/") || rest.starts_with("each") ||
         rest.starts_with("->")) {
       continue;
     }
     if (time) all_durations.push_back({line.number, *figure});
-    if (!is_of_the_whole(facts, line, label->label)) continue;
-    (time ? durations : costs).push_back({line.number, *figure});
+    // "40 minutes (cycles 1 to 3)", "9 minutes so far": words behind may say of what it is; a sum
+    // in brackets does not.
+    const bool bare = !more || (rest.starts_with('(') && rest.find('+') != std::string::npos);
+    const bool whole = bare && is_of_the_whole(facts, line);
+    if (!is_of_the_whole(facts, line) && !label->label.starts_with("total")) continue;
+    (time ? durations : costs).push_back({line.number, *figure, whole});
   }
   check_phases(facts, all_durations, notes);
-  compare(durations, "duration", notes);
-  compare(costs, "cost", notes);
+  compare(facts, durations, "duration", notes);
+  compare(facts, costs, "cost", notes);
 }
 
 }  // namespace wb::audit

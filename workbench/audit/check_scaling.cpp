@@ -54,8 +54,9 @@ void check_rows(const Series& series, Notes& notes) {
     const Row& row = table.table->rows[n];
     const Growth grown = growth(series, from, n);
     if (n == from || grown.work < 1.5 || grown.time <= 0) continue;
-    for (const std::string& cell : row.cells) {
-      const std::string word = word_in(lower_of(cell));
+    for (std::size_t column = 1; column < row.cells.size(); ++column) {
+      // The first cell is a name: "Linear" attention.
+      const std::string word = word_in(lower_of(row.cells[column]));
       if (word.empty()) continue;
       const std::string formula =
           fmt::format("{}: time {}x for work {}x, exponent {:.2f}, {}",

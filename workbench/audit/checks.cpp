@@ -12,8 +12,9 @@ std::string_view to_string(Severity value) {
 }
 
 std::span<const Check> all_checks() {
-  static constexpr std::array<Check, 28> k_checks{{
-      {"table_totals", "totals of rows and columns against their parts", check_table_totals},
+  static constexpr std::array<Check, 29> k_checks{{
+      {"table_totals", "totals and means of rows and columns against their parts",
+       check_table_totals},
       {"list_totals", "lists and brackets that end in a sum or a product", check_list_totals},
       {"repeated_figures", "the duration and the cost told several times; phases",
        check_repeated_figures},
@@ -21,7 +22,9 @@ std::span<const Check> all_checks() {
       {"changes", "\"from a -> b = c times\"", check_changes},
       {"projections", "steps of a cumulative speedup", check_projections},
       {"stages", "stages of a roadmap against the impact ranges of their steps", check_stages},
-      {"ratio_columns", "ratios against the two times of their row", check_ratio_columns},
+      {"ratio_columns", "ratios against the times of their row, a base row or the row before",
+       check_ratio_columns},
+      {"quantiles", "quantiles of one sample in order", check_quantiles},
       {"intervals", "factors with an interval against it and the times of their row",
        check_intervals},
       {"slowdown_claims", "ranges of slowdowns against the measured rows", check_slowdown_claims},

@@ -18,8 +18,10 @@ struct Check {
 };
 std::span<const Check> all_checks();
 
-// Sums (check_totals.cpp, check_repeated.cpp)
+// Sums (check_table_totals.cpp, check_list_totals.cpp, check_repeated.cpp)
 void check_table_totals(const Facts& facts, Notes& notes);
+/// Rows called mean or average (check_table_means.cpp): a part of check_table_totals().
+void check_table_means(const TableFacts& table, Notes& notes);
 void check_list_totals(const Facts& facts, Notes& notes);
 void check_repeated_figures(const Facts& facts, Notes& notes);
 // Written arithmetic (check_arithmetic.cpp)
@@ -27,8 +29,9 @@ void check_arithmetic(const Facts& facts, Notes& notes);
 void check_changes(const Facts& facts, Notes& notes);
 void check_projections(const Facts& facts, Notes& notes);
 void check_stages(const Facts& facts, Notes& notes);  // check_stages.cpp
-// Ratios (check_ratios.cpp, check_intervals.cpp)
+// Ratios (check_ratio_columns.cpp, check_ratios.cpp, check_intervals.cpp, check_quantiles.cpp)
 void check_ratio_columns(const Facts& facts, Notes& notes);
+void check_quantiles(const Facts& facts, Notes& notes);
 void check_intervals(const Facts& facts, Notes& notes);
 void check_slowdown_claims(const Facts& facts, Notes& notes);
 // Rates (check_throughput.cpp)
@@ -49,6 +52,9 @@ void check_block_counts(const Facts& facts, Notes& notes);
 void check_caches(const Facts& facts, Notes& notes);
 // Words against figures (check_counts.cpp, check_claims.cpp)
 void check_counts(const Facts& facts, Notes& notes);
+/// "5 of 6 tests pass" beside a table with a column of passes, the only one of its section: a part
+/// of check_counts().
+void check_passes(const Facts& facts, Notes& notes);
 void check_exactness(const Facts& facts, Notes& notes);
 void check_superlatives(const Facts& facts, Notes& notes);
 void check_statements(const Facts& facts, Notes& notes);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <utility>
 
 #include "audit/repair.hpp"
 
@@ -13,6 +15,42 @@ namespace {
 
 bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+/// Without tags that only change the look of a cell: "<sub>1.2</sub>", "<b>3x</b>".
+std::string without_tags(std::string_view text) {
+  std::string made;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text[at] == '<' ? text.find('>', at) : std::string_view::npos;
+    if (end == std::string_view::npos || end - at > 60) {
+      made += text[at++];
+      continue;
+    }
+    std::string_view tag = text.substr(at + 1, end - at - 1);
+    if (tag.starts_with('/')) tag.remove_prefix(1);
+    const std::string name = lower_of(tag.substr(0, tag.find_first_of(" /")));
+    const bool look = name == "sub" || name == "b" || name == "i" || name == "em" ||
+                      name == "strong" || name == "span" || name == "font" || name == "small" ||
+                      name == "code" || name == "center" || name == "div" || name == "a";
+    if (name == "br") {
+      made += " ; ";
+    } else if (name == "sup" && text[at + 1] != '/') {
+      made += '^';
+    } else if (!look && name != "sup") {
+      made += text.substr(at, end + 1 - at);
+    }
+    at = end + 1;
+  }
+  return made;
+}
+
+std::string cell_text(const std::string& raw) {
+  std::string text = trimmed(without_tags(raw));
+  while (text.size() > 2 && (text.front() == '*' || text.front() == '_') &&
+         text.front() == text.back()) {
+    text = trimmed(std::string_view(text).substr(1, text.size() - 2));
+  }
+  return text;
 }
 
 std::vector<std::string> split_bars(std::string_view plain) {
@@ -27,13 +65,13 @@ std::vector<std::string> split_bars(std::string_view plain) {
       cell += '/';
       ++at;
     } else if (rest[at] == '|') {
-      cells.push_back(trimmed(cell));
+      cells.push_back(cell_text(cell));
       cell.clear();
     } else {
       cell += rest[at];
     }
   }
-  cells.push_back(trimmed(cell));
+  cells.push_back(cell_text(cell));
   return cells;
 }
 
@@ -55,6 +93,71 @@ std::size_t count_bars(std::string_view plain) {
 /// Another line of a table: a row, or a rule of a box ("+---+").
 bool goes_on(std::string_view plain) {
   return count_bars(plain) > 0 || (is_rule(plain) && plain.find('+') != std::string_view::npos);
+}
+
+/// The two halves of "a / b"; nothing where there is not exactly one such bar.
+std::optional<std::pair<std::string, std::string>> halves(std::string_view text) {
+  const std::size_t bar = text.find(" / ");
+  if (bar == std::string_view::npos || text.find(" / ", bar + 1) != std::string_view::npos) {
+    return std::nullopt;
+  }
+  return std::pair(trimmed(text.substr(0, bar)), trimmed(text.substr(bar + 3)));
+}
+
+/// "40.00 / 80.00 ms": two figures of one unit and nothing else; the unit may stand once.
+std::optional<std::pair<std::string, std::string>> two_figures(std::string_view cell) {
+  auto parts = halves(cell);
+  if (!parts) return std::nullopt;
+  const auto first = figure_at(parts->first, 0), second = figure_at(parts->second, 0);
+  if (!first || !second || first->end != parts->first.size() ||
+      second->end != parts->second.size() || first->is_range || second->is_range) {
+    return std::nullopt;
+  }
+  if (first->unit == Unit::none && second->unit != Unit::none) {
+    std::size_t digits = second->end;
+    while (digits > 0 &&
+           std::isdigit(static_cast<unsigned char>(second->printed[digits - 1])) == 0) {
+      --digits;
+    }
+    parts->first += second->printed.substr(digits);
+  } else if (first->unit != second->unit) {
+    return std::nullopt;
+  }
+  return parts;
+}
+
+/// A column "ours / SDPA" whose every cell is two figures becomes two columns; so do others of
+/// its table, whose headers name one thing ("TFLOPS") told of both.
+void split_pairs(Table& table) {
+  std::optional<std::pair<std::string, std::string>> named;
+  std::string unit;
+  for (const std::string& header : table.headers) {
+    const std::size_t open = header.find('(');
+    const auto parts = halves(trimmed(std::string_view(header).substr(0, open)));
+    if (!parts || parts->first.empty() || parts->second.empty()) continue;
+    if (named) return;  // two of them: which is whose is not told
+    named = parts;
+    if (open != std::string::npos) unit = " " + header.substr(open);
+  }
+  if (!named || table.rows.empty()) return;
+  for (std::size_t column = 0; column < table.headers.size(); ++column) {
+    const bool every = std::all_of(table.rows.begin(), table.rows.end(), [&](const Row& row) {
+      return two_figures(row.cells[column]).has_value();
+    });
+    if (!every || table.headers.size() == k_max_columns) continue;
+    const std::string header = table.headers[column];
+    const bool own = header.find(" / ") != std::string::npos;
+    const auto place = static_cast<std::ptrdiff_t>(column);
+    table.headers[column] = own ? named->first + unit : named->first + " " + header;
+    table.headers.insert(table.headers.begin() + place + 1,
+                         own ? named->second + unit : named->second + " " + header);
+    for (Row& row : table.rows) {
+      const auto parts = *two_figures(row.cells[column]);
+      row.cells[column] = parts.first;
+      row.cells.insert(row.cells.begin() + place + 1, parts.second);
+    }
+    ++column;
+  }
 }
 
 class Reader {
@@ -207,6 +310,7 @@ class Reader {
       if (!trimmed(lines[up].plain).starts_with('#')) table.caption = lines[up].lower;
       break;
     }
+    split_pairs(table);
     m_document.tables.push_back(std::move(table));
   }
 

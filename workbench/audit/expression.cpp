@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 
 #include "audit/document.hpp"
 
@@ -11,6 +12,7 @@ namespace wb::audit {
 namespace {
 
 constexpr int k_max_depth = 8;
+constexpr double k_max_power = 64;
 constexpr std::size_t k_max_reach = 160;  ///< columns that an expression may span
 
 /// Words that may stand behind a number without changing it.
@@ -18,7 +20,7 @@ constexpr std::array<std::string_view, 12> k_counted{"times",  "floats",  "eleme
                                                      "blocks", "threads", "heads",    "tiles",
                                                      "warps",  "SMs",     "rows",     "calls"};
 
-bool is_name(char c) {
+bool is_word_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
@@ -51,20 +53,22 @@ class Parser {
       if (!right || right->unit != left->unit) return std::nullopt;
       left->value = sign == '+' ? left->value + right->value : left->value - right->value;
       left->operators += right->operators + 1;
+      left->summed = true;
       left->ranged = left->ranged || right->ranged;
+      left->divided = left->divided || right->divided;
     }
     return left;
   }
 
   std::optional<Expression> product(int depth) {
-    auto left = operand(depth);
+    auto left = power(depth);
     while (left) {
       skip_spaces();
       const char sign = here();
-      const bool times = sign == '*' || (sign == 'x' && !is_name(next_but_digit()));
+      const bool times = sign == '*' || (sign == 'x' && !is_word_letter(next_but_digit()));
       if (!times && (sign != '/' || next_but_digit() == '/')) break;
       ++m_at;
-      const auto right = operand(depth);
+      const auto right = power(depth);
       if (!right) return std::nullopt;
       left = times ? multiplied(*left, *right) : divided(*left, *right);
     }
@@ -88,6 +92,8 @@ class Parser {
     }
     left.operators += right.operators + 1;
     left.ranged = left.ranged || right.ranged;
+    left.divided = left.divided || right.divided;
+    left.summed = left.summed || right.summed;
     return left;
   }
 
@@ -106,9 +112,31 @@ class Parser {
       return std::nullopt;
     }
     left.value = *quotient;
+    left.divided = true;
+    left.summed = left.summed || right.summed;
     left.operators += right.operators + 1;
     left.ranged = left.ranged || right.ranged;
     return left;
+  }
+
+  /// "2048^3", "(2 x 64)^2": whole exponents of plain numbers.
+  std::optional<Expression> power(int depth) {
+    auto base = operand(depth);
+    skip_spaces();
+    if (!base || here() != '^') return base;
+    ++m_at;
+    skip_spaces();
+    const auto exponent = figure_at("= " + std::string(m_text.substr(m_at)), 2);
+    if (!exponent || exponent->unit != Unit::none || exponent->step != 1 || exponent->is_range ||
+        exponent->value > k_max_power || base->unit != Unit::none || base->value.low < 0) {
+      return std::nullopt;
+    }
+    m_at += exponent->end - 2;
+    if (here() == '^') return std::nullopt;
+    base->value = {std::pow(base->value.low, exponent->value),
+                   std::pow(base->value.high, exponent->value)};
+    base->operators += 1;
+    return base;
   }
 
   std::optional<Expression> operand(int depth) {
@@ -116,9 +144,10 @@ class Parser {
     if (depth > k_max_depth) return std::nullopt;
     // "Q (8192 x 4)": a name in front of brackets says what they are.
     std::size_t name = m_at;
-    while (name < m_text.size() && is_name(m_text[name])) ++name;
+    while (name < m_text.size() && is_word_letter(m_text[name])) ++name;
     if (name > m_at && std::isalpha(static_cast<unsigned char>(m_text[m_at])) != 0) {
-      if (name + 1 >= m_text.size() || m_text[name] != ' ' || m_text[name + 1] != '(') {
+      const bool times = name == m_at + 1 && m_text[m_at] == 'x';  // "7 days x (0.58 - 0.48)"
+      if (times || name + 1 >= m_text.size() || m_text[name] != ' ' || m_text[name + 1] != '(') {
         return std::nullopt;
       }
       m_at = name + 1;
@@ -133,6 +162,8 @@ class Parser {
     }
     const auto figure = figure_at(m_text, m_at);
     if (!figure || figure->bounded) return std::nullopt;
+    // "(25-23)/23": a difference, not a range.
+    if (figure->is_range && depth > 0 && figure->unit == Unit::none) return std::nullopt;
     m_at = figure->end;
     skip_counted();
     Expression value;
@@ -147,7 +178,8 @@ class Parser {
   void skip_counted() {
     for (const std::string_view word : k_counted) {
       if (m_text.substr(m_at).starts_with(" ") && m_text.substr(m_at + 1).starts_with(word) &&
-          (m_at + 1 + word.size() >= m_text.size() || !is_name(m_text[m_at + 1 + word.size()]))) {
+          (m_at + 1 + word.size() >= m_text.size() ||
+           !is_word_letter(m_text[m_at + 1 + word.size()]))) {
         m_at += 1 + word.size();
         return;
       }
@@ -158,20 +190,39 @@ class Parser {
   std::size_t m_at;
 };
 
-/// An expression that begins here would be the tail of a longer one, or of a name.
+/// Words in front of numbers that do something to them.
+constexpr std::array<std::string_view, 15> k_functions{"sqrt", "log",  "log2", "log10", "ln",
+                                                       "exp",  "max",  "min",  "ceil",  "floor",
+                                                       "sum",  "mean", "avg",  "to",    "of"};
+
+/// An expression that begins here would be the tail of a longer one, or of a name: what stands
+/// before it is read whole or not at all.
 bool is_tail(std::string_view plain, std::size_t begin) {
   if (begin == 0) return false;
-  if (is_name(plain[begin - 1]) || plain[begin - 1] == '.' || plain[begin - 1] == '$') return true;
+  const char next = plain[begin - 1];
+  if (is_word_letter(next) || next == '.' || next == '$' || next == ',') return true;
   std::size_t at = begin;
   while (at > 0 && plain[at - 1] == ' ') --at;
   if (at == 0) return false;
   const char before = plain[at - 1];
-  if (before == 'x' || before == '*') {
-    return before == '*' || at < 2 || !std::isalpha(static_cast<unsigned char>(plain[at - 2]));
+  if (is_word_letter(before)) {
+    std::size_t word = at;
+    while (word > 0 && is_word_letter(plain[word - 1])) --word;
+    std::string name(plain.substr(word, at - word));
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const bool number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+    const bool command = word > 0 && plain[word - 1] == '\\';  // "16 \cdot 512"
+    return number || command || name == "x" ||
+           std::find(k_functions.begin(), k_functions.end(), name) != k_functions.end();
+  }
+  if (before == '=') {
+    constexpr std::string_view k_more = "=<>!+-*/~";
+    return at >= 2 && k_more.find(plain[at - 2]) != std::string_view::npos;
   }
   if (before == '/') return at < 2 || plain[at - 2] != '/';
-  return before == '+' || before == '-' || before == '>' || before == '=' || before == '<' ||
-         before == '^' || before == '(' || before == '@' || before == '%';
+  constexpr std::string_view k_unread = "*+->=<^(@%)]?~&";
+  return k_unread.find(before) != std::string_view::npos;
 }
 
 }  // namespace
@@ -183,8 +234,10 @@ std::optional<Expression> expression_before(std::string_view plain, std::size_t 
     const bool begins = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '(' || c == '$';
     if (!begins || is_tail(plain, at)) continue;
     auto found = Parser(plain, at, end).whole();
-    if (!found || found->operators == 0) continue;
+    if (!found) continue;
+    if (found->operators == 0) continue;
     found->text = trimmed(plain.substr(at, end - at));
+    found->begin = at;
     return found;
   }
   return std::nullopt;
@@ -194,6 +247,11 @@ std::optional<Interval> in_unit(const Expression& computed, Unit printed) {
   if (computed.unit == printed) return computed.value;
   if (computed.unit == Unit::none || computed.unit == Unit::factor) {
     if (printed == Unit::percent) return computed.value * Interval{100, 100};
+    // "32x32x32 = 8x more": a product of plain numbers is no factor, a quotient may be one.
+    const bool has_point = computed.text.find('.') != std::string::npos;  // "2 x 1.3 = 2.6x"
+    if (printed == Unit::factor && computed.unit == Unit::none && !computed.divided && !has_point) {
+      return std::nullopt;
+    }
     if (printed == Unit::factor || printed == Unit::none) return computed.value;
     if (computed.unit == Unit::none && (printed == Unit::bytes || printed == Unit::flops)) {
       return computed.value;

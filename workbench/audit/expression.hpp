@@ -17,7 +17,10 @@ struct Expression {
   Unit unit = Unit::none;
   int operators = 0;
   std::string text;
-  bool ranged = false;  ///< a range took part: value spans it
+  bool divided = false;   ///< a quotient, which may be a factor
+  bool summed = false;    ///< a sum or a difference took part
+  bool ranged = false;    ///< a range took part: value spans it
+  std::size_t begin = 0;  ///< column of the line
 };
 
 /// The longest expression that ends at column `end` (usually of an "="). Nothing when there is none

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "audit/sizes.hpp"
 
@@ -30,6 +31,16 @@ bool take_unit(Column& column, const std::string& header) {
   }
   const auto figure = figure_at("1 " + word, 0);
   if (!figure || figure->unit == Unit::none || word.empty()) return false;
+  // "min" is a minimum, "S" a length, unless the header speaks of a time.
+  if (word == "min" || word == "s" || word == "h") {
+    static constexpr std::array<std::string_view, 6> k_times{"time",    "duration", "elapsed",
+                                                             "runtime", "total",    "wall"};
+    const bool is_time = std::any_of(k_times.begin(), k_times.end(), [&](auto known) {
+      return column.name.find(known) != std::string::npos;
+    });
+    const bool is_bracket = open != std::string::npos;
+    if (!is_time && (word == "min" || !is_bracket)) return false;
+  }
   column.unit = figure->unit;
   column.scale = figure->scale;
   column.name =
@@ -40,7 +51,48 @@ bool take_unit(Column& column, const std::string& header) {
   return true;
 }
 
-Column column_of(const std::string& header) {
+}  // namespace
+
+bool is_spread(const std::string& name) {
+  static constexpr std::array<std::string_view, 15> k_words{
+      "ci",    "interval", "std", "stddev", "stdev", "sd",  "dev",     "deviation",
+      "error", "err",      "sem", "cv",     "iqr",   "mad", "variance"};
+  return name.find("+/-") != std::string::npos ||
+         std::any_of(k_words.begin(), k_words.end(),
+                     [&](auto word) { return has_word(name, word); });
+}
+
+namespace {
+
+/// "n (dimension)", "n (nodes)" are no sequences: a word in brackets says what the letter is.
+bool fits_brackets(Role role, const std::string& name) {
+  constexpr std::size_t k_letters = 4;  ///< fewer may be a unit or a symbol
+  const std::size_t open = name.find('('), close = name.rfind(')');
+  if (open == std::string::npos || close == std::string::npos || close < open) return true;
+  const std::string inner = name.substr(open + 1, close - open - 1);
+  const auto letters = std::count_if(inner.begin(), inner.end(),
+                                     [](unsigned char c) { return std::isalpha(c) != 0; });
+  if (static_cast<std::size_t>(letters) < k_letters || size_of(inner) == role) return true;
+  const auto has_piece = [&](std::string_view piece) {
+    return inner.find(piece) != std::string::npos;
+  };
+  switch (role) {
+    case Role::sequence:
+      return has_piece("seq") || has_piece("len") || has_piece("tok") || has_piece("context");
+    case Role::batch:
+      return has_piece("batch");
+    case Role::heads:
+      return has_piece("head");
+    case Role::dim:
+      return has_piece("dim");
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+Column column_named(const std::string& header) {
   Column column;
   column.name = lower_of(header);
   for (const auto& [word, scale] :
@@ -58,7 +110,7 @@ Column column_of(const std::string& header) {
     if (has_word(column.name, name)) column.reference = true;
   }
   if (has_unit) {
-    if (column.unit == Unit::time) column.role = Role::time;
+    if (column.unit == Unit::time && !is_spread(column.name)) column.role = Role::time;
     return column;
   }
   if (column.name.find("expected") != std::string::npos) {
@@ -74,8 +126,59 @@ Column column_of(const std::string& header) {
   if (const std::size_t open = bare.find('('); open != std::string::npos) {
     bare = trimmed(std::string_view(bare).substr(0, open));
   }
-  if (const auto role = size_of(bare)) column.role = *role;
+  const auto role = size_of(bare);
+  if (role && fits_brackets(*role, column.name)) column.role = *role;
   return column;
+}
+
+void in_unit_of(const Column& column, Figure& figure) {
+  figure.unit = column.unit;
+  // "100T" below "TFLOPS": the prefix is told twice.
+  const double scale = figure.scale == 1 ? column.scale : 1;
+  figure.value *= scale;
+  figure.high *= scale;
+  figure.step *= scale;
+  figure.scale *= scale;
+}
+
+namespace {
+
+/// "- Batch size (B): 16" in the list above a table, in its section: sizes of all its rows. Two
+/// that disagree are none.
+Shape shape_of_list(const Document& document, const Table& table) {
+  Shape shape;
+  for (const Line& line : document.lines) {
+    if (line.number >= table.line || line.section != table.section || !line.item) continue;
+    const auto label = label_of(line.plain);
+    if (!label) continue;
+    std::string name = label->label;
+    if (const auto open = name.find('('); open != std::string::npos) {
+      name = trimmed(std::string_view(name).substr(0, open));
+    }
+    const auto role = size_of(name == "head dimension" ? "head dim" : name);
+    double* const size = role ? member(shape, *role) : nullptr;
+    const std::string rest = trimmed(std::string_view(line.plain).substr(label->rest));
+    const auto figure = figure_at(rest, 0);
+    if (size == nullptr || !figure || figure->unit != Unit::none || figure->end != rest.size() ||
+        figure->is_range) {
+      continue;
+    }
+    *size = *size == 0 || *size == figure->value ? figure->value : -1;
+  }
+  for (double* size : {&shape.batch, &shape.heads, &shape.sequence, &shape.dim}) {
+    *size = std::max(*size, 0.0);
+  }
+  return shape;
+}
+
+/// A cell with two of what its column holds.
+bool holds_two(const std::string& cell, const std::vector<Figure>& found) {
+  if (found.size() < 2) return false;
+  if (cell.starts_with('[') || cell.starts_with('(')) return true;
+  const std::string between =
+      trimmed(std::string_view(cell).substr(found[0].end, found[1].begin - found[0].end));
+  return between == "/" || between == "," || between == "->" || between == ";" || between == "vs" ||
+         between == "or" || between == "to" || between == "&";
 }
 
 bool same_keys(const TableFacts& a, const TableFacts& b) {
@@ -117,15 +220,12 @@ std::vector<std::size_t> TableFacts::of(Role role) const {
 std::optional<Figure> TableFacts::figure(const Row& row, std::size_t column) const {
   std::vector<Figure> found = figures_in(cell_of(row, column));
   if (found.empty()) return std::nullopt;
-  Figure figure = std::move(found.front());
   const Column& facts = columns[column];
-  if (figure.unit == Unit::none && facts.unit != Unit::none) {
-    figure.unit = facts.unit;
-    figure.value *= facts.scale;
-    figure.high *= facts.scale;
-    figure.step *= facts.scale;
-    figure.scale *= facts.scale;
-  }
+  const bool judged =
+      facts.role == Role::time || facts.role == Role::flop_rate || facts.unit == Unit::byte_rate;
+  if (judged && holds_two(cell_of(row, column), found)) return std::nullopt;
+  Figure figure = std::move(found.front());
+  if (figure.unit == Unit::none && facts.unit != Unit::none) in_unit_of(facts, figure);
   return figure;
 }
 
@@ -142,10 +242,11 @@ void Facts::read_tables() {
   for (const Table& table : document.tables) {
     TableFacts facts;
     facts.table = &table;
-    for (const std::string& header : table.headers) facts.columns.push_back(column_of(header));
+    for (const std::string& header : table.headers) facts.columns.push_back(column_named(header));
     Shape around = shape_in(table.caption);
     around.complete_from(
         shape_in(document.sections[static_cast<std::size_t>(table.section)].title));
+    around.complete_from(shape_of_list(document, table));
     for (const Row& row : table.rows) {
       Shape shape;
       for (std::size_t n = 0; n < facts.columns.size(); ++n) {
@@ -162,6 +263,22 @@ void Facts::read_tables() {
       facts.has_shapes = facts.has_shapes || !shape.empty();
       shape.complete_from(around);
       facts.shapes.push_back(shape);
+    }
+    std::size_t twice = 0;
+    for (const Row& row : table.rows) {
+      for (std::size_t n = 0; n < facts.columns.size(); ++n) {
+        const Column& column = facts.columns[n];
+        const bool judged = column.role == Role::time || column.role == Role::flop_rate ||
+                            column.unit == Unit::byte_rate;
+        const std::string& cell = cell_of(row, n);
+        twice += judged && holds_two(cell, figures_in(cell)) ? 1 : 0;
+      }
+    }
+    if (twice > 0) {
+      unread.push_back(
+          fmt::format("the table at line {} has {} cell{} with two times or rates each, "
+                      "whose names are not told: they are not read",
+                      table.line, twice, twice == 1 ? "" : "s"));
     }
     tables.push_back(std::move(facts));
   }
@@ -212,7 +329,7 @@ void Facts::find_gpus() {
       });
       if (known) break;
       NamedGpu gpu{std::string(word), line.number, {}};
-      for (Device& device : known_gpus()) {
+      for (device::Device& device : device::known_gpus()) {
         std::string name = device.name;
         std::replace(name.begin(), name.end(), '-', ' ');
         if (has_word(lower_of(name), lower_of(word))) gpu.models.push_back(std::move(device));

@@ -42,13 +42,21 @@ struct Column {
   bool reference = false;  ///< of what others are compared with
 };
 
+/// What a header, or the name of a metric in a row, says of the figures beside it.
+Column column_named(const std::string& header);
+/// A column of deviations or intervals, which is no second value. `name` in lower case.
+bool is_spread(const std::string& name);
+/// A bare number takes the unit of its column.
+void in_unit_of(const Column& column, Figure& figure);
+
 struct TableFacts {
   const Table* table = nullptr;
   std::vector<Column> columns;
   std::vector<Shape> shapes;  ///< by row
   bool has_shapes = false;    ///< of its own, not only of what stands around it
   [[nodiscard]] std::vector<std::size_t> of(Role role) const;
-  /// The first figure of a cell; a bare number has the column's unit.
+  /// The first figure of a cell; a bare number has the column's unit. Nothing of a cell of times or
+  /// rates that holds two of them: "9.0 / 6.0", "[0.1, 0.2]".
   [[nodiscard]] std::optional<Figure> figure(const Row& row, std::size_t column) const;
 };
 
@@ -65,7 +73,7 @@ bool is_reference(std::string_view lower);
 struct NamedGpu {
   std::string word;  ///< as documents call it: "A100"
   int line = 0;      ///< the first
-  std::vector<Device> models;
+  std::vector<device::Device> models;
 };
 
 /// A kernel's source that was given beside the reports.
@@ -80,6 +88,7 @@ struct Facts {
   std::vector<TableFacts> tables;
   std::vector<Pair> pairs;  ///< of tables with two time columns, then of tables that match
   std::vector<NamedGpu> gpus;
+  std::vector<std::string> unread;           ///< of tables, in sentences
   std::vector<std::vector<Figure>> figures;  ///< by line
   [[nodiscard]] const std::vector<Figure>& of(int line) const {
     return figures[static_cast<std::size_t>(line - 1)];

@@ -12,7 +12,7 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_most = 1e200;  ///< what is larger, or as small, is no measurement
+constexpr double k_most_value = 1e200;  ///< what is larger, or as small, is no measurement
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -129,15 +129,28 @@ UnitHere unit_after(std::string_view text, std::size_t at) {
     if (const auto unit = word_unit(text, after, scale)) {
       if (unit->unit == Unit::flops) return *unit;
     }
-    return {Unit::none, scale, false, at + 1};
+    // "64K floats": 64,000 or 65,536.
+    return {Unit::none, scale, true, at + 1};
+  }
+  if (c != '\0' && prefix != std::string_view::npos && char_at(text, at + 1) == 'i' &&
+      !is_word(char_at(text, at + 2))) {
+    return {Unit::none, std::pow(1024.0, static_cast<double>(prefix + 1)), false, at + 2};
   }
   return {Unit::none, 1, false, at};
+}
+
+/// "0x0100" begins here: no product of nothing.
+bool is_hexadecimal(std::string_view text, std::size_t at) {
+  if (char_at(text, at) != '0' || char_at(text, at + 1) != 'x') return false;
+  const bool inside = at > 0 && (is_word(text[at - 1]) || text[at - 1] == '.');
+  return !inside && std::isxdigit(static_cast<unsigned char>(char_at(text, at + 2))) != 0;
 }
 
 /// The place before a figure is the inside of a name or of another number.
 bool is_inside(std::string_view text, std::size_t at) {
   if (at == 0) return false;
   const char before = text[at - 1];
+  if (before == 'x' && at >= 2 && is_hexadecimal(text, at - 2)) return true;
   // "512x64", "2x1.3": the second of a product.
   if (before == 'x' && at >= 2 && is_digit(text[at - 2])) return false;
   if (is_word(before) || before == '.' || before == '#') return true;
@@ -235,7 +248,9 @@ std::optional<Figure> figure_at(std::string_view plain, std::size_t at) {
   const std::size_t begin = at;
   const bool money = char_at(plain, at) == '$';
   if (money) ++at;
-  if (!is_digit(char_at(plain, at)) || is_inside(plain, begin)) return std::nullopt;
+  if (!is_digit(char_at(plain, at)) || is_inside(plain, begin) || is_hexadecimal(plain, at)) {
+    return std::nullopt;
+  }
   // "S=128,256", "4,64,128": lists.
   const bool assigned = begin > 0 && (plain[begin - 1] == '=' || plain[begin - 1] == ',');
   const auto number = number_at(plain, at, !assigned);
@@ -285,7 +300,7 @@ std::optional<Figure> figure_at(std::string_view plain, std::size_t at) {
     }
   }
   const double largest = std::max(number->value, figure.high) * unit.scale;
-  if (!(largest < k_most) || (largest > 0 && largest < 1 / k_most)) return std::nullopt;
+  if (!(largest < k_most_value) || (largest > 0 && largest < 1 / k_most_value)) return std::nullopt;
   figure.unit = unit.unit;
   figure.scale = unit.scale;
   figure.binary_too = unit.binary_too;

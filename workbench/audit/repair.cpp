@@ -174,7 +174,7 @@ struct Symbol {
   std::uint32_t code;
   std::string_view word;
 };
-constexpr std::array<Symbol, 40> k_symbols{{
+constexpr std::array<Symbol, 55> k_symbols{{
     {0xd7, "x"},        {0x2715, " [no] "}, {0x2192, "->"},     {0x2190, "<-"},
     {0x21d2, "=>"},     {0x2013, "-"},      {0x2014, " - "},    {0x2212, "-"},
     {0x2011, "-"},      {0x2010, "-"},      {0xb5, "u"},        {0x3bc, "u"},
@@ -185,12 +185,22 @@ constexpr std::array<Symbol, 40> k_symbols{{
     {0x2502, "|"},      {0x2503, "|"},      {0x2551, "|"},      {0x2500, "-"},
     {0x2501, "-"},      {0x2550, "-"},      {0xf7, "/"},        {0x2019, "'"},
     {0xb2, "^2"},       {0x2018, "'"},      {0x253c, "+"},      {0x2215, "/"},
+    {0xb3, "^3"},       {0xb9, "^1"},       {0x2070, "^0"},     {0x2074, "^4"},
+    {0x2075, "^5"},     {0x2076, "^6"},     {0x2077, "^7"},     {0x2078, "^8"},
+    {0x2079, "^9"},     {0x207b, "^-"},     {0x221a, "sqrt"},   {0xb1, " +/- "},
+    {0x2044, "/"},      {0x2026, " ... "},  {0x21b3, "> "},
 }};
 
 std::string_view word_of(std::uint32_t code) {
   for (const Symbol& symbol : k_symbols) {
     if (symbol.code == code) return symbol.word;
   }
+  // Of mathematics: what it does to the figures beside it is not known, so it is no space.
+  const bool subscript = code >= 0x2080 && code <= 0x208e;
+  const bool operation = (code >= 0x2200 && code <= 0x22ff) || (code >= 0x0391 && code <= 0x03c9) ||
+                         (code >= 0x2308 && code <= 0x230b);
+  if (subscript) return "_";
+  if (operation) return "?";
   return code >= 0x2500 && code <= 0x257f ? "+" : " ";
 }
 
@@ -218,22 +228,59 @@ Repaired repair(std::string_view bytes) {
   return result;
 }
 
+/// Letters of scripts in which no word or unit is known here.
+bool is_foreign_letter(std::uint32_t code) {
+  const auto within = [&](std::uint32_t first, std::uint32_t last) {
+    return code >= first && code <= last;
+  };
+  return within(0x400, 0x1fff) || within(0x3041, 0x30ff) || within(0x3400, 0x9fff) ||
+         within(0xac00, 0xd7a3) || within(0xf900, 0xfaff) || within(0x20000, 0x3ffff);
+}
+
 std::string plain_of(std::string_view line) {
   std::string plain;
   plain.reserve(line.size());
+  bool in_exponent = false;
   for (std::size_t at = 0; at < line.size();) {
     const Decoded here = decode(line, at);
     if (here.length <= 1) {
       const char c = line[at++];
-      if (c == '`' || (c == '*' && at < line.size() && line[at] == '*')) {
-        if (c == '*') ++at;
+      in_exponent = false;
+      if (c == '`') continue;
+      // "\\~400 ms", "\\<5": what Markdown escapes stands for itself.
+      constexpr std::string_view k_escaped = "~$<>*_+-#";
+      if (c == '\\' && at < line.size() && k_escaped.find(line[at]) != std::string_view::npos) {
+        plain += line[at++];
+        continue;
+      }
+      if (c == '*' && at < line.size() && line[at] == '*') {
+        // "4096**2" is a power; elsewhere the two are Markdown's.
+        const char before = at >= 2 ? line[at - 2] : ' ';
+        const char after = at + 1 < line.size() ? line[at + 1] : ' ';
+        const auto is_digit = [](char one) { return one >= '0' && one <= '9'; };
+        const bool number = (is_digit(before) || before == ')') && is_digit(after);
+        const bool apart = before == ' ' && after == ' ' && at > 2 && at + 1 < line.size();
+        if (number || apart) plain += '^';
+        ++at;
         continue;
       }
       plain += c == '\t' ? ' ' : c;
       continue;
     }
-    plain += word_of(here.code);
+    std::string_view word = word_of(here.code);
+    // A word that is not read stands there all the same: "48 … = 5" is no 48.
+    if (word == " " && is_foreign_letter(here.code)) {
+      if (!plain.ends_with(" _ ")) plain += " _ ";
+      at += here.length;
+      in_exponent = false;
+      continue;
+    }
+    // Superscripts one after another are the digits of one exponent.
+    const bool superscript = word.size() == 2 && word[0] == '^';
+    if (superscript && in_exponent) word.remove_prefix(1);
+    plain += word;
     at += here.length;
+    in_exponent = superscript;
   }
   return plain;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace wb::audit {
@@ -16,10 +17,31 @@ std::string kind_of(double exponent) {
   return exponent < 1 ? "sub-linear" : "super-linear";
 }
 
+namespace {
+
+/// "attention", "SDPA": what a lone size ("n") is of, and so that work grows with its square.
+bool speaks_of_attention(const Document& document) {
+  return std::any_of(document.lines.begin(), document.lines.end(), [](const Line& line) {
+    return line.lower.find("attention") != std::string::npos || has_word(line.lower, "sdpa");
+  });
+}
+
+/// Two sizes of an attention problem beside one another say what they are.
+bool tells_sizes(const TableFacts& table) {
+  std::size_t roles = 0;
+  for (const Role role : {Role::batch, Role::heads, Role::sequence, Role::dim}) {
+    roles += table.of(role).empty() ? 0 : 1;
+  }
+  return roles > 1 || !table.of(Role::shape).empty();
+}
+
+}  // namespace
+
 std::vector<Series> series_of(const Facts& facts) {
   std::vector<Series> found;
+  const bool attention = speaks_of_attention(facts.document);
   for (const TableFacts& table : facts.tables) {
-    if (!table.has_shapes) continue;
+    if (!table.has_shapes || (!attention && !tells_sizes(table))) continue;
     for (const std::size_t time : table.of(Role::time)) {
       Series series{&table, time, {}};
       for (std::size_t n = 0; n < table.table->rows.size(); ++n) {

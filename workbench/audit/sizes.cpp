@@ -14,7 +14,7 @@ struct Word {
   std::string_view word;
   Role role;
 };
-constexpr std::array<Word, 34> k_sizes{{
+constexpr std::array<Word, 34> k_unit_sizes{{
     {"b", Role::batch},
     {"batch", Role::batch},
     {"batch size", Role::batch},
@@ -51,7 +51,7 @@ constexpr std::array<Word, 34> k_sizes{{
     {"case", Role::shape},
 }};
 
-bool is_name(char c) {
+bool is_unit_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
@@ -69,7 +69,7 @@ std::vector<Assigned> assignments_in(std::string_view plain) {
     std::size_t name_end = equals;
     while (name_end > 0 && plain[name_end - 1] == ' ') --name_end;
     std::size_t begin = name_end;
-    while (begin > 0 && is_name(plain[begin - 1])) --begin;
+    while (begin > 0 && is_unit_letter(plain[begin - 1])) --begin;
     const auto role = size_of(lower_of(plain.substr(begin, name_end - begin)));
     if (!role || *role == Role::shape) continue;
     std::size_t at = equals + 1;
@@ -82,7 +82,8 @@ std::vector<Assigned> assignments_in(std::string_view plain) {
     const char next = end < plain.size() ? plain[end] : '\0';
     const char after = end + 1 < plain.size() ? plain[end + 1] : '\0';
     const bool digit_after = after >= '0' && after <= '9';
-    if (is_name(next) || ((next == ',' || next == '-' || next == '.') && digit_after)) continue;
+    if (is_unit_letter(next) || ((next == ',' || next == '-' || next == '.') && digit_after))
+      continue;
     found.push_back({begin, end, *role, static_cast<double>(value)});
   }
   return found;
@@ -99,7 +100,7 @@ std::vector<Role> sizes_named(std::string_view header) {
     word.clear();
   };
   for (const char c : header) {
-    if (is_name(c) && !(c == 'x' && !word.empty()))
+    if (is_unit_letter(c) && !(c == 'x' && !word.empty()))
       word += c;
     else
       finish();
@@ -111,7 +112,7 @@ std::vector<Role> sizes_named(std::string_view header) {
 }  // namespace
 
 std::optional<Role> size_of(std::string_view word) {
-  for (const Word& entry : k_sizes) {
+  for (const Word& entry : k_unit_sizes) {
     if (entry.word == word) return entry.role;
   }
   return std::nullopt;

@@ -13,7 +13,12 @@
 #include "engine/verb.hpp"
 #include "variant/variant.hpp"
 
-namespace wb {
+namespace wb::cli {
+
+using engine::ArgumentKind;
+using engine::ArgumentSpec;
+using engine::VerbSpec;
+
 namespace {
 
 constexpr std::size_t k_json_max_bytes = 16u << 20;
@@ -71,7 +76,9 @@ void add_globals(CLI::App& app, GlobalOptions& options) {
   app.add_flag("--detach", options.detach,
                "go on as a job in the background: `get job` waits for it, `cancel job` stops it");
   app.add_flag("--no-color", options.no_color, "no colors (also: the variable NO_COLOR)");
-  app.add_option("--session", options.session, "the session's folder")->type_name("DIR");
+  app.add_option("--session", options.session,
+                 "the session's folder; to read it, its archive serves as well")
+      ->type_name("DIR");
   app.add_option("--path", options.paths, "a folder with kernels/ and playbooks/, repeatable")
       ->type_name("DIR");
   app.add_option("--cache", options.cache, "where built artifacts are kept")->type_name("DIR");
@@ -96,6 +103,14 @@ void add_globals(CLI::App& app, GlobalOptions& options) {
   app.add_option("--cpu-set", options.cpu_set, "CPUs to measure on, such as 0-1");
   app.add_option("--gpu", options.gpu, "the GPU for CUDA variants, counted from 0 as CUDA does")
       ->check(CLI::Range(0, 4'096));
+  app.add_option("--isolation", options.isolation,
+                 "confine subjects at most so: rlimits, landlock, seccomp, namespaces (else as "
+                 "strongly as the machine can)")
+      ->check(CLI::IsMember({"rlimits", "landlock", "seccomp", "namespaces"}));
+  app.add_option("--device-lock", options.device_lock,
+                 "queue for the device at this file, not at the machine's (also: the variable "
+                 "WB_DEVICE_LOCK)")
+      ->type_name("FILE");
   app.add_option(
          "--on-event", options.on_event,
          "run at a win, a failure, 50 and 80 % of the budget and the end: $WB_EVENT, $1 as JSON")
@@ -212,7 +227,7 @@ struct Application {
     app.set_version_flag("--version", WB_VERSION);
     add_globals(app, options);
     std::map<std::string, CLI::App*> groups;
-    for (const VerbSpec& verb : verb_table()) {
+    for (const VerbSpec& verb : engine::verb_table()) {
       const std::string name(verb.name);
       const std::size_t split = name.find('_');
       CLI::App* parent = &app;
@@ -271,7 +286,7 @@ std::string suggestion(const Application& application, const std::vector<std::st
     const bool expects_command =
         !current->get_subcommands([](const CLI::App*) { return true; }).empty();
     if (!option && !expects_command) continue;
-    const std::string near = did_you_mean(plain, known);
+    const std::string near = variant::did_you_mean(plain, known);
     if (!near.empty()) return fmt::format("; did you mean {}?", near);
   }
   return {};
@@ -341,4 +356,4 @@ std::string command_reference() {
   return page;
 }
 
-}  // namespace wb
+}  // namespace wb::cli

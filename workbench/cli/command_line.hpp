@@ -9,7 +9,7 @@
 #include "cli/services.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::cli {
 
 /// One verb to call.
 struct Command {
@@ -28,7 +28,7 @@ struct PrintAndExit {
 std::variant<Command, PrintAndExit> parse_command_line(const std::vector<std::string>& words,
                                                        const FileSystem& file_system);
 
-/// The reference page docs/cli.md, made from the table.
+/// The reference of all verbs in Markdown, made from the table.
 std::string command_reference();
 
-}  // namespace wb
+}  // namespace wb::cli

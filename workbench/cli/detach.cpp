@@ -18,7 +18,7 @@
 #include "session/log.hpp"
 #include "session/session.hpp"
 
-namespace wb {
+namespace wb::cli {
 namespace {
 
 constexpr auto k_poll = std::chrono::milliseconds(10);
@@ -63,15 +63,16 @@ Result<void> move_output(Detached& job, const fs::path& from, FileSystem& file_s
 
 }  // namespace
 
-bool is_detachable(const VerbSpec& verb) {
+bool is_detachable(const engine::VerbSpec& verb) {
   const bool drives = verb.name == "run" || verb.name == "resume";
-  const bool holds = verb.session == SessionNeed::writes || verb.session == SessionNeed::creates;
+  const bool holds =
+      verb.session == engine::SessionNeed::writes || verb.session == engine::SessionNeed::creates;
   return verb.is_long && (drives || holds);
 }
 
 Result<Detached> start_detached(const fs::path& program, const Command& command,
                                 std::vector<std::string> words, FileSystem& file_system) {
-  const VerbSpec& verb = *find_verb(command.verb);
+  const engine::VerbSpec& verb = *engine::find_verb(command.verb);
   if (!is_detachable(verb)) {
     return Error{ErrorCode::usage, "detach", std::string(verb.name),
                  "it is no long work in a session of its own",
@@ -82,7 +83,7 @@ Result<Detached> start_detached(const fs::path& program, const Command& command,
   std::erase(words, "--detach");
   if (job.session.empty()) {
     WB_TRY(file_system.make_directories(command.options.sessions_root));
-    job.session = next_session_folder(command.options.sessions_root);
+    job.session = session::next_session_folder(command.options.sessions_root);
     words.insert(words.end(), {"--session", job.session.string()});
   }
   const fs::path parent = fs::absolute(job.session).parent_path();
@@ -107,7 +108,7 @@ Result<Detached> start_detached(const fs::path& program, const Command& command,
   while (!job.holds && !exit_code) {
     std::this_thread::sleep_for(k_poll);
     exit_code = ended(pid);
-    job.holds = lock_holder(job.session / k_log_name) == job.pid || exit_code == 0;
+    job.holds = lock_holder(job.session / session::k_log_name) == job.pid || exit_code == 0;
   }
   if (job.holds) {
     WB_TRY(move_output(job, file, file_system));
@@ -119,4 +120,4 @@ Result<Detached> start_detached(const fs::path& program, const Command& command,
   return job;
 }
 
-}  // namespace wb
+}  // namespace wb::cli

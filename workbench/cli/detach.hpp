@@ -9,10 +9,10 @@
 #include "cli/command_line.hpp"
 #include "core/error.hpp"
 
-namespace wb {
+namespace wb::cli {
 
 /// Whether the verb may be detached: it is long and holds a session.
-bool is_detachable(const VerbSpec& verb);
+bool is_detachable(const engine::VerbSpec& verb);
 
 struct Detached {
   bool holds = false;  ///< it holds its session's lock, or did until it ended well
@@ -29,4 +29,4 @@ struct Detached {
 Result<Detached> start_detached(const fs::path& program, const Command& command,
                                 std::vector<std::string> words, FileSystem& file_system);
 
-}  // namespace wb
+}  // namespace wb::cli

@@ -3,7 +3,7 @@
 
 #include "core/invalidity.hpp"
 
-namespace wb {
+namespace wb::cli {
 namespace {
 
 ExitCode of_invalidity(std::string_view word) {
@@ -89,6 +89,11 @@ ExitCode exit_code_of(std::string_view verb, const Json& result) {
     if (outcome == "not_reproduced") return ExitCode::variant_failed;
     if (outcome == "environment_differs") return ExitCode::environment;
   }
+  if (verb == "dispatch_adopt") {
+    for (const Json& row : result["rules"]) {
+      if (row.value("outcome", "") == "failed") return ExitCode::variant_failed;
+    }
+  }
   if (verb == "iterate" || verb == "tune" || verb == "race") {
     const std::string outcome = result.value("outcome", "");
     if (outcome == "stopped") return ExitCode::limit;
@@ -97,4 +102,4 @@ ExitCode exit_code_of(std::string_view verb, const Json& result) {
   return ExitCode::ok;
 }
 
-}  // namespace wb
+}  // namespace wb::cli

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Exit codes of sdpa-wb (docs/cli.md): one place maps errors and failed results to them.
+// Exit codes of sdpa-wb (docs/guide/command_line.md): one place maps errors and failed results to
+// them.
 #pragma once
 
 #include "core/error.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::cli {
 
 /// Frozen values: scripts depend on them.
 enum class ExitCode {
@@ -31,4 +32,4 @@ ExitCode exit_code_of(ErrorCode code);
 /// Of a verb that ran: failed verdicts and invalid or stopped iterations are not 0.
 ExitCode exit_code_of(std::string_view verb, const Json& result);
 
-}  // namespace wb
+}  // namespace wb::cli

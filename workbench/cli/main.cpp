@@ -52,25 +52,25 @@ void watch_signals(const sigset_t signals, std::atomic<bool>& stop) {
 int print_error(const wb::Error& error, bool json) {
   if (json) {
     const wb::Json object{
-        {"error", {{"code", wb::to_string(error.code)}, {"message", error.message()}}}};
-    std::puts(wb::json_text(object).c_str());
+        {"error", {{"code", to_string(error.code)}, {"message", error.message()}}}};
+    std::puts(wb::cli::json_text(object).c_str());
   }
   std::fputs(("sdpa-wb: " + error.message() + "\n").c_str(), stderr);
-  return static_cast<int>(wb::exit_code_of(error.code));
+  return static_cast<int>(wb::cli::exit_code_of(error.code));
 }
 
-int run(const wb::Command& command, const std::atomic<bool>& stop) {
+int run(const wb::cli::Command& command, const std::atomic<bool>& stop) {
   const bool terminal = isatty(STDERR_FILENO) == 1;
-  wb::ProgressLine line(terminal);
-  wb::ProgressSink sink;
+  wb::cli::ProgressLine line(terminal);
+  wb::engine::ProgressSink sink;
   if (!command.options.quiet) {
-    sink = [&](const wb::Progress& progress) { line.show(progress); };
+    sink = [&](const wb::engine::Progress& progress) { line.show(progress); };
   }
   wb::RealFileSystem file_system;
   const wb::RealClock clock;
-  wb::Engine engine(
-      wb::make_services(command.options, wb::Environment::read(), file_system, clock, sink, &stop));
-  wb::register_playbook_verbs(engine, {wb::executable_folder() / "sdpa-wb", {}});
+  wb::engine::Engine engine(wb::cli::make_services(command.options, wb::cli::Environment::read(),
+                                                   file_system, clock, sink, &stop));
+  wb::playbook::register_playbook_verbs(engine, {wb::cli::executable_folder() / "sdpa-wb", {}});
   std::optional<std::string> request_id;
   if (!command.options.request_id.empty()) request_id = command.options.request_id;
   const auto result = engine.call(command.verb, command.args, command.options.session, request_id);
@@ -83,21 +83,21 @@ int run(const wb::Command& command, const std::atomic<bool>& stop) {
     }
     return print_error(result.error(), command.options.json);
   }
-  const std::string text = command.options.json ? wb::json_text(*result) + "\n"
-                                                : wb::render_result(command.verb, *result);
+  const std::string text = command.options.json ? wb::cli::json_text(*result) + "\n"
+                                                : wb::cli::render_result(command.verb, *result);
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     std::fputs("sdpa-wb: cannot write the result to standard output; the verb itself is done\n",
                stderr);
-    return static_cast<int>(wb::ExitCode::io);
+    return static_cast<int>(wb::cli::ExitCode::io);
   }
-  return static_cast<int>(wb::exit_code_of(command.verb, *result));
+  return static_cast<int>(wb::cli::exit_code_of(command.verb, *result));
 }
 
 /// Starts the job, then says which iteration it works on, as soon as there is one.
-int run_detached(const wb::Command& command, const std::vector<std::string>& words) {
+int run_detached(const wb::cli::Command& command, const std::vector<std::string>& words) {
   wb::RealFileSystem file_system;
-  const auto job =
-      wb::start_detached(wb::executable_folder() / "sdpa-wb", command, words, file_system);
+  const auto job = wb::cli::start_detached(wb::cli::executable_folder() / "sdpa-wb", command, words,
+                                           file_system);
   if (!job) return print_error(job.error(), command.options.json);
   if (!job->holds) {
     // A message, or with --json an object, of the child's own.
@@ -105,8 +105,8 @@ int run_detached(const wb::Command& command, const std::vector<std::string>& wor
     return job->exit_code;
   }
   const wb::RealClock clock;
-  wb::Engine engine(
-      wb::make_services(command.options, wb::Environment::read(), file_system, clock, {}, nullptr));
+  wb::engine::Engine engine(wb::cli::make_services(command.options, wb::cli::Environment::read(),
+                                                   file_system, clock, {}, nullptr));
   const auto begin = clock.steady_now();
   wb::Result<wb::Json> answer = wb::Json();
   do {
@@ -118,8 +118,8 @@ int run_detached(const wb::Command& command, const std::vector<std::string>& wor
     if (in_flight || (*answer)["done"] == true) break;
   } while (clock.steady_now() - begin < k_job_patience);
   (*answer)["output"] = job->output_file.string();
-  const std::string text =
-      command.options.json ? wb::json_text(*answer) + "\n" : (*answer)["text"].get<std::string>();
+  const std::string text = command.options.json ? wb::cli::json_text(*answer) + "\n"
+                                                : (*answer)["text"].get<std::string>();
   std::fputs(text.c_str(), stdout);
   return 0;
 }
@@ -128,26 +128,26 @@ int run_detached(const wb::Command& command, const std::vector<std::string>& wor
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (!words.empty() && words[0] == "playbook-host") return wb::playbook_host_main();
+  if (!words.empty() && words[0] == "playbook-host") return wb::playbook::playbook_host_main();
   if (!words.empty() && words[0] == "mcp") {
-    return wb::mcp_main({words.begin() + 1, words.end()}, wb::Environment::read());
+    return wb::cli::mcp_main({words.begin() + 1, words.end()}, wb::cli::Environment::read());
   }
   if (!words.empty() && words[0] == "command-reference") {
-    std::fputs(wb::command_reference().c_str(), stdout);
+    std::fputs(wb::cli::command_reference().c_str(), stdout);
     return 0;
   }
   if (!words.empty() && words[0] == "verb-table") {
-    std::puts(wb::json_text(wb::verb_table_json(), 1).c_str());
+    std::puts(wb::cli::json_text(wb::engine::verb_table_json(), 1).c_str());
     return 0;
   }
   const wb::RealFileSystem file_system;
-  const auto parsed = wb::parse_command_line(words, file_system);
-  if (const auto* text = std::get_if<wb::PrintAndExit>(&parsed)) {
+  const auto parsed = wb::cli::parse_command_line(words, file_system);
+  if (const auto* text = std::get_if<wb::cli::PrintAndExit>(&parsed)) {
     std::fputs(text->out.c_str(), stdout);
     std::fputs(text->err.c_str(), stderr);
     return text->exit_code;
   }
-  if (const auto& command = std::get<wb::Command>(parsed); command.options.detach) {
+  if (const auto& command = std::get<wb::cli::Command>(parsed); command.options.detach) {
     return run_detached(command, words);
   }
   signal(SIGPIPE, SIG_IGN);
@@ -159,16 +159,16 @@ int main(int argc, char** argv) {
   std::atomic<bool> stop{false};
   try {
     std::thread([signals, &stop] { watch_signals(signals, stop); }).detach();
-    return run(std::get<wb::Command>(parsed), stop);
+    return run(std::get<wb::cli::Command>(parsed), stop);
   } catch (const std::system_error& error) {
     std::fputs(fmt::format("sdpa-wb: cannot start a thread: {}; end other processes or raise the "
                            "process limit\n",
                            error.what())
                    .c_str(),
                stderr);
-    return static_cast<int>(wb::ExitCode::environment);
+    return static_cast<int>(wb::cli::ExitCode::environment);
   } catch (const std::exception& error) {
     std::fputs(fmt::format("sdpa-wb: internal fault: {}\n", error.what()).c_str(), stderr);
-    return static_cast<int>(wb::ExitCode::internal);
+    return static_cast<int>(wb::cli::ExitCode::internal);
   }
 }

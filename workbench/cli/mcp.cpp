@@ -13,7 +13,7 @@
 #include "cli/exit_code.hpp"
 #include "core/process.hpp"
 
-namespace wb {
+namespace wb::cli {
 namespace {
 
 /// Both must be importable; that of the workbench with its module of C++ for this interpreter.
@@ -84,10 +84,10 @@ int mcp_main(const std::vector<std::string>& words, const Environment& environme
   }
   std::fputs(("sdpa-wb mcp: no Python here can start the MCP server:" + tried +
               "\nInstall the package with its extra, in a checkout: pip install '.[mcp]'; or name "
-              "an interpreter that has it: --python PROGRAM (docs/agents.md)\n")
+              "an interpreter that has it: --python PROGRAM (docs/guide/agents.md)\n")
                  .c_str(),
              stderr);
   return static_cast<int>(ExitCode::usage);
 }
 
-}  // namespace wb
+}  // namespace wb::cli

@@ -8,10 +8,10 @@
 
 #include "cli/services.hpp"
 
-namespace wb {
+namespace wb::cli {
 
 /// Replaces this process by the server; `words` stand after `mcp`. Returns only where that cannot
 /// be done, with the exit code, after saying on standard error what to install.
 int mcp_main(const std::vector<std::string>& words, const Environment& environment);
 
-}  // namespace wb
+}  // namespace wb::cli

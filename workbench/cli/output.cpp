@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace wb {
+namespace wb::cli {
 namespace {
 
 std::string cell(const Json& value) {
@@ -145,7 +145,7 @@ std::string render_brief(const Json& result) {
 }  // namespace
 
 std::string json_text(const Json& value, int indent) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return without_hidden_characters(value.dump(indent, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string render_result(std::string_view verb, const Json& result) {
@@ -182,11 +182,15 @@ std::string render_result(std::string_view verb, const Json& result) {
   if (verb == "suites") return render_suites(result);
   if (verb == "open") {
     return rows_of(result["baseline"], {"problem", "plan", "start_us", "rivals_us"}) +
-           cell(result["session"]) + "\n";
+           result.value("cannot_show_text", "") + cell(result["session"]) + "\n";
   }
   if (verb == "run") {
+    // A playbook may have something to say at the very end.
+    const Json given = result.value("result", Json());
+    const bool speaks = given.is_object() && given.contains("last_words");
     return (result.contains("summary") ? cell(result["summary"]) + "\n" : std::string()) +
-           cell(result["session"]) + "\n";
+           cell(result["session"]) + "\n" +
+           (speaks ? cell(given["last_words"]) + "\n" : std::string());
   }
   if (verb == "close") {
     return fmt::format("report: {}\ncommit: {}\n{}\n", cell(result["report"]),
@@ -195,4 +199,4 @@ std::string render_result(std::string_view verb, const Json& result) {
   return json_text(result, 2) + "\n";
 }
 
-}  // namespace wb
+}  // namespace wb::cli

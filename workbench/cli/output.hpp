@@ -7,7 +7,7 @@
 
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::cli {
 
 /// The text for standard output, ending with a newline. For `run` and `open` the last line is the
 /// path of the session folder.
@@ -17,4 +17,4 @@ std::string render_result(std::string_view verb, const Json& result);
 /// source file, a compiler's words): those that are not UTF-8 become U+FFFD.
 std::string json_text(const Json& value, int indent = -1);
 
-}  // namespace wb
+}  // namespace wb::cli

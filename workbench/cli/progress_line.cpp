@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace wb {
+namespace wb::cli {
 namespace {
 
 std::string minutes(double seconds) {
@@ -23,7 +23,7 @@ void write_all(const std::string& text) {
 
 }  // namespace
 
-std::string progress_text(const Progress& progress) {
+std::string progress_text(const engine::Progress& progress) {
   std::string text;
   if (progress.iteration >= 0) {
     text +=
@@ -40,7 +40,7 @@ std::string progress_text(const Progress& progress) {
   return text;
 }
 
-void ProgressLine::show(const Progress& progress) {
+void ProgressLine::show(const engine::Progress& progress) {
   const auto now = std::chrono::steady_clock::now();
   const std::string stage = fmt::format("{} {}", progress.iteration, progress.stage);
   const bool new_stage = stage != m_last_stage;
@@ -61,4 +61,4 @@ void ProgressLine::finish() {
   m_dirty = false;
 }
 
-}  // namespace wb
+}  // namespace wb::cli

@@ -8,10 +8,10 @@
 
 #include "engine/progress.hpp"
 
-namespace wb {
+namespace wb::cli {
 
 /// "iteration 2  verdict 3/14  cpu_tiled@1f0c44aa on n6_S64  best 1.83x  0:41 elapsed  ~1:12 left".
-std::string progress_text(const Progress& progress);
+std::string progress_text(const engine::Progress& progress);
 
 class ProgressLine {
  public:
@@ -20,7 +20,7 @@ class ProgressLine {
   ~ProgressLine() { finish(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
-  void show(const Progress& progress);
+  void show(const engine::Progress& progress);
   /// Clears the line, so that messages start on a clean one.
   void finish();
 
@@ -31,4 +31,4 @@ class ProgressLine {
   std::chrono::steady_clock::time_point m_last_shown;
 };
 
-}  // namespace wb
+}  // namespace wb::cli

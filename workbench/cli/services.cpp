@@ -12,7 +12,7 @@
 #include "core/process.hpp"
 #include "variant/installed.hpp"
 
-namespace wb {
+namespace wb::cli {
 namespace {
 
 std::string variable(const char* name) {
@@ -26,6 +26,15 @@ fs::path default_cache(const Environment& environment) {
   }
   if (!environment.home.empty()) return fs::path(environment.home) / ".cache" / "sdpa-workbench";
   return fs::path(".cache") / "sdpa-workbench";
+}
+
+/// Empty where nobody's home is known.
+fs::path data_folder(const Environment& environment) {
+  if (!environment.xdg_data_home.empty()) {
+    return fs::path(environment.xdg_data_home) / "sdpa-workbench";
+  }
+  if (environment.home.empty()) return {};
+  return fs::path(environment.home) / ".local" / "share" / "sdpa-workbench";
 }
 
 /// The interpreter for Python subjects: --python, else the active virtual environment's, else a
@@ -75,10 +84,12 @@ Environment Environment::read() {
   Environment environment;
   environment.home = variable("HOME");
   environment.xdg_cache_home = variable("XDG_CACHE_HOME");
+  environment.xdg_data_home = variable("XDG_DATA_HOME");
   environment.virtual_env = variable("VIRTUAL_ENV");
   environment.cudacxx = variable("CUDACXX");
   environment.cuda_home = variable("CUDA_HOME");
   environment.cuda_path = variable("CUDA_PATH");
+  environment.device_lock = variable("WB_DEVICE_LOCK");
   environment.no_color = std::getenv("NO_COLOR") != nullptr;
   return environment;
 }
@@ -90,11 +101,12 @@ fs::path executable_folder() {
   return fs::path(std::string(buffer.data(), static_cast<std::size_t>(length))).parent_path();
 }
 
-SearchPath make_search_path(const GlobalOptions& options, const fs::path& executable) {
-  SearchPath search_path;
+variant::SearchPath make_search_path(const GlobalOptions& options, const fs::path& executable) {
+  variant::SearchPath search_path;
   search_path.roots.emplace_back(".");
   for (const fs::path& path : options.paths) search_path.roots.push_back(path);
-  if (const auto root = find_installed_root(executable)) search_path.roots.push_back(*root);
+  if (const auto root = variant::find_installed_root(executable))
+    search_path.roots.push_back(*root);
   return search_path;
 }
 
@@ -106,35 +118,40 @@ std::string find_worker(const GlobalOptions& options, const fs::path& executable
   return "sdpa-wb-worker";
 }
 
-Services make_services(const GlobalOptions& options, const Environment& environment,
-                       FileSystem& file_system, const Clock& clock, ProgressSink progress,
-                       const std::atomic<bool>* stop_requested) {
+engine::Services make_services(const GlobalOptions& options, const Environment& environment,
+                               FileSystem& file_system, const Clock& clock,
+                               engine::ProgressSink progress,
+                               const std::atomic<bool>* stop_requested) {
   const fs::path executable = options.programs.empty() ? executable_folder() : options.programs;
-  const TransportSpec transport{options.transport, find_worker(options, executable)};
-  BuildOptions build;
+  const runner::TransportSpec transport{options.transport, find_worker(options, executable)};
+  variant::BuildOptions build;
   build.allowed_includes = options.allowed_includes;
-  const CudaPlaces cuda{options.nvcc, environment.cudacxx, environment.cuda_home,
-                        environment.cuda_path, options.host_compiler};
+  const variant::CudaPlaces cuda{options.nvcc, environment.cudacxx, environment.cuda_home,
+                                 environment.cuda_path, options.host_compiler};
   protocol::HelloArgs hello;
   hello.python = choose_python(options, environment, executable);
   hello.cpu_set = options.cpu_set;
   hello.threads = options.threads;
   hello.gpu = options.gpu;
-  return Services{.file_system = file_system,
-                  .clock = clock,
-                  .search_path = make_search_path(options, executable),
-                  .cache_root = options.cache.empty() ? default_cache(environment) : options.cache,
-                  .sessions_root = options.sessions_root,
-                  .toolchain = std::make_shared<CpuToolchain>(
-                      options.compiler.empty() ? "g++" : options.compiler),
-                  .cuda_toolchain = std::make_shared<CudaToolchain>(cuda),
-                  .build_options = build,
-                  .open_transport = [transport] { return open_command_transport(transport); },
-                  .hello = hello,
-                  .progress = std::move(progress),
-                  .on_milestone = milestone_sink(options.on_event),
-                  .stop_requested = stop_requested,
-                  .workbench_version = WB_VERSION};
+  hello.isolation = options.isolation;
+  hello.lock = options.device_lock.empty() ? environment.device_lock : options.device_lock;
+  return engine::Services{
+      .file_system = file_system,
+      .clock = clock,
+      .search_path = make_search_path(options, executable),
+      .cache_root = options.cache.empty() ? default_cache(environment) : options.cache,
+      .sessions_root = options.sessions_root,
+      .data_root = data_folder(environment),
+      .toolchain = std::make_shared<variant::CpuToolchain>(
+          options.compiler.empty() ? "g++" : options.compiler),
+      .cuda_toolchain = std::make_shared<variant::CudaToolchain>(cuda),
+      .build_options = build,
+      .open_transport = [transport] { return runner::open_command_transport(transport); },
+      .hello = hello,
+      .progress = std::move(progress),
+      .on_milestone = milestone_sink(options.on_event),
+      .stop_requested = stop_requested,
+      .workbench_version = WB_VERSION};
 }
 
-}  // namespace wb
+}  // namespace wb::cli

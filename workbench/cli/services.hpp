@@ -9,7 +9,7 @@
 
 #include "engine/engine.hpp"
 
-namespace wb {
+namespace wb::cli {
 
 /// Options that every command takes.
 struct GlobalOptions {
@@ -19,16 +19,17 @@ struct GlobalOptions {
   std::vector<fs::path> paths;
   std::vector<fs::path> allowed_includes;
   std::string compiler, nvcc, host_compiler, worker, python, cpu_set, request_id;
+  std::string isolation, device_lock;
   std::string on_event;                ///< shell command, told of milestones
   std::vector<std::string> transport;  ///< command prefix, one word each
   std::int64_t threads = 0;
   std::int64_t gpu = 0;
 };
 
-/// The environment variables that are honored; docs/cli.md lists them.
+/// The environment variables that are honored; docs/guide/command_line.md lists them.
 struct Environment {
-  std::string home, xdg_cache_home, virtual_env;
-  std::string cudacxx, cuda_home, cuda_path;
+  std::string home, xdg_cache_home, xdg_data_home, virtual_env;
+  std::string cudacxx, cuda_home, cuda_path, device_lock;
   bool no_color = false;
   static Environment read();
 };
@@ -37,13 +38,14 @@ struct Environment {
 fs::path executable_folder();
 
 /// ./, then each --path, then what was installed with the program (find_installed_root).
-SearchPath make_search_path(const GlobalOptions& options, const fs::path& executable);
+variant::SearchPath make_search_path(const GlobalOptions& options, const fs::path& executable);
 
 /// --worker, else beside the executable, else the name in PATH.
 std::string find_worker(const GlobalOptions& options, const fs::path& executable);
 
-Services make_services(const GlobalOptions& options, const Environment& environment,
-                       FileSystem& file_system, const Clock& clock, ProgressSink progress,
-                       const std::atomic<bool>* stop_requested);
+engine::Services make_services(const GlobalOptions& options, const Environment& environment,
+                               FileSystem& file_system, const Clock& clock,
+                               engine::ProgressSink progress,
+                               const std::atomic<bool>* stop_requested);
 
-}  // namespace wb
+}  // namespace wb::cli

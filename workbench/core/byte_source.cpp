@@ -16,7 +16,8 @@ namespace wb {
 namespace {
 
 constexpr std::size_t k_packed_bytes = 1u << 18;
-constexpr int k_gzip_window_bits = 15 + 16;  // zlib: the largest window, gzip header
+constexpr std::uint64_t k_set_aside_bytes = 64u << 20;  // at most, whatever a file says of itself
+constexpr int k_gzip_window_bits = 15 + 16;             // zlib: the largest window, gzip header
 
 class PlainFile final : public ByteSource {
  public:
@@ -36,15 +37,29 @@ class PlainFile final : public ByteSource {
   fs::path m_path;
 };
 
-class GzipFile final : public ByteSource {
+class Memory final : public ByteSource {
  public:
-  explicit GzipFile(PlainFile file, fs::path path)
-      : m_file(std::move(file)), m_path(std::move(path)), m_packed(k_packed_bytes) {
+  explicit Memory(std::string_view bytes) : m_rest(bytes) {}
+
+  Result<std::size_t> read(std::span<char> into) override {
+    const std::size_t taken = m_rest.copy(into.data(), into.size());
+    m_rest.remove_prefix(taken);
+    return taken;
+  }
+
+ private:
+  std::string_view m_rest;
+};
+
+class Unpacked final : public ByteSource {
+ public:
+  Unpacked(std::unique_ptr<ByteSource> packed, fs::path path)
+      : m_source(std::move(packed)), m_path(std::move(path)), m_packed(k_packed_bytes) {
     m_ready = inflateInit2(&m_stream, k_gzip_window_bits) == Z_OK;
   }
-  GzipFile(const GzipFile&) = delete;
-  GzipFile& operator=(const GzipFile&) = delete;
-  ~GzipFile() override { inflateEnd(&m_stream); }
+  Unpacked(const Unpacked&) = delete;
+  Unpacked& operator=(const Unpacked&) = delete;
+  ~Unpacked() override { inflateEnd(&m_stream); }
 
   Result<std::size_t> read(std::span<char> into) override {
     if (!m_ready) return damaged("zlib could not start");
@@ -53,7 +68,7 @@ class GzipFile final : public ByteSource {
     const uInt room = m_stream.avail_out;
     while (m_stream.avail_out == room) {
       if (m_stream.avail_in == 0) {
-        WB_TRY_ASSIGN(const std::size_t got, m_file.read(m_packed));
+        WB_TRY_ASSIGN(const std::size_t got, m_source->read(m_packed));
         if (got == 0) {
           if (m_inside) return damaged("its gzip data end early");
           return std::size_t{0};
@@ -81,13 +96,39 @@ class GzipFile final : public ByteSource {
                  "copy the file again"};
   }
 
-  PlainFile m_file;
+  std::unique_ptr<ByteSource> m_source;
   fs::path m_path;
   std::vector<char> m_packed;
   z_stream m_stream{};
   bool m_ready = false;
   bool m_inside = false;  // a member: between its header and its checksum
 };
+
+/// `expected_bytes`: what is set aside at once, so that a long text is not moved as it grows.
+Result<std::string> all_of(ByteSource& source, const fs::path& path, std::uint64_t max_bytes,
+                           std::uint64_t expected_bytes = 0) {
+  std::string text;
+  text.reserve(std::min(expected_bytes, max_bytes));
+  std::vector<char> part(k_packed_bytes);
+  while (true) {
+    WB_TRY_ASSIGN(const std::size_t got, source.read(part));
+    if (got == 0) return text;
+    if (text.size() + got > max_bytes) {
+      return Error{ErrorCode::limit, "read", path.string(),
+                   fmt::format("it holds more than {} bytes", max_bytes), ""};
+    }
+    text.append(part.data(), got);
+  }
+}
+
+/// How long its last member says it is; nobody has checked that yet.
+std::uint64_t told_bytes(std::string_view packed) {
+  std::uint64_t told = 0;
+  for (std::size_t i = 1; i <= 4 && i <= packed.size(); ++i) {
+    told = told << 8 | static_cast<unsigned char>(packed[packed.size() - i]);
+  }
+  return std::min(told, k_set_aside_bytes);
+}
 
 }  // namespace
 
@@ -106,28 +147,24 @@ Result<OpenedFile> open_bytes(const fs::path& path) {
   OpenedFile opened;
   opened.size_bytes = static_cast<std::uint64_t>(facts.st_size);
   opened.gzip = got == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
-  PlainFile file(std::move(fd), path);
-  if (opened.gzip) {
-    opened.source = std::make_unique<GzipFile>(std::move(file), path);
-  } else {
-    opened.source = std::make_unique<PlainFile>(std::move(file));
-  }
+  opened.source = std::make_unique<PlainFile>(std::move(fd), path);
+  if (opened.gzip) opened.source = std::make_unique<Unpacked>(std::move(opened.source), path);
   return opened;
 }
 
 Result<std::string> read_all(const fs::path& path, std::uint64_t max_bytes) {
   WB_TRY_ASSIGN(const OpenedFile opened, open_bytes(path));
-  std::string text;
-  std::vector<char> part(k_packed_bytes);
-  while (true) {
-    WB_TRY_ASSIGN(const std::size_t got, opened.source->read(part));
-    if (got == 0) return text;
-    if (text.size() + got > max_bytes) {
-      return Error{ErrorCode::limit, "read", path.string(),
-                   fmt::format("it holds more than {} bytes", max_bytes), ""};
-    }
-    text.append(part.data(), got);
+  return all_of(*opened.source, path, max_bytes);
+}
+
+Result<std::string> unpack_gzip(std::string_view packed, const fs::path& path,
+                                std::uint64_t max_bytes) {
+  if (!packed.starts_with("\x1f\x8b")) {
+    return Error{ErrorCode::damaged, "unpack", path.string(), "it is not packed by gzip",
+                 "copy the file again"};
   }
+  Unpacked source(std::make_unique<Memory>(packed), path);
+  return all_of(source, path, max_bytes, told_bytes(packed));
 }
 
 }  // namespace wb

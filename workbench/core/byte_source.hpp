@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/files.hpp"
 
@@ -32,5 +33,10 @@ Result<OpenedFile> open_bytes(const fs::path& path);
 
 /// All of them. Errors: as above, limit (more than max_bytes, unpacked).
 Result<std::string> read_all(const fs::path& path, std::uint64_t max_bytes);
+
+/// What gzip data in memory hold; `path` is for messages. Errors: damaged (no gzip data, cut off,
+/// or a checksum that fails), limit.
+Result<std::string> unpack_gzip(std::string_view packed, const fs::path& path,
+                                std::uint64_t max_bytes);
 
 }  // namespace wb

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 
 namespace wb {
@@ -27,7 +29,26 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+/// The code point of a well-formed sequence.
+char32_t code_point(std::string_view sequence) {
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return lead;
+  char32_t point = lead & (0xffu >> (sequence.size() + 1));
+  for (std::size_t i = 1; i < sequence.size(); ++i) {
+    point = (point << 6) | (static_cast<unsigned char>(sequence[i]) & 0x3fu);
+  }
+  return point;
+}
+
 }  // namespace
+
+bool is_hidden_character(char32_t point) {
+  return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xad || point == 0x61c ||
+         point == 0x180e || (point >= 0x200b && point <= 0x200f) ||
+         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
+         point == 0xfeff || (point >= 0xfe00 && point <= 0xfe0f) ||
+         (point >= 0xfff9 && point <= 0xfffb) || (point >= 0xe0000 && point <= 0xe0fff);
+}
 
 std::string_view to_string(ErrorCode code) {
   switch (code) {
@@ -76,6 +97,28 @@ std::optional<ErrorCode> parse_error_code(std::string_view word) {
   return std::nullopt;
 }
 
+std::string without_hidden_characters(std::string json) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x7f; };
+  if (std::ranges::all_of(json, is_ascii)) return json;
+  std::string out;
+  out.reserve(json.size());
+  for (std::size_t i = 0; i < json.size();) {
+    const std::string_view rest = std::string_view(json).substr(i);
+    const std::size_t length = std::max<std::size_t>(utf8_length(rest), 1);
+    const char32_t point = utf8_length(rest) > 0 ? code_point(rest.substr(0, length)) : U'?';
+    if (point >= 0x7f && is_hidden_character(point)) {
+      const auto wide = static_cast<std::uint32_t>(point);
+      out += wide < 0x10000 ? fmt::format("\\u{:04x}", wide)
+                            : fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((wide - 0x10000) >> 10),
+                                          0xdc00 + ((wide - 0x10000) & 0x3ff));
+    } else {
+      out += rest.substr(0, length);
+    }
+    i += length;
+  }
+  return out;
+}
+
 std::string printable(std::string_view text, std::size_t max_bytes) {
   std::string out;
   out.reserve(text.size() < max_bytes ? text.size() : max_bytes);
@@ -86,9 +129,13 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
     }
     const std::size_t length = utf8_length(text.substr(i));
     const auto byte = static_cast<unsigned char>(text[i]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+    if (length <= 1 && (length == 0 || is_hidden_character(byte))) {
       out += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : fmt::format("\\x{:02x}", byte);
       ++i;
+    } else if (is_hidden_character(code_point(text.substr(i, length)))) {
+      for (std::size_t end = i + length; i < end; ++i) {
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+      }
     } else {
       out += text.substr(i, length);
       i += length;

@@ -12,7 +12,8 @@
 
 namespace wb {
 
-/// What kind of failure it is; the command line maps each to one exit code (docs/cli.md).
+/// What kind of failure it is; the command line maps each to one exit code
+/// (docs/guide/command_line.md).
 enum class ErrorCode {
   usage,         ///< the caller asked for something that does not exist or is malformed
   not_found,     ///< a named file, kernel, suite, session or event is absent
@@ -37,7 +38,14 @@ enum class ErrorCode {
 std::string_view to_string(ErrorCode code);
 std::optional<ErrorCode> parse_error_code(std::string_view word);
 
-/// Text from outside made fit for one line of a message: control characters and bytes that are
+/// Characters that a reader cannot see, or that reorder what he sees: control characters, the
+/// bidirectional ones among them, joiners, marks.
+bool is_hidden_character(char32_t point);
+
+/// Text of JSON, in which such characters stand inside strings only, with "\\u202e" in their place.
+std::string without_hidden_characters(std::string json);
+
+/// Text from outside made fit for one line of a message: hidden characters and bytes that are
 /// not UTF-8 become "\\n", "\\x1b" …; what follows the first `max_bytes` is cut and counted.
 std::string printable(std::string_view text, std::size_t max_bytes = 120);
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "core/posix_files.hpp"
+#include "core/secret.hpp"
 
 namespace wb {
 namespace {
@@ -31,9 +31,7 @@ class TemporaryFile {
  public:
   static Result<TemporaryFile> create(const fs::path& folder) {
     for (int attempt = 0; attempt < 16; ++attempt) {
-      std::uint64_t random = 0;
-      if (::getrandom(&random, sizeof random, 0) != sizeof random) break;
-      fs::path path = folder / fmt::format(".wb-tmp-{:016x}", random);
+      fs::path path = folder / fmt::format(".wb-tmp-{:016x}", draw_secret<std::uint64_t>());
       UniqueFd fd = open_fd(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
       if (fd.valid()) return TemporaryFile(std::move(path), std::move(fd));
       if (errno != EEXIST) return errno_error("create a temporary file in", folder, errno);

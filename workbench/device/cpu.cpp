@@ -12,7 +12,7 @@
 
 #include "device/device.hpp"
 
-namespace wb {
+namespace wb::device {
 namespace {
 
 namespace fs = std::filesystem;
@@ -195,4 +195,4 @@ Device detect_cpu() {
   return detect_cpu_in("/", allowed_cpus());
 }
 
-}  // namespace wb
+}  // namespace wb::device

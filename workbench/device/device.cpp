@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace wb {
+namespace wb::device {
 namespace {
 
 /// The facts of a device with their JSON keys, in one place for both directions.
@@ -80,4 +80,4 @@ Result<Device> device_from_json(const Json& json) {
   return device;
 }
 
-}  // namespace wb
+}  // namespace wb::device

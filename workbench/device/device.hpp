@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Facts about the device that a session runs on, each with where it came from, and the table of
-// GPUs with their dense peaks (R137). Who calls: worker (detect), measure (refusal), analyze.
+// GPUs with their dense peaks. Who calls: worker (detect), measure (refusal), analyze.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::device {
 
 /// A number and where it came from ("datasheet", "calibrated at open", "sysfs").
 struct DeviceFact {
@@ -64,4 +64,4 @@ Result<std::vector<int>> parse_cpu_set(std::string_view text);
 std::optional<Device> known_gpu(std::string_view name);
 std::vector<Device> known_gpus();
 
-}  // namespace wb
+}  // namespace wb::device

@@ -9,7 +9,7 @@
 
 #include "device/device.hpp"
 
-namespace wb {
+namespace wb::device {
 namespace {
 
 constexpr double k_tera = 1e12;
@@ -147,4 +147,4 @@ std::vector<Device> known_gpus() {
   return devices;
 }
 
-}  // namespace wb
+}  // namespace wb::device

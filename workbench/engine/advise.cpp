@@ -6,17 +6,23 @@
 #include "report/report.hpp"
 #include "report/sections.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using advise::Situation;
+using session::Session;
+using session::SessionView;
+
 namespace {
 
-RoadmapProblem held_problem(const page::Page& page, const std::vector<page::Headroom>& rooms,
-                            const SuiteProblem& member) {
-  const page::Facts& facts = page.facts;
+advise::RoadmapProblem held_problem(const report::Page& page,
+                                    const std::vector<report::Headroom>& rooms,
+                                    const problem::SuiteProblem& member) {
+  const report::Facts& facts = page.facts;
   const std::string problem = to_text(member.problem), title = facts.title(problem);
-  RoadmapProblem result;
+  advise::RoadmapProblem result;
   result.problem = member.problem;
   result.weight = member.weight;
-  for (const Fact& finding : facts.holder->findings) {
+  for (const session::Fact& finding : facts.holder->findings) {
     const Json& figures = member_of(finding.payload, "figures");
     const std::string regime = text_of(figures, "regime");
     // Said once a problem, under whichever plan was the fastest.
@@ -26,12 +32,12 @@ RoadmapProblem held_problem(const page::Page& page, const std::vector<page::Head
     result.bound = regime;
     result.events.push_back(finding.seq);
   }
-  for (const page::Headroom& room : rooms) {
+  for (const report::Headroom& room : rooms) {
     if (facts.title(room.problem) != title) continue;
     result.room_ratio = room.factor;
     result.events.push_back(room.finding->seq);
   }
-  const page::Compared* sdpa = page::fastest_rival(facts, page.held, problem, facts.plan);
+  const report::Compared* sdpa = report::fastest_rival(facts, page.held, problem, facts.plan);
   if (sdpa != nullptr) result.rival_ratio = sdpa->ratio.value;
   return result;
 }
@@ -40,9 +46,9 @@ void add_past(const Session& session, const SessionView& view, Situation& situat
   TechniqueHistory techniques(session, view);
   double seconds = 0;
   std::int64_t tries = 0;
-  each_closed_try(view, [&](const IterationView& iteration, const Json& closed) {
+  each_closed_try(view, [&](const session::IterationView& iteration, const Json& closed) {
     if (!tells_of_its_variant(closed)) return;
-    if (const auto took_s = page::seconds_between(iteration.opened.t, iteration.closed->t)) {
+    if (const auto took_s = report::seconds_between(iteration.opened.t, iteration.closed->t)) {
       seconds += *took_s;
       ++tries;
     }
@@ -63,15 +69,16 @@ void add_past(const Session& session, const SessionView& view, Situation& situat
 }
 
 Result<Json> roadmap_json(const Services& services, const Session& session, double target_ratio) {
-  WB_TRY_ASSIGN(const auto catalogue, load_techniques(services.file_system, services.search_path));
-  WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
+  WB_TRY_ASSIGN(const auto catalogue,
+                catalogue::load_techniques(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(const SessionView* view, session.current(session::FoldDepth::full));
   WB_TRY_ASSIGN(Situation situation, situation_of(session, *view));
   situation.target_ratio = target_ratio;
   // A roadmap without named causes is one all the same.
   if (const auto decided = decide_causes(services, *view, situation)) {
-    situation.causes = remedied_by(decided->diagnoses);
+    situation.causes = advise::remedied_by(decided->diagnoses);
   }
-  Json made = to_json(make_roadmap(catalogue, situation));
+  Json made = to_json(advise::make_roadmap(catalogue, situation));
   made["incumbent"] = situation.incumbent;
   return made;
 }
@@ -92,10 +99,10 @@ Result<Situation> situation_of(const Session& session, const SessionView& view) 
         text_of(member_of(view.environment->payload, "device"), "architecture");
   }
   WB_TRY_ASSIGN(const auto stored, stored_variant(session, view, view.incumbent));
-  situation.techniques = techniques_in(stored.first.manifest, stored.second);
-  const page::Page page(view);
-  const std::vector<page::Headroom> rooms = page::headroom(page);
-  for (const SuiteProblem& member : settings.suite.problems) {
+  situation.techniques = variant::techniques_in(stored.first.manifest, stored.second);
+  const report::Page page(view);
+  const std::vector<report::Headroom> rooms = report::headroom(page);
+  for (const problem::SuiteProblem& member : settings.suite.problems) {
     if (!member.held_out) situation.problems.push_back(held_problem(page, rooms, member));
   }
   situation.device_usd_per_hour = settings.rates.device_usd_per_hour;
@@ -105,12 +112,12 @@ Result<Situation> situation_of(const Session& session, const SessionView& view) 
 
 Result<Json> verb_advise(const Services& services, const Session& session, const Json& args) {
   WB_TRY_ASSIGN(Json made, roadmap_json(services, session, args.value("target", 1.0)));
-  made["text"] = render_roadmap(made);
+  made["text"] = report::render_roadmap(made);
   return made;
 }
 
 Result<void> record_roadmap(Context& context) {
-  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(session::FoldDepth::brief));
   if (view->incumbent.empty()) return {};
   auto made = roadmap_json(context.services, *context.session, 1.0);
   if (!made) {
@@ -122,4 +129,4 @@ Result<void> record_roadmap(Context& context) {
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -5,18 +5,20 @@
 #include "advise/roadmap.hpp"
 #include "engine/context.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// From the log and the stored sources alone. Held-out problems are no part of it: nobody may tune
 /// on those. Errors: those of reading the session; invalid before the baseline closed.
-Result<Situation> situation_of(const Session& session, const SessionView& view);
+Result<advise::Situation> situation_of(const session::Session& session,
+                                       const session::SessionView& view);
 
 /// A roadmap as JSON (advise/roadmap.hpp), with `incumbent` and the text for people. Errors: those
 /// of the catalogue and of situation_of().
-Result<Json> verb_advise(const Services& services, const Session& session, const Json& args);
+Result<Json> verb_advise(const Services& services, const session::Session& session,
+                         const Json& args);
 
 /// Appends roadmap_made to the held session, where it has a baseline. A catalogue that is not there
 /// or broken costs no session its end: a note then says why there is none.
 Result<void> record_roadmap(Context& context);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/agent_verbs.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 using K = ArgumentKind;
@@ -135,4 +135,4 @@ std::vector<VerbSpec> agent_verb_specs() {
   return {spec_of_propose(), spec_of_propose_many(), spec_of_record_usage(), spec_of_read_ref()};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -11,7 +11,7 @@
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Their entries in the verb table.
 std::vector<VerbSpec> agent_verb_specs();
@@ -25,10 +25,10 @@ Result<Json> verb_propose_many(Context& context, const Json& args);
 /// Debits the tokens of an agent's model. Errors: usage (no tokens); those of the log.
 Result<Json> verb_record_usage(Context& context, const Json& args);
 /// A piece of a text that is too long for an answer. Errors: not_found, usage.
-Result<Json> verb_read_ref(Context& context, const Session& session, const Json& args);
+Result<Json> verb_read_ref(Context& context, const session::Session& session, const Json& args);
 
 /// The last variant_built with that label, of one that could not be built too; nullptr: none.
-const Json* find_proposed(const SessionView& view, std::string_view id);
+const Json* find_proposed(const session::SessionView& view, std::string_view id);
 
 /// One replacement in a file of a variant: `search` must stand there exactly once.
 struct Edit {
@@ -41,4 +41,4 @@ struct Edit {
 Result<std::map<std::string, std::string>> apply_edits(
     const std::map<std::string, std::string>& files, const std::vector<Edit>& edits);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -17,7 +17,13 @@
 #include "measure/ncu_report.hpp"
 #include "report/evidence.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using device::Device;
+using measure::Evidence;
+using measure::Finding;
+using measure::Observation;
+
 namespace {
 
 using verbs::K;
@@ -34,15 +40,32 @@ std::string small(std::string_view text) {
   return result;
 }
 
-/// A GPU of the table by what its name holds. Errors: usage (none, or more than one).
+/// `words` in `name` as whole words: "H20" is not in "H200".
+bool holds_words(const std::string& name, const std::string& words) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = name.find(words); at != std::string::npos; at = name.find(words, at + 1)) {
+    const std::size_t end = at + words.size();
+    if ((at == 0 || !is_word(name[at - 1])) && (end == name.size() || !is_word(name[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A GPU of the table by what its name holds. Errors: usage (none, or not the whole name).
 Result<Device> device_of(const std::string& asked) {
-  if (auto device = known_gpu(asked)) return *std::move(device);
+  if (auto device = device::known_gpu(asked)) return *std::move(device);
   std::vector<std::string> names, like;
-  for (const Device& device : known_gpus()) {
+  for (const Device& device : device::known_gpus()) {
     names.push_back(device.name);
-    const bool is_like =
-        !asked.empty() && small(device.name).find(small(asked)) != std::string::npos;
-    if (is_like) like.push_back(device.name);
+    if (!asked.empty() && holds_words(small(device.name), small(asked))) {
+      like.push_back(device.name);
+    }
+  }
+  if (like.size() == 1) {
+    return Error{ErrorCode::usage, "find the device", printable(asked),
+                 "it is no whole name, though one GPU of the table has it in its name",
+                 fmt::format("name it whole, where it is meant: {}", like.front())};
   }
   return Error{ErrorCode::usage, "find the device", printable(asked),
                like.empty() ? "it is not in the table of GPUs, so its peaks are not known"
@@ -86,18 +109,18 @@ Result<void> add_table(const FileSystem& files, const Json& args, Evidence& evid
                        std::vector<std::string>& gaps) {
   const std::string path = args.value("table", "");
   WB_TRY_ASSIGN(const std::string text, files.read(path, k_table_bytes));
-  TableReading reading;
+  analyze::TableReading reading;
   reading.ours = args.value("ours", "");
   reading.reference = args.value("reference", "");
   reading.shape = args.value("shape", "");
-  if (const auto plan = parse_plan_kind(args.value("plan", ""))) {
+  if (const auto plan = measure::parse_plan_kind(args.value("plan", ""))) {
     reading.plan = *plan;
   } else {
     gaps.emplace_back(
         "how the times were taken: read as hot (warm caches, no cost of the host); --plan says "
         "otherwise");
   }
-  WB_TRY_ASSIGN(TableEvidence table, read_measured_table(text, path, reading));
+  WB_TRY_ASSIGN(analyze::TableEvidence table, analyze::read_measured_table(text, path, reading));
   evidence.observations = std::move(table.evidence.observations);
   evidence.beside = std::move(table.evidence.beside);
   gaps.insert(gaps.end(), table.gaps.begin(), table.gaps.end());
@@ -111,9 +134,10 @@ Result<void> add_ncu(const FileSystem& files, const Json& args, Evidence& eviden
     return Error{ErrorCode::usage, "read the profile", path, "which problem it ran is not said",
                  "give it with --problem \"B=1 Hq=8 Sq=512 D=64 f16\""};
   }
-  WB_TRY_ASSIGN(const Problem problem, parse_problem(args["problem"].get<std::string>()));
+  WB_TRY_ASSIGN(const problem::Problem problem,
+                problem::parse_problem(args["problem"].get<std::string>()));
   WB_TRY_ASSIGN(const std::string text, files.read(path, k_report_bytes));
-  WB_TRY_ASSIGN(const Json launches, read_ncu_report(text, k_most_launches));
+  WB_TRY_ASSIGN(const Json launches, measure::read_ncu_report(text, k_most_launches));
   std::string subject = "profiled";
   for (const Observation& observation : evidence.observations) {
     const bool is_reference =
@@ -123,7 +147,7 @@ Result<void> add_ncu(const FileSystem& files, const Json& args, Evidence& eviden
       subject = observation.subject;
     }
   }
-  add_launches(evidence, launches, subject, problem, "ncu", {});
+  analyze::add_launches(evidence, launches, subject, problem, "ncu", {});
   return {};
 }
 
@@ -131,7 +155,7 @@ Result<void> add_ncu(const FileSystem& files, const Json& args, Evidence& eviden
 /// what was profiled.
 void name_ours(const Evidence& evidence, FileFindings& result) {
   std::set<std::string> seen;
-  const auto add = [&](const std::string& subject, const Problem& problem) {
+  const auto add = [&](const std::string& subject, const problem::Problem& problem) {
     const bool is_reference =
         std::any_of(evidence.beside.begin(), evidence.beside.end(),
                     [&](const Observation& other) { return other.subject == subject; });
@@ -142,7 +166,7 @@ void name_ours(const Evidence& evidence, FileFindings& result) {
     }
   };
   for (const Observation& one : evidence.observations) add(one.subject, one.problem);
-  for (const KernelFacts& kernel : evidence.kernels) {
+  for (const measure::KernelFacts& kernel : evidence.kernels) {
     if (kernel.problem) add(kernel.subject, *kernel.problem);
   }
 }
@@ -159,8 +183,8 @@ VerbSpec analyze_verb_spec() {
       .arguments =
           {{.name = "table",
             .kind = K::string,
-            .doc =
-                "CSV or Markdown: problems with times, ours and a reference's (docs/analyses.md)"},
+            .doc = "CSV or Markdown: problems with times, ours and a reference's "
+                   "(docs/contracts/analyses.md)"},
            {.name = "device",
             .kind = K::string,
             .doc = "of the files: a GPU of the table, such as H200, L4 or \"RTX 4000 Ada\""},
@@ -183,7 +207,7 @@ VerbSpec analyze_verb_spec() {
       .result = {{"device", "string: whose peaks; empty where none is known"},
                  {"findings",
                   "list: analysis, statement, problem, figures, events, unseen "
-                  "(docs/analyses.md)"},
+                  "(docs/contracts/analyses.md)"},
                  {"gaps", "list: what could not be read, and why"},
                  {"text", "string: the same for people"}},
       .reads_only = true,
@@ -228,13 +252,13 @@ Result<FileFindings> findings_of_files(const FileSystem& files, const Json& args
   }
   if (args.contains("table")) WB_TRY(add_table(files, args, evidence, result.gaps));
   if (args.contains("ncu")) WB_TRY(add_ncu(files, args, evidence));
-  result.findings = analyze(evidence);
+  result.findings = analyze::analyze(evidence);
   name_ours(evidence, result);
   if (args.contains("sass")) {
     WB_TRY_ASSIGN(const std::string text,
                   files.read(args["sass"].get<std::string>(), k_listing_bytes));
-    WB_TRY_ASSIGN(const std::vector<SassKernel> kernels, read_sass(text));
-    std::vector<Finding> found = sass_findings(kernels);
+    WB_TRY_ASSIGN(const std::vector<analyze::SassKernel> kernels, analyze::read_sass(text));
+    std::vector<Finding> found = analyze::sass_findings(kernels);
     std::move(found.begin(), found.end(), std::back_inserter(result.findings));
   }
   result.device = std::move(evidence.device);
@@ -246,9 +270,9 @@ Result<Json> verb_analyze_files(const FileSystem& files, const Json& args) {
   return result_of(found.device, found.findings, found.gaps);
 }
 
-Json verb_analyze_session(const SessionView& view) {
-  const LogEvidence log = log_evidence(view);
-  return result_of(log.evidence.device, analyze(log.evidence), log.gaps);
+Json verb_analyze_session(const session::SessionView& view) {
+  const report::LogEvidence log = report::log_evidence(view);
+  return result_of(log.evidence.device, analyze::analyze(log.evidence), log.gaps);
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -7,7 +7,7 @@
 #include "engine/verb.hpp"
 #include "measure/finding.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 VerbSpec analyze_verb_spec();
 
@@ -19,10 +19,10 @@ bool asks_for_files(const Json& args);
 Result<void> check_analyze_arguments(const Json& args, bool has_session);
 
 struct FileFindings {
-  Device device;
-  std::string subject;            ///< whose times or launches the files hold; empty: none
-  std::vector<Problem> problems;  ///< of its times and launches, each once
-  std::vector<Finding> findings;
+  device::Device device;
+  std::string subject;                     ///< whose times or launches the files hold; empty: none
+  std::vector<problem::Problem> problems;  ///< of its times and launches, each once
+  std::vector<measure::Finding> findings;
   std::vector<std::string> gaps;  ///< what could not be read, and why
 };
 /// What the analyses say of the files. Errors: those of verb_analyze_files().
@@ -31,6 +31,6 @@ Result<FileFindings> findings_of_files(const FileSystem& files, const Json& args
 /// Errors: usage (a device that is not in the table, a profile without its problem), not_found and
 /// io (a file), parse and invalid (what a file holds).
 Result<Json> verb_analyze_files(const FileSystem& files, const Json& args);
-Json verb_analyze_session(const SessionView& view);
+Json verb_analyze_session(const session::SessionView& view);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -2,6 +2,7 @@
 // Which body answers which verb.
 #include <fmt/format.h>
 
+#include "engine/adopt.hpp"
 #include "engine/advise.hpp"
 #include "engine/agent_verbs.hpp"
 #include "engine/analyze_verb.hpp"
@@ -10,6 +11,7 @@
 #include "engine/engine_state.hpp"
 #include "engine/experience.hpp"
 #include "engine/export.hpp"
+#include "engine/floors.hpp"
 #include "engine/jobs.hpp"
 #include "engine/loops_verb.hpp"
 #include "engine/memory_verbs.hpp"
@@ -19,7 +21,7 @@
 #include "engine/trace_verbs.hpp"
 #include "engine/verb_bodies.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 /// A note that names a phase begins it.
@@ -40,7 +42,7 @@ Result<Json> write_note(Context& context, const Json& args) {
 
 Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
                                         const fs::path& folder) {
-  const Session* read = context.session ? &*context.session : nullptr;
+  const session::Session* read = context.session ? &*context.session : nullptr;
   const bool is_code = verb.name == "show" && asks_for_code(args);
   if (verb.name == "analyze" || verb.name == "diagnose") {
     WB_TRY(check_analyze_arguments(args, context.session.has_value() || !folder.empty()));
@@ -67,10 +69,10 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
     if (verb.name == "cancel_job") return verb_cancel_job(context, folder);
     WB_TRY_ASSIGN(read, context.recent.read(context.services.file_system, folder));
   }
-  const Session& session = *read;
+  const session::Session& session = *read;
   if (is_code) return verb_show_code(context, &session, args);
   if (verb.name == "analyze") {
-    WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+    WB_TRY_ASSIGN(const session::SessionView view, session.view(session::FoldDepth::full));
     return verb_analyze_session(view);
   }
   if (verb.name == "status") return verb_status(session, context.services.clock);
@@ -92,7 +94,8 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
 }
 
 Result<Json> Engine::State::close_session(const Json& args) {
-  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                context.session->current(session::FoldDepth::brief));
   const bool won = confirmed_gain(*view).has_value();
   WB_TRY(record_causes(context));
   WB_TRY(record_roadmap(context));
@@ -129,6 +132,11 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
   if (verb.name == "import_report") return verb_import_report(context.services, args);
   if (verb.name == "gc") return verb_gc(context, args);
   if (verb.name == "best") return verb_best(context, args);
+  if (verb.name == "dispatch_adopt") {
+    return verb_dispatch_adopt(context, args, [this](const std::string& reason) {
+      return close_session({{"reason", reason}});
+    });
+  }
   if (verb.name == "site") return verb_site(context, args);
   if (verb.name == "experience") return verb_experience(context.services, args);
   if (verb.name == "loops") return verb_loops(context, args);
@@ -173,10 +181,11 @@ Result<Json> Engine::State::run_body(Engine& engine, const VerbSpec& verb, const
                                           {"reason", args["reason"]}}));
     return Json{{"event", seq}};
   }
+  if (verb.name == "remeasure_floor") return verb_remeasure_floor(context, args);
   if (verb.name == "record_usage") return verb_record_usage(context, args);
   if (verb.name == "close") return close_session(args);
   return Error{ErrorCode::internal, "call the verb", std::string(verb.name), "it has no body here",
                "the verb is offered by the command line only"};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

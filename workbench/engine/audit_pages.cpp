@@ -8,7 +8,7 @@
 #include "audit/figure.hpp"
 #include "audit/repair.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 using audit::Severity;
@@ -99,4 +99,4 @@ void compare_pages(const std::string& file, const std::string& printed, const st
   if (more > 0) audited.gaps.push_back(fmt::format("{}: {} more lines differ", file, more));
 }
 
-}  // namespace wb
+}  // namespace wb::engine

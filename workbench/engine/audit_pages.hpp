@@ -8,7 +8,7 @@
 
 #include "engine/audit_verb.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Without their line ends.
 std::vector<std::string_view> lines_of(std::string_view text);
@@ -19,4 +19,4 @@ std::vector<std::string_view> lines_of(std::string_view text);
 void compare_pages(const std::string& file, const std::string& printed, const std::string& said,
                    audit::Severity severity, std::string_view meaning, SessionAudit& audited);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -8,60 +8,69 @@
 
 #include "audit/figure.hpp"
 #include "audit/repair.hpp"
-#include "core/byte_source.hpp"
 #include "core/hash.hpp"
 #include "engine/audit_pages.hpp"
 #include "engine/recorded.hpp"
 #include "report/report.hpp"
 #include "session/repository.hpp"
 #include "session/session.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using audit::Severity;
+using session::Repository;
+using session::Session;
+using session::SessionStorage;
+using session::SessionView;
+
 namespace {
 
 using audit::Severity;
 
 constexpr std::uint64_t k_max_page_bytes = 64u << 20;
 
-void check_report(const Services& services, const fs::path& folder, const SessionView& view,
+/// Where a session's report lies: in it, or beside an archive that holds none, as NAME.md.
+std::pair<std::string, Result<std::string>> report_of(const FileSystem& files,
+                                                      const SessionStorage& storage) {
+  std::string file = "reports/session.md";
+  const fs::path beside =
+      storage.path().parent_path() / (session::session_name(storage.path()) + ".md");
+  std::error_code error;
+  if (!storage.is_archive() || storage.has(file) || !fs::is_regular_file(beside, error)) {
+    auto text = storage.read(file, k_max_page_bytes);
+    return {std::move(file), std::move(text)};
+  }
+  return {beside.filename().string(), files.read(beside, k_max_page_bytes)};
+}
+
+void check_report(const FileSystem& files, const Session& session, const SessionView& view,
                   SessionAudit& audited) {
-  const std::string file = "reports/session.md";
-  const auto text = services.file_system.read(folder / file, k_max_page_bytes);
+  const auto [file, text] = report_of(files, session.storage());
   if (!text) {
     audited.gaps.push_back("the report: " + text.error().message());
     return;
   }
-  const std::string said = render_session(view);
+  const std::string said = report::render_session(view);
   for (const std::string_view line : lines_of(said)) {
     audited.figures += audit::figures_in(audit::plain_of(line)).size();
   }
   // The report of an open session may be older than the log's last event.
-  const bool open = view.status != SessionStatus::closed;
+  const bool open = view.status != session::SessionStatus::closed;
   compare_pages(file, *text, said, open ? Severity::doubtful : Severity::contradiction,
                 open ? "the session is open: its report may be older than the log, or was changed"
                      : "the report is not what the log gives",
                 audited);
 }
 
-/// A page, or what of it is packed, as pages for programs are in sessions that are kept.
-Result<std::string> read_page(const Services& services, const fs::path& path) {
-  std::error_code error;
-  fs::path packed = path;
-  packed += ".gz";
-  if (fs::exists(path, error) || !fs::exists(packed, error)) {
-    return services.file_system.read(path, k_max_page_bytes);
-  }
-  return read_all(packed, k_max_page_bytes);
-}
-
-void check_pages(const Services& services, const fs::path& folder, const SessionView& view,
-                 SessionAudit& audited) {
-  for (const IterationView& iteration : view.iterations) {
+void check_pages(const Session& session, const SessionView& view, SessionAudit& audited) {
+  for (const session::IterationView& iteration : view.iterations) {
     if (!iteration.closed || !iteration.closed->payload.contains("pages")) continue;
     for (const auto& [name, hash] : iteration.closed->payload["pages"].items()) {
       if (!hash.is_string() || name.find('/') != std::string::npos) continue;
       const std::string file = "iterations/" + name;
-      const auto text = read_page(services, folder / file);
+      // Pages for programs may be packed, in sessions that are kept.
+      const auto text = session.storage().read_unpacked(file, k_max_page_bytes);
       ++audited.pages;
       const std::string named = hash.get<std::string>();
       if (!text) {
@@ -80,7 +89,7 @@ void check_pages(const Services& services, const fs::path& folder, const Session
                                                  iteration.closed->seq, short_hash(named)),
                          .meaning = "the page was changed after its iteration closed"});
       if (name.ends_with(".md")) {
-        compare_pages(file, *text, render_iteration(view, iteration), Severity::doubtful,
+        compare_pages(file, *text, report::render_iteration(view, iteration), Severity::doubtful,
                       "beside the page as this version makes it from the log", audited);
       }
     }
@@ -88,7 +97,7 @@ void check_pages(const Services& services, const fs::path& folder, const Session
 }
 
 /// The sha256 of every blob that an event names: members that end in "_blob".
-std::set<std::string> named_blobs(const EventLog& log) {
+std::set<std::string> named_blobs(const session::EventLog& log) {
   constexpr std::string_view k_mark = "_blob\":\"";
   std::set<std::string> names;
   for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
@@ -123,7 +132,8 @@ Result<Repository> open_history(const fs::path& folder, const SessionView& view,
   if (opened.contains("repository") && opened["repository"].is_object()) {
     const Json& where = opened["repository"];
     prefix = "sessions/" + text_of(opened, "session") + "/";
-    return Repository::open_branch(folder / text_of(where, "path"), text_of(where, "branch"));
+    return Repository::open_branch((folder / text_of(where, "path")).lexically_normal(),
+                                   text_of(where, "branch"));
   }
   return Repository::open_branch(folder / ".git", "main");
 }
@@ -137,7 +147,7 @@ void check_commits(const fs::path& folder, const Session& session, const Session
   std::error_code ignored;
   const bool own = !view.opened.payload.contains("repository");
   if (own && !fs::exists(folder / ".git", ignored)) {
-    audited.gaps.push_back("commits: the folder is kept without its repository");
+    audited.gaps.push_back("commits: it is kept without its repository");
     return;
   }
   auto history = open_history(folder, view, prefix);
@@ -145,7 +155,7 @@ void check_commits(const fs::path& folder, const Session& session, const Session
     audited.gaps.push_back("commits: " + history.error().message());
     return;
   }
-  for (const IterationView& iteration : view.iterations) {
+  for (const session::IterationView& iteration : view.iterations) {
     if (!iteration.committed || !iteration.closed) continue;
     const std::string oid = text_of(iteration.committed->payload, "oid");
     ++audited.commits;
@@ -160,7 +170,7 @@ void check_commits(const fs::path& folder, const Session& session, const Session
     }
     const std::string head = session.log().line_hash(iteration.closed->seq);
     const auto named = std::find_if(trailers->begin(), trailers->end(), [](const auto& trailer) {
-      return trailer.first == k_log_head_trailer;
+      return trailer.first == session::k_log_head_trailer;
     });
     if (named == trailers->end() || named->second != head) {
       audited.add(
@@ -185,9 +195,8 @@ void check_commits(const fs::path& folder, const Session& session, const Session
   }
 }
 
-void check_identity(const Services& services, const fs::path& folder, const SessionView& view,
-                    SessionAudit& audited) {
-  const auto text = services.file_system.read(folder / "session.json", k_max_page_bytes);
+void check_identity(const Session& session, const SessionView& view, SessionAudit& audited) {
+  const auto text = session.storage().read("session.json", k_max_page_bytes);
   if (!text) {
     audited.gaps.push_back("session.json: " + text.error().message());
     return;
@@ -229,16 +238,16 @@ void SessionAudit::add(std::string file, audit::Finding finding) {
 
 Result<SessionAudit> audit_session(const Services& services, const fs::path& folder) {
   WB_TRY_ASSIGN(const Session session, Session::open_reader(services.file_system, folder));
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
   SessionAudit audited;
-  audited.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  audited.name = session::session_name(folder);
   audited.events = session.log().size();
-  check_identity(services, folder, view, audited);
-  check_report(services, folder, view, audited);
-  check_pages(services, folder, view, audited);
+  check_identity(session, view, audited);
+  check_report(services.file_system, session, view, audited);
+  check_pages(session, view, audited);
   check_blobs(session, audited);
   check_commits(folder, session, view, audited);
   return audited;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -10,17 +10,18 @@
 #include "audit/audit.hpp"
 #include "audit/import.hpp"
 #include "engine/verb_table.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 using audit::Audited;
 using audit::Severity;
 
-bool is_session(const fs::path& path) {
+/// One whose log is gone is one, too: the audit says so.
+bool names_session(const fs::path& path) {
   std::error_code ignored;
-  return fs::exists(path / "session.json", ignored) || fs::exists(path / "events.jsonl", ignored) ||
-         fs::exists(path / "events.jsonl.gz", ignored);
+  return session::is_session(path) || fs::exists(path / "session.json", ignored);
 }
 
 std::size_t count(const SessionAudit& audited, Severity severity) {
@@ -101,7 +102,7 @@ Result<std::string> read_report(const Services& services, const fs::path& path, 
   if (fs::is_directory(path, ignored)) {
     return Error{ErrorCode::invalid, doing, path.string(),
                  "it is a folder, and no session (it has no session.json and no log)",
-                 "name the report's file, or a session's folder"};
+                 "name the report's file, or a session's folder or archive"};
   }
   auto bytes = services.file_system.read(path, audit::k_max_document_bytes);
   if (!bytes && bytes.error().code == ErrorCode::limit) {
@@ -124,12 +125,13 @@ std::vector<VerbSpec> audit_verb_specs() {
   return {
       {.name = "audit",
        .doc = "hold a session against its log, or the figures of any report against each other",
-       .arguments = {{.name = "what",
-                      .kind = ArgumentKind::id_list,
-                      .doc = "sessions' folders, Markdown or plain text reports of anyone, and "
-                             "sources of kernels "
-                             "(.cu, .cpp, .py …) that advice is held against",
-                      .positional = true}},
+       .arguments =
+           {{.name = "what",
+             .kind = ArgumentKind::id_list,
+             .doc = "sessions (folders or archives), Markdown or plain text reports of anyone, and "
+                    "sources of kernels "
+                    "(.cu, .cpp, .py …) that advice is held against",
+             .positional = true}},
        .result =
            {{"contradictions", "int: what figures or limits exclude; above 0 the exit code is 1"},
             {"doubtful", "int: what does not follow, or rests on misleading figures"},
@@ -200,7 +202,7 @@ Result<Json> verb_audit(const Services& services, const Json& args, const fs::pa
   if (paths.empty() && !folder.empty()) paths.push_back(folder.string());
   if (std::all_of(paths.begin(), paths.end(), is_source)) {  // sources alone are no report
     return Error{ErrorCode::usage, "audit", "nothing", "no session and no report was named",
-                 "give a session's folder, or files"};
+                 "give a session's folder or archive, or files"};
   }
   const std::vector<std::string> names = short_names(paths);
   WB_TRY_ASSIGN(const auto sources, read_sources(services, paths));
@@ -210,7 +212,7 @@ Result<Json> verb_audit(const Services& services, const Json& args, const fs::pa
   std::size_t contradictions = 0, doubtful = 0, unknown = 0;
   for (std::size_t n = 0; n < paths.size(); ++n) {
     if (is_source(paths[n])) continue;
-    if (is_session(paths[n])) {
+    if (names_session(paths[n])) {
       WB_TRY_ASSIGN(const SessionAudit audited, audit_session(services, paths[n]));
       text += (text.empty() ? "" : "\n") + session_text(audited);
       sessions.push_back(session_json(audited));
@@ -234,4 +236,4 @@ Result<Json> verb_audit(const Services& services, const Json& args, const fs::pa
               {"text", std::move(text)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -6,7 +6,7 @@
 #include "audit/finding.hpp"
 #include "engine/context.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 std::vector<VerbSpec> audit_verb_specs();
 /// `folder`: of --session, empty without. Errors: usage (nothing named), not_found, invalid (a
@@ -31,4 +31,4 @@ struct SessionAudit {
 /// Errors: damaged (chain or a payload), too_new, not_found, io.
 Result<SessionAudit> audit_session(const Services& services, const fs::path& folder);
 
-}  // namespace wb
+}  // namespace wb::engine

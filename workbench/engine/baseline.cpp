@@ -7,15 +7,21 @@
 #include <algorithm>
 
 #include "engine/building.hpp"
+#include "engine/floors.hpp"
 #include "engine/recorded.hpp"
 #include "engine/timing.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::PlanKind;
+using problem::Problem;
+using variant::Variant;
+
 namespace {
 
-std::vector<Problem> measured_problems(const Suite& suite) {
+std::vector<Problem> measured_problems(const problem::Suite& suite) {
   std::vector<Problem> problems;
-  for (const SuiteProblem& member : suite.problems) {
+  for (const problem::SuiteProblem& member : suite.problems) {
     if (!member.held_out) problems.push_back(member.problem);
   }
   return problems;
@@ -23,7 +29,7 @@ std::vector<Problem> measured_problems(const Suite& suite) {
 
 bool takes_any(const Variant& variant, const std::vector<Problem>& problems) {
   return std::any_of(problems.begin(), problems.end(), [&variant](const Problem& problem) {
-    return !unsupported_reason(variant.manifest, problem);
+    return !variant::unsupported_reason(variant.manifest, problem);
   });
 }
 
@@ -72,7 +78,8 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
   if (context.worker) {
     context.worker->announce_python(
         std::count_if(variants.begin(), variants.end(), [&problems](const Variant& variant) {
-          return variant.manifest.backend == Backend::python && takes_any(variant, problems);
+          return variant.manifest.backend == variant::Backend::python &&
+                 takes_any(variant, problems);
         }));
   }
   std::vector<Subject> rivals;
@@ -113,26 +120,6 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
   return rivals;
 }
 
-Result<void> record_floors(Context& context, const TimingRequest& request,
-                           const TimingResult& result) {
-  for (std::size_t p = 0; p < request.problems.size(); ++p) {
-    for (std::size_t k = 0; k < request.plans.size(); ++k) {
-      const auto turns = same_code_turns(result.lanes[p][k][0], result.lanes[p][k][1]);
-      if (turns.empty()) continue;
-      const NoiseFloor floor = noise_floor(turns);
-      const std::string problem = to_text(request.problems[p]);
-      const std::string plan(to_string(request.plans[k]));
-      context.floors[{problem, plan}] = floor;
-      Json event = to_json(floor);
-      event["problem"] = problem;
-      event["plan"] = plan;
-      event["subject"] = request.subjects[0]->label;
-      WB_TRY(context.log("noise_floor_measured", std::move(event)));
-    }
-  }
-  return {};
-}
-
 /// The rows of open's result: the start and each rival on each problem and plan.
 Json baseline_rows(const TimingRequest& request, const TimingResult& result) {
   Json rows = Json::array();
@@ -153,7 +140,7 @@ Json baseline_rows(const TimingRequest& request, const TimingResult& result) {
   return rows;
 }
 
-Result<std::pair<Variant, Configuration>> find_start(Context& context) {
+Result<std::pair<Variant, variant::Configuration>> find_start(Context& context) {
   const SessionSettings& settings = context.settings;
   if (!settings.stored_start) return resolve_variant(context, settings.start_variant);
   WB_TRY_ASSIGN(Variant variant, load_stored(*context.session, settings.start_variant,
@@ -166,22 +153,21 @@ Result<Subject> prepare_start(Context& context) {
   WB_TRY_ASSIGN(const auto resolved, find_start(context));
   WB_TRY_ASSIGN(Outcome<Subject> start, build_and_log(context, resolved.first, resolved.second));
   if (!start) return baseline_error(code_of(start.error().invalidity), name, start.error().message);
-  std::vector<Problem> problems = measured_problems(context.settings.suite);
+  const std::vector<Problem> problems = measured_problems(context.settings.suite);
   for (const Problem& problem : problems) {
     if (auto reason = not_supported(*start, problem)) {
       return baseline_error(ErrorCode::invalid, name,
                             fmt::format("it does not take {}: {}", label(problem), *reason));
     }
   }
-  for (Problem& edge : edge_problems(start->variant.manifest, context.settings.suite)) {
-    problems.push_back(std::move(edge));
-  }
-  WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *start, problems));
+  WB_TRY_ASSIGN(const auto judgements,
+                judge_subject(context, *start, problems, Proof::whole, nullptr, Refusal::fails,
+                              drawn_runs(context, *start, context.settings.suite)));
   WB_TRY(context.check_stop());
   if (auto failure = first_failure(judgements)) {
     return baseline_error(code_of(*failure->invalidity), name,
                           fmt::format("{} on {}: {}", to_string(*failure->invalidity),
-                                      label(failure->problem), failure->message));
+                                      label(*failure), failure->message));
   }
   return *std::move(start);
 }
@@ -210,6 +196,7 @@ Result<Json> run_baseline(Context& context, std::int64_t number) {
   request.plan = effort.plan;
   request.regime = context.settings.objective.regime;
   request.phase = "baseline";
+  request.first_calls = true;
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
   WB_TRY(context.check_stop());
   for (const auto& problem : result.lanes) {
@@ -227,7 +214,7 @@ Result<Json> run_baseline(Context& context, std::int64_t number) {
                                            {"to", start.label},
                                            {"variant_id", start.variant.id},
                                            {"artifact_id", start.artifact.id},
-                                           {"configuration", to_json(start.configuration)},
+                                           {"configuration", variant::to_json(start.configuration)},
                                            {"speedup", nullptr},
                                            {"interval", nullptr}}));
   WB_TRY(context.debit_device("baseline"));
@@ -250,4 +237,4 @@ Result<Json> run_baseline(Context& context, std::int64_t number) {
   return rows;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -10,7 +10,11 @@
 #include "engine/timing.hpp"
 #include "measure/roofline.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::PlanKind;
+using measure::Turn;
+
 namespace {
 
 constexpr int k_turn_attempts = 6;
@@ -35,7 +39,7 @@ void load_instance(Context& context, const TimingRequest& request, SubjectProces
     (*worker)->announce_python(
         std::count_if(request.subjects.begin() + static_cast<std::ptrdiff_t>(loaded_before),
                       request.subjects.end(), [](const Subject* subject) {
-                        return subject->variant.manifest.backend == Backend::python;
+                        return subject->variant.manifest.backend == variant::Backend::python;
                       }));
   }
   for (std::size_t s = loaded_before; s < request.subjects.size(); ++s) {
@@ -59,12 +63,12 @@ struct Place {
 };
 
 Json turn_event(const Context& context, const TimingRequest& request, const Place& place,
-                const Turn& turn, const std::optional<OutputVerdict>& spot) {
+                const Turn& turn, const std::optional<problem::OutputVerdict>& spot) {
   Json event = to_json(turn);
   event["iteration"] = context.iteration_or_null();
   event["problem"] = to_text(request.problems[place.problem]);
   event["plan"] = to_string(request.plans[place.plan]);
-  if (request.plans[place.plan] == PlanKind::hot && request.regime != Regime::burst) {
+  if (request.plans[place.plan] == PlanKind::hot && request.regime != measure::Regime::burst) {
     event["regime"] = to_string(request.regime);
   }
   event["phase"] = request.phase;
@@ -110,7 +114,7 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
     return std::optional<Turn>{};
   }
   context.last_sustained.reset();
-  if (args.plan.kind == PlanKind::hot && request.regime == Regime::sustained) {
+  if (args.plan.kind == PlanKind::hot && request.regime == measure::Regime::sustained) {
     context.last_sustained = context.services.clock.steady_now();
   }
   Turn turn;
@@ -154,7 +158,7 @@ Result<void> take_turn(Context& context, const TimingRequest& request, const Pla
     if (lane.failure || !instance.handles[place.subject] || !context.worker) return {};
     WB_TRY_ASSIGN(auto turn, request_turn(context, request, place, instance, result));
     if (!turn) return {};
-    if (!is_disturbed(turn->flags)) {
+    if (!measure::is_disturbed(turn->flags)) {
       lane.turns.push_back(*std::move(turn));
       return {};
     }
@@ -183,18 +187,36 @@ SubjectProcesses::~SubjectProcesses() {
   }
 }
 
-void refuse_impossible(const Context& context, const Problem& problem, PlanKind plan, Lane& lane) {
+void refuse_impossible(const Context& context, const problem::Problem& problem, PlanKind plan,
+                       Lane& lane) {
   if (!context.hello || lane.failure || lane.turns.empty()) return;
-  const RooflineFloor floor = roofline_floor(context.hello->device, problem, work(problem));
-  if (auto reason = refuse_below_roofline(floor, plan, lane_median_us(lane))) {
+  const measure::RooflineFloor floor =
+      measure::roofline_floor(context.hello->device, problem, problem::work(problem));
+  if (auto reason = measure::refuse_below_roofline(floor, plan, lane_median_us(lane))) {
     lane.failure = Failure{Invalidity::runtime, "refused: " + *reason, ""};
   }
 }
 
 void fail_if_disturbed(Lane& lane) {
   if (lane.failure || lane.disturbed_by.empty() || !lane.turns.empty()) return;
-  const bool throttled = lane.disturbed_by.contains(k_flag_throttled);
-  const bool foreign = lane.disturbed_by.contains(k_flag_foreign_load);
+  const bool throttled = lane.disturbed_by.contains(measure::k_flag_throttled);
+  if (lane.disturbed_by.contains(measure::k_flag_own_threads)) {
+    lane.failure =
+        Failure{Invalidity::environment,
+                "in every turn threads of the variant waited for each other's CPU, and "
+                "nobody else had the CPUs; start no more threads than args->threads, let "
+                "none spin, or give the session more CPUs",
+                ""};
+    return;
+  }
+  const bool foreign = lane.disturbed_by.contains(measure::k_flag_foreign_load);
+  if (!throttled && !foreign) {
+    lane.failure = Failure{Invalidity::environment,
+                           "no turn counts: its cold calls were faster than its hot ones, or it "
+                           "used CPU time between the flush of the caches and the call",
+                           ""};
+    return;
+  }
   lane.failure =
       Failure{Invalidity::environment,
               fmt::format("{}{}{} in every turn; {} and try again",
@@ -211,6 +233,8 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
                       std::vector<std::vector<Lane>>(request.plans.size(),
                                                      std::vector<Lane>(request.subjects.size())));
   result.events.assign(request.problems.size(), {0, 0});
+  result.first_calls.assign(request.problems.size(),
+                            std::vector<measure::FirstCallPairs>(request.subjects.size()));
   const auto total = static_cast<std::int64_t>(request.problems.size()) * request.effort.instances;
   std::int64_t done = 0;
   // As many as the deciding plan has places: each round has every subject twice.
@@ -238,7 +262,7 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
         for (std::int64_t placement = 0; placement < request.effort.placements; ++placement) {
           for (std::int64_t r = 0; r < request.effort.rounds; ++r) {
             const std::int64_t round = request.first_round + r;
-            const auto order = abba_order(takers.size(), round + number);
+            const auto order = measure::abba_order(takers.size(), round + number);
             const auto [begin, end] = positions_of(request.part, order.size());
             for (std::size_t at = begin; at < end; ++at) {
               WB_TRY(context.check_stop());
@@ -249,9 +273,15 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
           }
         }
       }
+      if (request.first_calls) {
+        WB_TRY(take_first_calls(context, request, p, number, instance, result));
+      }
     }
   }
   if (request.part == RoundPart::whole) fail_disturbed(result);
+  if (request.first_calls) {
+    refuse_left_out_work(request, result, context.settings.objective.plan);
+  }
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
     for (std::size_t k = 0; k < request.plans.size(); ++k) {
       for (Lane& lane : result.lanes[p][k]) {
@@ -262,4 +292,4 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
   return result;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

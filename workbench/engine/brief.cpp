@@ -6,7 +6,7 @@
 #include "engine/brief_facts.hpp"
 #include "engine/memory_verbs.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 /// What stands longest when room is short comes last. At least so many of each stay as long as
@@ -66,9 +66,9 @@ bool trim(Json& brief, bool to_the_last) {
 
 }  // namespace
 
-Result<Json> verb_brief(const Session& session) {
-  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
-  const SessionView& view = *current;
+Result<Json> verb_brief(const session::Session& session) {
+  WB_TRY_ASSIGN(const session::SessionView* current, session.current(session::FoldDepth::full));
+  const session::SessionView& view = *current;
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   BriefFacts facts(session, view, settings);
   for (const bool to_the_last : {false, true}) {
@@ -80,4 +80,4 @@ Result<Json> verb_brief(const Session& session) {
   throw std::logic_error("a brief without its lists does not fit");
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -7,8 +7,12 @@
 #include <set>
 
 #include "report/report.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::IterationView;
+
 namespace {
 
 constexpr std::size_t k_named_problems_max = 8;
@@ -34,7 +38,7 @@ std::string BriefFacts::cut(const std::string& words) const {
 }
 
 std::string BriefFacts::name() const {
-  return cut(m_session.folder().filename().string());
+  return cut(session::session_name(m_session.folder()));
 }
 
 std::string BriefFacts::status() const {
@@ -45,10 +49,29 @@ std::string BriefFacts::title() const {
   return cut(m_settings.title);
 }
 
+namespace {
+
+/// The largest gain that the floors in use let nobody see, of the plan; null where none says.
+Json cannot_show_frac(const session::SessionView& view, std::string_view plan) {
+  std::map<std::string, Json> by_problem;  // the latest stands
+  for (const session::Fact& floor : view.noise_floors) {
+    if (!floor.payload.value("used", true) || floor.payload.value("plan", "") != plan) continue;
+    by_problem[floor.payload.value("problem", "")] =
+        floor.payload.value("cannot_show_frac", Json());
+  }
+  std::optional<double> largest;
+  for (const auto& [problem, frac] : by_problem) {
+    if (frac.is_number()) largest = std::max(largest.value_or(0), frac.get<double>());
+  }
+  return short_number(largest);
+}
+
+}  // namespace
+
 Json BriefFacts::objective() const {
   Json problems = Json::array();
   std::size_t held_out = 0;
-  for (const SuiteProblem& member : m_settings.suite.problems) {
+  for (const problem::SuiteProblem& member : m_settings.suite.problems) {
     if (member.held_out) {
       ++held_out;
     } else if (problems.size() < k_named_problems_max) {
@@ -58,6 +81,7 @@ Json BriefFacts::objective() const {
   return {{"rule", to_string(m_settings.objective.rule)},
           {"plan", to_string(m_settings.objective.plan)},
           {"min_speedup", m_settings.objective.min_speedup},
+          {"cannot_show_frac", cannot_show_frac(m_view, to_string(m_settings.objective.plan))},
           {"suite", cut(m_settings.suite.name)},
           {"problems", m_settings.suite.problems.size()},
           {"held_out", held_out},
@@ -89,7 +113,7 @@ Json BriefFacts::budget() const {
     const std::string outcome = text_of(iteration.closed->payload, "outcome");
     used += outcome == "baseline" || outcome == "abandoned" ? 0 : 1;
   }
-  const Ledger::Total total = m_view.ledger.total();
+  const session::Ledger::Total total = m_view.ledger.total();
   const auto left = [](auto limit, auto spent) -> Json {
     if (!limit) return nullptr;
     return short_number(std::max(0.0, static_cast<double>(*limit) - static_cast<double>(spent)));
@@ -184,7 +208,7 @@ Json BriefFacts::untried() const {
     for (std::string& word : techniques_of(iteration)) known.insert(std::move(word));
   });
   Json list = Json::array();
-  for (const std::string_view word : known_techniques()) {
+  for (const std::string_view word : variant::known_techniques()) {
     if (!known.contains(word)) list.push_back(word);
   }
   return list;
@@ -196,7 +220,7 @@ Json BriefFacts::rivals() const {
   const IterationView* holder = holder_of(m_view);
   if (holder == nullptr) return rows;
   std::map<std::string, Json> found;
-  for (const Fact& fact : holder->comparisons) {
+  for (const session::Fact& fact : holder->comparisons) {
     const Json& made = fact.payload;
     const bool decides = text_of(made, "role") == "rival" && text_of(made, "problem").empty() &&
                          text_of(made, "plan") == to_string(m_settings.objective.plan);
@@ -213,7 +237,7 @@ Json BriefFacts::rivals() const {
 
 Json BriefFacts::next() const {
   Json list = Json::array();
-  for (const std::string& step : next_steps(m_view)) list.push_back(cut(step));
+  for (const std::string& step : report::next_steps(m_view)) list.push_back(cut(step));
   return list;
 }
 
@@ -225,4 +249,4 @@ Json BriefFacts::notes() const {
   return list;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

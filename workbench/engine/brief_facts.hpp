@@ -9,12 +9,13 @@
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 class BriefFacts {
  public:
   /// What it is given must outlive it.
-  BriefFacts(const Session& session, const SessionView& view, const SessionSettings& settings)
+  BriefFacts(const session::Session& session, const session::SessionView& view,
+             const SessionSettings& settings)
       : m_session(session), m_view(view), m_settings(settings), m_names(settings.suite) {}
 
   /// Texts are cut at so many bytes, and told without the shapes of held-out problems.
@@ -40,11 +41,11 @@ class BriefFacts {
   [[nodiscard]] std::string cut(const std::string& words) const;
   [[nodiscard]] double elapsed_s() const;
 
-  const Session& m_session;
-  const SessionView& m_view;
+  const session::Session& m_session;
+  const session::SessionView& m_view;
   const SessionSettings& m_settings;
   ProblemNames m_names;
   std::size_t m_text_bytes = 180;
 };
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 template <typename T>
@@ -25,7 +25,7 @@ std::optional<std::int64_t> integer_or_nothing(ObjectReader& reader, std::string
   return reader.integer(key, 0, 1'000'000'000);
 }
 
-std::string closed_word(const IterationView& iteration, std::string_view field) {
+std::string closed_word(const session::IterationView& iteration, std::string_view field) {
   if (!iteration.closed) return {};
   const auto found = iteration.closed->payload.find(field);
   if (found == iteration.closed->payload.end() || !found->is_string()) return {};
@@ -63,12 +63,12 @@ Result<StopRules> stop_rules_from_json(const Json& json) {
   return rules;
 }
 
-StopDecision stop_decision(const SessionView& view, const Budget& budget, const StopRules& rules,
-                           double elapsed_s) {
+StopDecision stop_decision(const session::SessionView& view, const Budget& budget,
+                           const StopRules& rules, double elapsed_s) {
   StopDecision decision;
   std::int64_t evaluations = 0, without_win = 0, equal_failures = 0;
   std::string last_failure;
-  for (const IterationView& iteration : view.iterations) {
+  for (const session::IterationView& iteration : view.iterations) {
     const std::string outcome = closed_word(iteration, "outcome");
     if (outcome.empty() || outcome == "baseline" || outcome == "abandoned") continue;
     ++evaluations;
@@ -90,7 +90,7 @@ StopDecision stop_decision(const SessionView& view, const Budget& budget, const 
     decision.reason = fmt::format("{} {} failures in a row", equal_failures, last_failure);
   }
   if (budget.usd) {
-    const Ledger::Total total = view.ledger.total();
+    const session::Ledger::Total total = view.ledger.total();
     if (total.usd >= *budget.usd && !decision.reason) {
       decision.reason = fmt::format("budget: ${:.2f} of ${:.2f}", total.usd, *budget.usd);
     }
@@ -103,7 +103,7 @@ StopDecision stop_decision(const SessionView& view, const Budget& budget, const 
   return decision;
 }
 
-double budget_share(const SessionView& view, const Budget& budget, double elapsed_s) {
+double budget_share(const session::SessionView& view, const Budget& budget, double elapsed_s) {
   double share = 0;
   const auto take = [&](double used, double limit) {
     if (limit > 0) share = std::max(share, used / limit);
@@ -121,4 +121,4 @@ double budget_share(const SessionView& view, const Budget& budget, double elapse
   return share;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

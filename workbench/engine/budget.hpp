@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Budgets and stop rules (R145): when a session must not start another iteration. Pure functions
+// Budgets and stop rules: when a session must not start another iteration. Pure functions
 // over the folded session.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "core/json.hpp"
 #include "session/view.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Nothing means no limit.
 struct Budget {
@@ -33,10 +33,10 @@ struct StopDecision {
   std::optional<std::string> reason;
   std::optional<std::string> warning;
 };
-StopDecision stop_decision(const SessionView& view, const Budget& budget, const StopRules& rules,
-                           double elapsed_s);
+StopDecision stop_decision(const session::SessionView& view, const Budget& budget,
+                           const StopRules& rules, double elapsed_s);
 
 /// The largest share of any limit that is used up, 0 without limits.
-double budget_share(const SessionView& view, const Budget& budget, double elapsed_s);
+double budget_share(const session::SessionView& view, const Budget& budget, double elapsed_s);
 
-}  // namespace wb
+}  // namespace wb::engine

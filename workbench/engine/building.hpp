@@ -9,30 +9,33 @@
 
 #include "engine/context.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// The toolchain of that backend; null for python, and where the services have none.
-const Toolchain* toolchain_of(const Services& services, Backend backend);
+const variant::Toolchain* toolchain_of(const Services& services, variant::Backend backend);
 /// Services::build_options made exact for this variant. For cuda the target is `wanted`, else what
 /// suits the device, else the manifest's first architecture. Failures: those of
 /// choose_cuda_target().
-Outcome<BuildOptions> build_options_for(const Context& context, const Manifest& manifest,
-                                        std::string_view wanted = {});
+Outcome<variant::BuildOptions> build_options_for(const Context& context,
+                                                 const variant::Manifest& manifest,
+                                                 std::string_view wanted = {});
 /// What build_subject() does, whether this device could run the result or not. Uses no more of the
 /// context.
-Outcome<Subject> build_only(Context& context, const Variant& variant,
-                            const Configuration& configuration, std::string_view wanted_target);
+Outcome<Subject> build_only(Context& context, const variant::Variant& variant,
+                            const variant::Configuration& configuration,
+                            std::string_view wanted_target);
 
 /// What builds of that backend are told apart by here: compiler and target; empty for python.
 /// Errors: those of asking the compiler.
-Result<std::string> compiler_of(const Context& context, Backend backend);
+Result<std::string> compiler_of(const Context& context, variant::Backend backend);
 
 /// build_subject() inside a session: stores the sources, logs variant_built and the compile cost.
 /// An error is the session's (its disk is full, say), never the variant's.
-Result<Outcome<Subject>> build_and_log(Context& context, const Variant& variant,
-                                       const Configuration& configuration);
+Result<Outcome<Subject>> build_and_log(Context& context, const variant::Variant& variant,
+                                       const variant::Configuration& configuration);
 /// The second half of it, for what build_subject() gave elsewhere, on a builder's thread say.
-Result<void> log_built(Context& context, const Variant& variant, const Configuration& configuration,
+Result<void> log_built(Context& context, const variant::Variant& variant,
+                       const variant::Configuration& configuration,
                        const Outcome<Subject>& subject);
 
 /// What the compiler's record says against a build, as findings that rest on its variant_built: the
@@ -41,10 +44,10 @@ Result<void> log_built(Context& context, const Variant& variant, const Configura
 Result<void> record_build_findings(Context& context, const Subject& subject);
 
 /// The failure of a build as an error: the compiler's words come last.
-Error error_of_build(const Variant& variant, const Failure& failure);
+Error error_of_build(const variant::Variant& variant, const Failure& failure);
 /// The subject that args[key] and args["configuration"] name, built (by `wanted_target`, when
 /// given, without asking whether this device can run it); logged inside a session.
 Result<Subject> subject_from_arguments(Context& context, const Json& args, const char* key,
                                        std::optional<std::string> wanted_target = {});
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -4,13 +4,17 @@
 #include <cmath>
 
 #include "engine/building.hpp"
+#include "engine/floors.hpp"
 #include "engine/regimes.hpp"
 #include "engine/timing.hpp"
 #include "engine/verb_bodies.hpp"
 
-namespace wb {
+namespace wb::engine {
 
-Json speedup_or_null(const std::optional<Comparison>& total) {
+using measure::PlanKind;
+using problem::Problem;
+
+Json speedup_or_null(const std::optional<measure::Comparison>& total) {
   if (!total || !std::isfinite(total->speedup) || !(total->speedup > 0)) return nullptr;
   return total->speedup;
 }
@@ -19,7 +23,7 @@ namespace {
 
 std::vector<Problem> held_out_problems(const Context& context, const Run& run) {
   std::vector<Problem> problems;
-  for (const SuiteProblem& member : context.settings.suite.problems) {
+  for (const problem::SuiteProblem& member : context.settings.suite.problems) {
     if (!member.held_out || not_supported(*run.candidate, member.problem)) continue;
     problems.push_back(member.problem);
   }
@@ -71,6 +75,7 @@ std::optional<Failure> timing_failure(const TimingRequest& request, const Timing
 // Stages 5 and 6 for one phase.
 Result<void> time_candidate(Context& context, Run& run, const std::string& phase) {
   const bool confirmation = phase == "confirmation";
+  WB_TRY(renew_unfit_floors(context, run.problems));
   const EffortPlan effort = effort_plan(context.settings.effort);
   TimingRequest request;
   request.subjects = {&*run.candidate, &*context.incumbent};
@@ -80,6 +85,7 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
   request.plan = effort.plan;
   request.regime = context.settings.objective.regime;
   request.phase = phase;
+  request.first_calls = confirmation;
   std::vector<Problem> held_out;
   if (confirmation) {
     for (const Subject& rival : context.rivals) request.subjects.push_back(&rival);
@@ -118,4 +124,4 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

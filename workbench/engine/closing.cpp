@@ -16,7 +16,16 @@
 #include "report/evidence.hpp"
 #include "report/report.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Evidence;
+using measure::Finding;
+using session::Fact;
+using session::FoldDepth;
+using session::IterationView;
+using session::Ledger;
+using session::SessionView;
+
 namespace {
 
 std::string speedup_text(const Json& closed) {
@@ -31,7 +40,7 @@ std::string cost_text(const Ledger& ledger) {
 }
 
 double device_seconds(const Ledger& ledger) {
-  const auto found = ledger.items.find(CostItem::device);
+  const auto found = ledger.items.find(session::CostItem::device);
   return found == ledger.items.end() ? 0.0 : found->second.quantity;
 }
 
@@ -62,12 +71,12 @@ Result<void> add_kernels(const Context& context, const Subject& subject, Evidenc
   if (!context.session) return {};
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
   std::set<std::string> subjects{subject.label};
-  for (const Observation& other : evidence.beside) subjects.insert(other.subject);
-  add_profiles(*view, subjects, evidence);
+  for (const measure::Observation& other : evidence.beside) subjects.insert(other.subject);
+  report::add_profiles(*view, subjects, evidence);
   const IterationView* here = view->find(context.iteration);
   const IterationView& where = here == nullptr ? view->outside : *here;
-  add_ptxas(evidence, subject.artifact.record.ptxas, subject.label,
-            events_of_builds(where, subject.artifact.id));
+  analyze::add_ptxas(evidence, subject.artifact.record.ptxas, subject.label,
+                     events_of_builds(where, subject.artifact.id));
   return {};
 }
 
@@ -75,7 +84,8 @@ Result<void> add_kernels(const Context& context, const Subject& subject, Evidenc
 
 Result<void> record_build_findings(Context& context, const Subject& subject) {
   if (!context.session || subject.artifact.record.ptxas.empty()) return {};
-  std::vector<Finding> findings = build_findings(subject.artifact.record.ptxas, subject.label);
+  std::vector<Finding> findings =
+      analyze::build_findings(subject.artifact.record.ptxas, subject.label);
   if (findings.empty()) return {};
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
   const IterationView* iteration = view->find(context.iteration);
@@ -103,16 +113,16 @@ Evidence evidence_of(const Context& context, const TimingRequest& request,
     for (std::size_t k = 0; k < request.plans.size(); ++k) {
       const auto& lanes = result.lanes[p][k];
       const auto observe = [&](std::size_t s) {
-        return Observation{.problem = request.problems[p],
-                           .subject = request.subjects[s]->label,
-                           .plan = request.plans[k],
-                           .measurement = {},
-                           .events = {result.events[p].first, result.events[p].second},
-                           .conditions = conditions_of(lanes[s])};
+        return measure::Observation{.problem = request.problems[p],
+                                    .subject = request.subjects[s]->label,
+                                    .plan = request.plans[k],
+                                    .measurement = {},
+                                    .events = {result.events[p].first, result.events[p].second},
+                                    .conditions = conditions_of(lanes[s])};
       };
       if (lanes[subject].failure || lanes[subject].turns.empty()) continue;
       evidence.observations.push_back(observe(subject));
-      evidence.observations.back().measurement = summarize(lanes[subject].turns, k_seed);
+      evidence.observations.back().measurement = measure::summarize(lanes[subject].turns, k_seed);
       for (std::size_t s = 0; s < lanes.size(); ++s) {
         // The same code beside itself (A/A) is not what it is held against.
         const bool is_other = request.subjects[s]->label != request.subjects[subject]->label;
@@ -131,8 +141,8 @@ Result<std::vector<Finding>> record_findings(Context& context, const TimingReque
   Evidence evidence = evidence_of(context, request, result, subject);
   WB_TRY(add_kernels(context, *request.subjects[subject], evidence));
   const bool is_first = request.phase == "baseline";
-  std::vector<Finding> findings =
-      analyze(evidence, is_first ? AnalysisScope::all : AnalysisScope::of_candidate);
+  std::vector<Finding> findings = analyze::analyze(
+      evidence, is_first ? analyze::AnalysisScope::all : analyze::AnalysisScope::of_candidate);
   for (const Finding& finding : findings) {
     Json event = to_json(finding);
     event["iteration"] = context.iteration_or_null();
@@ -153,12 +163,12 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
   // The pages are named by iteration_closed, so they are rendered as if it stood there already.
   IterationView iteration = *found;
   iteration.closed = Fact{0, to_iso8601(context.services.clock.now()), end.closed};
-  const std::string base = iteration_name(number);
-  Session::Closing closing;
+  const std::string base = session::iteration_name(number);
+  session::Session::Closing closing;
   closing.iteration = number;
   closing.closed = end.closed;
-  closing.pages = {{base + ".md", render_iteration(view, iteration)},
-                   {base + ".json", iteration_json(view, iteration).dump(2) + "\n"}};
+  closing.pages = {{base + ".md", report::render_iteration(view, iteration)},
+                   {base + ".json", report::iteration_json(view, iteration).dump(2) + "\n"}};
   closing.variant_id = end.variant_id;
   const auto outcome = end.closed["outcome"].get<std::string>();
   closing.subject = fmt::format("Iteration {}: {} ({})", number,
@@ -199,7 +209,7 @@ Result<void> abandon_in_flight(Context& context, const SessionView& view, std::s
 
 Result<void> write_session_report(Context& context) {
   WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
-  return context.session->write_report("session.md", render_session(*current));
+  return context.session->write_report("session.md", report::render_session(*current));
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -6,7 +6,7 @@
 
 #include "core/hash.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 constexpr std::uint32_t k_digest_max_bytes = 64;
@@ -41,4 +41,4 @@ std::string code_hash(std::string_view library, std::string_view build_id) {
   return sha256_hex(bytes);
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -9,7 +9,15 @@
 #include "engine/regimes.hpp"
 #include "engine/timing.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Comparison;
+using measure::ComparisonOutcome;
+using measure::NoiseFloor;
+using measure::PlanKind;
+using measure::Turn;
+using problem::Problem;
+
 namespace {
 
 constexpr std::uint64_t k_bootstrap_seed = 20'250'101;  // fixed: the same log gives the same report
@@ -62,11 +70,11 @@ std::vector<std::string> flags_of(const Lane& one, const Lane& other) {
   return {flags.begin(), flags.end()};
 }
 
-std::optional<GpuConditions> conditions_of(const Lane& lane) {
-  std::optional<GpuConditions> all;
+std::optional<measure::GpuConditions> conditions_of(const Lane& lane) {
+  std::optional<measure::GpuConditions> all;
   for (const Turn& turn : lane.turns) {
     if (!turn.conditions) continue;
-    if (all) merge(*all, *turn.conditions);
+    if (all) measure::merge(*all, *turn.conditions);
     if (!all) all = turn.conditions;
   }
   return all;
@@ -100,14 +108,14 @@ std::vector<Turn> same_code_turns(const Lane& first, const Lane& second) {
 
 double lane_median_us(const Lane& lane) {
   if (lane.turns.empty()) return 0;
-  return summarize(lane.turns, k_bootstrap_seed).median_us;
+  return measure::summarize(lane.turns, k_bootstrap_seed).median_us;
 }
 
 Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,
                          const Lane& candidate, std::string_view candidate_label, const Lane& other,
-                         std::string_view other_label, const Ask* ask) {
+                         std::string_view other_label, const search::Ask* ask) {
   const NoiseFloor* floor = find_floor(context, problem, plan);
-  CompareOptions options;
+  measure::CompareOptions options;
   if (ask != nullptr) options.confidence = ask->confidence;
   if (floor != nullptr) {
     options = ask != nullptr ? compare_options(*ask, *floor, k_bootstrap_seed)
@@ -122,7 +130,7 @@ Comparison compare_lanes(const Context& context, const Problem& problem, PlanKin
     comparison.interval = {std::nan(""), std::nan(""), options.confidence};
     comparison.reason = failed != nullptr ? failed->failure->message : "one side has no samples";
   } else {
-    comparison = compare(candidate.turns, other.turns, options);
+    comparison = measure::compare(candidate.turns, other.turns, options);
   }
   comparison.candidate = candidate_label;
   comparison.rival = other_label;
@@ -150,7 +158,7 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
              {"noise_floor_frac", comparison.noise_floor_frac},
              {"outcome", to_string(comparison.outcome)},
              {"reason", comparison.reason},
-             {"resolution_frac", number_or_null(resolution_frac(comparison))},
+             {"resolution_frac", number_or_null(measure::resolution_frac(comparison))},
              {"instances", comparison.instances},
              {"rounds", comparison.rounds},
              {"flags", where.flags},
@@ -162,6 +170,7 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
   }
   if (!where.conditions.is_null()) event["conditions"] = where.conditions;
   if (!where.regimes.is_null()) event["regimes"] = where.regimes;
+  if (!where.fresh.is_null()) event["fresh"] = where.fresh;
   return context.log("comparison_made", std::move(event));
 }
 
@@ -169,7 +178,7 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
                                                 const TimingResult& result,
                                                 std::size_t first_opponent,
                                                 const OtherRegime* other) {
-  const Suite& suite = context.settings.suite;
+  const problem::Suite& suite = context.settings.suite;
   Places place;
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
     place.emplace(to_text(request.problems[p]), p);
@@ -178,7 +187,7 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
   for (std::size_t k = 0; k < request.plans.size(); ++k) {
     for (std::size_t s = first_opponent; s < request.subjects.size(); ++s) {
       SuiteScore& total = suite_scores.emplace_back(SuiteScore{request.plans[k], s, {}, {}});
-      for (const SuiteProblem& member : suite.problems) {
+      for (const problem::SuiteProblem& member : suite.problems) {
         ProblemScore& part =
             total.scores.emplace_back(ProblemScore{.problem = member, .comparison = {}});
         const auto found = place.find(to_text(member.problem));
@@ -190,14 +199,20 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
         part.comparison =
             compare_lanes(context, problem, request.plans[k], lanes[0], request.subjects[0]->label,
                           lanes[s], request.subjects[s]->label);
-        Json regimes;
+        Json regimes, fresh;
+        if (const auto seen = fresh_outcome(request, result, p, k, s,
+                                            context.settings.objective.plan, *part.comparison)) {
+          fresh = to_json(*seen);
+          part.comparison = measure::with_first_calls(*part.comparison, *seen);
+          if (seen->state != measure::FreshState::stands) part.veto = seen->reason;
+        }
         if (other != nullptr && s == 1 && request.plans[k] == PlanKind::hot) {
           if (auto both = combine_with(context, *other, problem, *part.comparison, lanes,
                                        result.events[p])) {
             const bool was_clear = part.comparison->outcome != ComparisonOutcome::ambiguous;
             part.comparison = std::move(both->comparison);
             const bool is_clear = part.comparison->outcome != ComparisonOutcome::ambiguous;
-            if (was_clear && !is_clear) part.regime_veto = part.comparison->reason;
+            if (was_clear && !is_clear) part.veto = part.comparison->reason;
             regimes = std::move(both->figures);
           }
         }
@@ -211,7 +226,8 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
                                .turns = result.events[p],
                                .flags = flags_of(lanes[0], lanes[s]),
                                .conditions = conditions_of(lanes[0], lanes[s]),
-                               .regimes = std::move(regimes)},
+                               .regimes = std::move(regimes),
+                               .fresh = std::move(fresh)},
                               part.candidate_us, part.incumbent_us));
       }
       total.is_logged = s == 1 || covers_suite(total.scores, place);
@@ -235,4 +251,4 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
   return suite_scores;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -6,10 +6,18 @@
 #include "engine/environment_changes.hpp"
 #include "engine/recorded.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Plan;
+using measure::PlanKind;
+using measure::Regime;
+using problem::Suite;
+using session::CostItem;
+using session::Rates;
+
 namespace {
 
-/// The numbers of design 4.8 for a CPU turn: 5 ms untimed, at least 10 ms timed.
+/// Of a CPU turn (docs/contracts/measurement.md): 5 ms untimed, at least 10 ms timed.
 Plan cpu_turn(std::int64_t min_samples) {
   Plan plan;
   plan.settle_us = 5'000;
@@ -20,7 +28,7 @@ Plan cpu_turn(std::int64_t min_samples) {
 
 Result<Rates> read_rates(const Json& opened) {
   const auto found = opened.find("rates");
-  return found == opened.end() ? Result<Rates>(Rates{}) : rates_from_json(*found);
+  return found == opened.end() ? Result<Rates>(Rates{}) : session::rates_from_json(*found);
 }
 
 Result<Suite> read_suite(const Json& opened) {
@@ -57,8 +65,8 @@ Plan in_regime(Plan plan, Regime regime, DeviceWas device) {
 }
 
 Result<std::pair<PlanKind, Regime>> how_to_time(const Json& args) {
-  const PlanKind plan = *parse_plan_kind(args.value("plan", "hot"));
-  const Regime regime = *parse_regime(args.value("regime", "burst"));
+  const PlanKind plan = *measure::parse_plan_kind(args.value("plan", "hot"));
+  const Regime regime = *measure::parse_regime(args.value("regime", "burst"));
   if (regime != Regime::burst && plan != PlanKind::hot) {
     return Error{ErrorCode::usage, "time in the regime", std::string(to_string(regime)),
                  fmt::format("the plan {} has none", to_string(plan)), "use --plan hot"};
@@ -68,7 +76,7 @@ Result<std::pair<PlanKind, Regime>> how_to_time(const Json& args) {
 
 Json suite_json(const Suite& suite) {
   Json problems = Json::array();
-  for (const SuiteProblem& member : suite.problems) {
+  for (const problem::SuiteProblem& member : suite.problems) {
     problems.push_back({{"problem", to_text(member.problem)},
                         {"name", member.problem.name},
                         {"weight", member.weight},
@@ -90,14 +98,14 @@ Result<Suite> suite_from_json(const Json& json) {
   }
   for (const Json& item : *problems) {
     ObjectReader entry(item, "a problem of session_opened");
-    SuiteProblem problem;
+    problem::SuiteProblem problem;
     const std::string text = entry.string("problem");
     const std::string name = entry.string_or("name", "");
     problem.weight = entry.real_or("weight", 1.0);
     problem.held_out = entry.boolean_or("held_out", false);
     if (item.contains("share_frac")) problem.share_frac = entry.real("share_frac");
     WB_TRY(entry.finish(true));
-    WB_TRY_ASSIGN(problem.problem, parse_problem(text));
+    WB_TRY_ASSIGN(problem.problem, problem::parse_problem(text));
     problem.problem.name = name;
     suite.problems.push_back(std::move(problem));
   }
@@ -148,7 +156,7 @@ void Context::report_progress(Progress progress) const {
   progress.iteration = iteration;
   progress.elapsed_s = elapsed_s();
   progress.best_speedup = best_speedup;
-  const Ledger::Total total = spent.total();
+  const session::Ledger::Total total = spent.total();
   if (total.complete) progress.cost_usd = total.usd;
   if (settings.budget.wall_s) {
     progress.left_s = *settings.budget.wall_s - progress.elapsed_s;
@@ -161,7 +169,7 @@ void Context::report_progress(Progress progress) const {
   services.progress(progress);
 }
 
-Outcome<WorkerClient*> Context::need_worker() {
+Outcome<runner::WorkerClient*> Context::need_worker() {
   if (worker && worker->alive()) return &*worker;
   drop_worker();
   auto transport = services.open_transport();
@@ -173,9 +181,9 @@ Outcome<WorkerClient*> Context::need_worker() {
   const bool wants_gpu = settings.backend == "cuda";
   hello_args.gpu = wants_gpu ? std::max<std::int64_t>(hello_args.gpu, 0) : -1;
   if (session) {
-    const auto view = session->current(FoldDepth::brief);
+    const auto view = session->current(session::FoldDepth::brief);
     if (view.ok() && (*view)->environment) {
-      hello_args = as_recorded(hello_args, (*view)->environment->payload, allowed_cpus());
+      hello_args = as_recorded(hello_args, (*view)->environment->payload, device::allowed_cpus());
     }
   }
   auto greeting = worker->hello(hello_args);
@@ -188,10 +196,13 @@ Outcome<WorkerClient*> Context::need_worker() {
   return &*worker;
 }
 
-void Context::use_device_of(const Manifest& manifest) {
-  const std::string_view wanted = runs_on_gpu(manifest) ? "cuda" : "cpu";
-  if (session || settings.backend == wanted) return;
-  settings.backend = wanted;
+void Context::use_device_of(const variant::Manifest& manifest) {
+  use_backend(variant::runs_on_gpu(manifest) ? "cuda" : "cpu");
+}
+
+void Context::use_backend(std::string_view backend) {
+  if (session || settings.backend == backend) return;
+  settings.backend = backend;
   drop_worker();
   hello.reset();
   device.reset();
@@ -210,7 +221,7 @@ void Context::drop_worker() {
 }
 
 Result<void> Context::debit(CostItem item, double quantity_s, std::string_view what, Json parts) {
-  const auto usd = price_usd(settings.rates, item, quantity_s);
+  const auto usd = session::price_usd(settings.rates, item, quantity_s);
   spent.debit(item, quantity_s, usd);
   Json debited{{"iteration", iteration_or_null()},
                {"item", to_string(item)},
@@ -223,7 +234,7 @@ Result<void> Context::debit(CostItem item, double quantity_s, std::string_view w
   return {};
 }
 
-Result<void> Context::debit_compile(const BuildRecord& record, std::string_view what) {
+Result<void> Context::debit_compile(const variant::BuildRecord& record, std::string_view what) {
   return debit(CostItem::compile_cpu, record.cached ? 0.0 : record.cpu_s, what);
 }
 
@@ -241,4 +252,4 @@ double Context::elapsed_s() const {
   return std::chrono::duration<double>(services.clock.steady_now() - started).count();
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -16,7 +16,15 @@
 #include "report/facts.hpp"
 #include "report/report.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using advise::Patient;
+using advise::Situation;
+using measure::Finding;
+using session::IterationView;
+using session::Session;
+using session::SessionView;
+
 namespace {
 
 using verbs::K;
@@ -25,13 +33,13 @@ using verbs::K;
 void add_build_findings(const SessionView& view, std::vector<Finding>& findings) {
   std::set<std::string> told;
   const auto add = [&](const IterationView& iteration) {
-    for (const Fact& built : iteration.built) {
+    for (const session::Fact& built : iteration.built) {
       const std::string subject = text_of(built.payload, "subject");
       const Json& ptxas = member_of(built.payload, "ptxas");
       if (!ptxas.is_object() || !told.insert(subject).second) continue;
-      const auto record = ptxas_record_from_json(ptxas);
+      const auto record = variant::ptxas_record_from_json(ptxas);
       if (!record.ok()) continue;
-      for (Finding& finding : build_findings(*record, subject)) {
+      for (Finding& finding : analyze::build_findings(*record, subject)) {
         finding.figures["subject"] = subject;
         finding.events = {built.seq};
         findings.push_back(std::move(finding));
@@ -44,10 +52,10 @@ void add_build_findings(const SessionView& view, std::vector<Finding>& findings)
 
 /// Findings as they were recorded there; those of builds are told by add_build_findings().
 void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
-  for (const Fact& fact : where.findings) {
+  for (const session::Fact& fact : where.findings) {
     Json payload = fact.payload;
     if (payload.is_object()) payload.erase("iteration");
-    auto finding = finding_from_json(payload);
+    auto finding = measure::finding_from_json(payload);
     if (!finding.ok() || finding->analysis == "ptxas") continue;
     finding->events.push_back(fact.seq);
     findings.push_back(*std::move(finding));
@@ -58,8 +66,8 @@ void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
 /// were taken outside of iterations. A session without rivals holds no comparison at first: then
 /// what was recorded of its baseline counts.
 LogFindings findings_of(const SessionView& view) {
-  LogEvidence log = log_evidence(view);
-  LogFindings result{analyze(log.evidence), std::move(log.gaps)};
+  report::LogEvidence log = report::log_evidence(view);
+  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps)};
   if (log.evidence.observations.empty()) {
     if (const IterationView* holder = holder_of(view)) add_recorded(*holder, result.findings);
   }
@@ -71,8 +79,8 @@ LogFindings findings_of(const SessionView& view) {
 }  // namespace
 
 LogFindings iteration_findings(const SessionView& view, const IterationView& iteration) {
-  LogEvidence log = iteration_evidence(view, iteration);
-  LogFindings result{analyze(log.evidence), std::move(log.gaps)};
+  report::LogEvidence log = report::iteration_evidence(view, iteration);
+  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps)};
   if (log.evidence.observations.empty()) add_recorded(iteration, result.findings);
   add_build_findings(view, result.findings);
   return result;
@@ -80,8 +88,9 @@ LogFindings iteration_findings(const SessionView& view, const IterationView& ite
 
 Result<DecidedCauses> cause_catalogues(const Services& services) {
   DecidedCauses decided;
-  WB_TRY_ASSIGN(decided.causes, load_causes(services.file_system, services.search_path));
-  WB_TRY_ASSIGN(decided.techniques, load_techniques(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(decided.causes, catalogue::load_causes(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(decided.techniques,
+                catalogue::load_techniques(services.file_system, services.search_path));
   return decided;
 }
 
@@ -93,37 +102,39 @@ Result<Patient> patient_of(const SessionView& view, const Situation& situation) 
   patient.architecture = situation.architecture;
   patient.plan = to_string(settings.objective.plan);
   patient.techniques = situation.techniques;
-  for (const RoadmapProblem& one : situation.problems) {
+  for (const advise::RoadmapProblem& one : situation.problems) {
     patient.problems.push_back({one.problem, one.weight});
   }
   return patient;
 }
 
-Json causes_list(const std::vector<Diagnosis>& diagnoses) {
+Json causes_list(const std::vector<advise::Diagnosis>& diagnoses) {
   Json list = Json::array();
-  for (const Diagnosis& diagnosis : diagnoses) list.push_back(to_json(diagnosis));
+  for (const advise::Diagnosis& diagnosis : diagnoses) list.push_back(to_json(diagnosis));
   return list;
 }
 
 namespace {
 
 void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
-  decided.diagnoses = diagnose(decided.causes, decided.techniques, decided.patient, findings);
+  decided.diagnoses =
+      advise::diagnose(decided.causes, decided.techniques, decided.patient, findings);
 }
 
 /// The start, where another variant holds the place now: its causes tell what the session mended.
 Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
                 const std::vector<Finding>& findings) {
-  const std::string start = page::Facts(view).start;
+  const std::string start = report::Facts(view).start;
   if (start.empty() || start == decided.patient.subject) return nullptr;
   Patient patient = decided.patient;
   patient.subject = start;
   patient.techniques.clear();
   if (const auto stored = stored_variant(session, view, start)) {
-    patient.techniques = techniques_in(stored->first.manifest, stored->second);
+    patient.techniques = variant::techniques_in(stored->first.manifest, stored->second);
   }
   return {{"subject", start},
-          {"causes", causes_list(diagnose(decided.causes, decided.techniques, patient, findings))}};
+          {"causes",
+           causes_list(advise::diagnose(decided.causes, decided.techniques, patient, findings))}};
 }
 
 Result<Json> causes_json(const Services& services, const Session& session,
@@ -141,7 +152,7 @@ Result<Json> causes_json(const Services& services, const Session& session,
 }
 
 void add_text(Json& made) {
-  made["text"] = render_causes(made);
+  made["text"] = report::render_causes(made);
 }
 
 }  // namespace
@@ -167,7 +178,7 @@ VerbSpec diagnose_verb_spec() {
                   "list: cause, title, theory, test, prediction, state (supported, refuted, "
                   "undecided), strength, contradictory, where, share_frac, evidence, needs, "
                   "remedies, gain (speedup over the suite: low, expected, high); the most "
-                  "important first (docs/causes.md)"},
+                  "important first (docs/contracts/causes.md)"},
                  {"start", "map or null: subject and causes of the start, if another holds now"},
                  {"explains",
                   "list: with iteration: causes supported of its candidate and not of its parent"},
@@ -195,7 +206,7 @@ Result<DecidedCauses> decide_causes(const Services& services, const SessionView&
 }
 
 Result<Json> verb_diagnose(const Services& services, const Session& session, const Json& args) {
-  WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* view, session.current(session::FoldDepth::full));
   if (args.contains("iteration")) {
     return diagnose_iteration(services, session, *view, args["iteration"].get<std::int64_t>());
   }
@@ -213,7 +224,7 @@ Result<Json> verb_diagnose_files(const Services& services, const Json& args) {
   decided.patient.backend = files.device.backend;
   decided.patient.architecture = files.device.architecture;
   decided.patient.plan = args.value("plan", "hot");
-  for (Problem& problem : files.problems) {
+  for (problem::Problem& problem : files.problems) {
     decided.patient.problems.push_back({std::move(problem), 1});
   }
   decide(decided, files.findings);
@@ -229,7 +240,7 @@ Result<Json> verb_diagnose_files(const Services& services, const Json& args) {
 }
 
 Result<void> record_causes(Context& context) {
-  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(session::FoldDepth::full));
   if (view->incumbent.empty()) return {};
   auto made = causes_json(context.services, *context.session, *view);
   if (!made) {
@@ -241,4 +252,4 @@ Result<void> record_causes(Context& context) {
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

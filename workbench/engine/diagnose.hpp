@@ -12,7 +12,7 @@
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 VerbSpec diagnose_verb_spec();
 
@@ -21,38 +21,40 @@ bool asks_to_measure(const VerbSpec& verb, const Json& args);
 
 /// The decided causes of one subject, with the catalogues that they point into.
 struct DecidedCauses {
-  std::vector<Cause> causes;
-  std::vector<Technique> techniques;
-  Patient patient;
-  std::vector<Diagnosis> diagnoses;
+  std::vector<catalogue::Cause> causes;
+  std::vector<catalogue::Technique> techniques;
+  advise::Patient patient;
+  std::vector<advise::Diagnosis> diagnoses;
   std::vector<std::string> gaps;  ///< what the log has and no finding shows
 };
 /// The catalogues alone, with nobody diagnosed yet.
 Result<DecidedCauses> cause_catalogues(const Services& services);
 /// The incumbent, on the problems of the suite that are not held out. `situation`: of
 /// situation_of(), here and below.
-Result<Patient> patient_of(const SessionView& view, const Situation& situation);
+Result<advise::Patient> patient_of(const session::SessionView& view,
+                                   const advise::Situation& situation);
 
 struct LogFindings {
-  std::vector<Finding> findings;
+  std::vector<measure::Finding> findings;
   std::vector<std::string> gaps;  ///< what the log has and no finding shows
 };
 /// What today's analyses say of what one iteration measured, and what builds' records say.
-LogFindings iteration_findings(const SessionView& view, const IterationView& iteration);
-Json causes_list(const std::vector<Diagnosis>& diagnoses);
+LogFindings iteration_findings(const session::SessionView& view,
+                               const session::IterationView& iteration);
+Json causes_list(const std::vector<advise::Diagnosis>& diagnoses);
 
 /// Of the incumbent. Errors: those of the catalogues.
-Result<DecidedCauses> decide_causes(const Services& services, const SessionView& view,
-                                    const Situation& situation);
+Result<DecidedCauses> decide_causes(const Services& services, const session::SessionView& view,
+                                    const advise::Situation& situation);
 
 /// Why the candidate of one iteration takes its time, by what that iteration measured, and which of
 /// its causes its parent has not: those may explain that it lost. Errors: not_found (no such
 /// iteration); invalid (it was never timed); those of the catalogues.
-Result<Json> diagnose_iteration(const Services& services, const Session& session,
-                                const SessionView& view, std::int64_t number);
+Result<Json> diagnose_iteration(const Services& services, const session::Session& session,
+                                const session::SessionView& view, std::int64_t number);
 
 /// Reads only. Errors: those of decide_causes(), of diagnose_iteration() or of the files.
-Result<Json> verb_diagnose(const Services& services, const Session& session,
+Result<Json> verb_diagnose(const Services& services, const session::Session& session,
                            const Json& args = Json::object());
 Result<Json> verb_diagnose_files(const Services& services, const Json& args);
 /// Inside a held session: measures what undecided causes need and the engine can take, decides
@@ -66,6 +68,6 @@ Result<void> record_causes(Context& context);
 
 /// What a probe measures: problems that differ in one size only, B ("heads": 1, 2 and 4 times the
 /// base's) or Skv ("keys": 2, 4 and 8 times, no causal rule); for other probes the base itself.
-std::vector<Problem> probe_problems(const Problem& base, std::string_view probe);
+std::vector<problem::Problem> probe_problems(const problem::Problem& base, std::string_view probe);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -11,7 +11,12 @@
 #include "engine/recorded.hpp"
 #include "report/report.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using advise::Diagnosis;
+using session::IterationView;
+using session::SessionView;
+
 namespace {
 
 /// Something of it was timed: beside others, or alone at a baseline without rivals.
@@ -28,16 +33,16 @@ const IterationView* measured_in(const SessionView& view, const std::string& sub
 }
 
 /// The causes of one iteration's candidate.
-std::vector<Diagnosis> causes_of(const Session& session, const SessionView& view,
+std::vector<Diagnosis> causes_of(const session::Session& session, const SessionView& view,
                                  const DecidedCauses& catalogues, const IterationView& iteration,
                                  const LogFindings& log) {
-  Patient patient = catalogues.patient;
+  advise::Patient patient = catalogues.patient;
   patient.subject = candidate_of(iteration);
   patient.techniques.clear();
   if (const auto stored = stored_variant(session, view, patient.subject)) {
-    patient.techniques = techniques_in(stored->first.manifest, stored->second);
+    patient.techniques = variant::techniques_in(stored->first.manifest, stored->second);
   }
-  return diagnose(catalogues.causes, catalogues.techniques, patient, log.findings);
+  return advise::diagnose(catalogues.causes, catalogues.techniques, patient, log.findings);
 }
 
 /// Supported of the candidate, and not of its parent.
@@ -45,9 +50,9 @@ std::vector<std::string> new_causes(const std::vector<Diagnosis>& own,
                                     const std::vector<Diagnosis>& before) {
   std::vector<std::string> ids;
   for (const Diagnosis& one : own) {
-    if (one.state != HypothesisState::supported) continue;
+    if (one.state != measure::HypothesisState::supported) continue;
     const bool was_there = std::any_of(before.begin(), before.end(), [&](const Diagnosis& other) {
-      return other.cause->id == one.cause->id && other.state == HypothesisState::supported;
+      return other.cause->id == one.cause->id && other.state == measure::HypothesisState::supported;
     });
     if (!was_there) ids.push_back(one.cause->id);
   }
@@ -75,7 +80,7 @@ std::string explanation(const IterationView& iteration, const std::string& paren
 
 }  // namespace
 
-Result<Json> diagnose_iteration(const Services& services, const Session& session,
+Result<Json> diagnose_iteration(const Services& services, const session::Session& session,
                                 const SessionView& view, std::int64_t number) {
   const IterationView* iteration = view.find(number);
   const std::string what = fmt::format("iteration {}", number);
@@ -92,7 +97,7 @@ Result<Json> diagnose_iteration(const Services& services, const Session& session
                  fmt::format("`sdpa-wb show i{}` tells what became of it", number)};
   }
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
-  WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
+  WB_TRY_ASSIGN(const advise::Situation situation, situation_of(session, view));
   WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
   LogFindings log = iteration_findings(view, *iteration);
   const auto own = causes_of(session, view, decided, *iteration, log);
@@ -110,8 +115,9 @@ Result<Json> diagnose_iteration(const Services& services, const Session& session
             {"explains", explains},
             {"measured", Json::array()},
             {"gaps", std::move(log.gaps)}};
-  made["text"] = explanation(*iteration, parent, before != nullptr, explains) + render_causes(made);
+  made["text"] =
+      explanation(*iteration, parent, before != nullptr, explains) + report::render_causes(made);
   return made;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

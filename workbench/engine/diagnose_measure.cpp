@@ -16,7 +16,11 @@
 #include "problem/attention.hpp"
 #include "report/report.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Finding;
+using problem::Problem;
+
 namespace {
 
 constexpr std::int64_t k_growth_steps = 3;  // 1, 2 and 4 times the size
@@ -25,10 +29,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_analysi
 
 /// Of the suite's problems the one with the fewest row blocks, which leaves the most of the device
 /// free; nothing where all are held out.
-std::optional<Problem> smallest(const Suite& suite) {
+std::optional<Problem> smallest(const problem::Suite& suite) {
   std::optional<Problem> best;
   for (const Problem& problem : plain_problems(suite)) {
-    if (!best || row_block_count(problem) < row_block_count(*best)) best = problem;
+    if (!best || problem::row_block_count(problem) < problem::row_block_count(*best))
+      best = problem;
   }
   return best;
 }
@@ -58,8 +63,8 @@ Result<Json> time_probe(Context& context, const std::string& probe, const Proble
   const EffortPlan effort = effort_plan(args.value("effort", "quick"));
   request.effort = effort.confirmation;
   request.plan = effort.plan;
-  request.plans = {PlanKind::hot};
-  if (probe == "eager") request.plans.push_back(PlanKind::eager);
+  request.plans = {measure::PlanKind::hot};
+  if (probe == "eager") request.plans.push_back(measure::PlanKind::eager);
   request.problems = problems;
   request.phase = "standalone";
   request.subjects = {&subject};
@@ -67,7 +72,7 @@ Result<Json> time_probe(Context& context, const std::string& probe, const Proble
   std::size_t found = 0;
   const auto* wanted = std::find_if(k_analysis_of.begin(), k_analysis_of.end(),
                                     [&](const auto& pair) { return pair.first == probe; });
-  for (const Finding& finding : analyze(evidence_of(context, request, result, 0))) {
+  for (const Finding& finding : analyze::analyze(evidence_of(context, request, result, 0))) {
     if (finding.analysis != wanted->second) continue;
     WB_TRY(log_finding(context, finding));
     ++found;
@@ -98,8 +103,8 @@ Result<Json> code_probe(Context& context) {
   const std::string& subject = context.incumbent->label;
   WB_TRY_ASSIGN(const Json shown,
                 verb_show_code(context, &*context.session, {{"id", subject}, {"sass", true}}));
-  WB_TRY_ASSIGN(const auto kernels, read_sass(shown["text"].get<std::string>()));
-  for (Finding& finding : sass_findings(kernels)) {
+  WB_TRY_ASSIGN(const auto kernels, analyze::read_sass(shown["text"].get<std::string>()));
+  for (Finding& finding : analyze::sass_findings(kernels)) {
     finding.figures["subject"] = subject;
     WB_TRY(log_finding(context, finding));
   }
@@ -116,9 +121,9 @@ Result<Json> take(Context& context, const std::string& probe, const Problem& bas
 /// Of undecided causes, each once, in the order of their importance.
 std::vector<std::string> probes_of(const DecidedCauses& decided) {
   std::vector<std::string> probes;
-  for (const Diagnosis& diagnosis : decided.diagnoses) {
-    if (diagnosis.state != HypothesisState::undecided) continue;
-    for (const CauseNeed& need : diagnosis.cause->needs) {
+  for (const advise::Diagnosis& diagnosis : decided.diagnoses) {
+    if (diagnosis.state != measure::HypothesisState::undecided) continue;
+    for (const catalogue::CauseNeed& need : diagnosis.cause->needs) {
       const bool is_known = std::find(probes.begin(), probes.end(), need.probe) != probes.end();
       const bool is_of_gpu = need.probe == "profile" || need.probe == "sass";
       if (need.probe.empty() || is_known) continue;
@@ -139,8 +144,8 @@ std::vector<Problem> probe_problems(const Problem& base, std::string_view probe)
     const std::int64_t times = std::int64_t{1} << step;
     if (probe == "heads") problem.B *= times;
     if (probe == "keys") {
-      problem.Skv *= 2 * times;       // where Sq = Skv the size is another one: not the keys alone
-      problem.causal = Causal::none;  // a masked key is no walk
+      problem.Skv *= 2 * times;  // where Sq = Skv the size is another one: not the keys alone
+      problem.causal = problem::Causal::none;  // a masked key is no walk
     }
     if (varies) problem.name.clear();
     problems.push_back(std::move(problem));
@@ -153,8 +158,9 @@ Result<Json> verb_diagnose_measuring(Context& context, const Json& args) {
     return Error{ErrorCode::invalid, "diagnose", context.session->folder().string(),
                  "its baseline never closed", "run `sdpa-wb resume` first"};
   }
-  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
-  WB_TRY_ASSIGN(const Situation situation, situation_of(*context.session, *view));
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                context.session->current(session::FoldDepth::full));
+  WB_TRY_ASSIGN(const advise::Situation situation, situation_of(*context.session, *view));
   WB_TRY_ASSIGN(const DecidedCauses before, decide_causes(context.services, *view, situation));
   Json measured = Json::array();
   const std::optional<Problem> base = smallest(context.settings.suite);
@@ -168,8 +174,8 @@ Result<Json> verb_diagnose_measuring(Context& context, const Json& args) {
   WB_TRY(record_causes(context));
   WB_TRY_ASSIGN(Json made, verb_diagnose(context.services, *context.session));
   made["measured"] = std::move(measured);
-  made["text"] = render_causes(made);
+  made["text"] = report::render_causes(made);
   return made;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

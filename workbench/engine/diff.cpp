@@ -10,7 +10,11 @@
 #include "engine/memory_verbs.hpp"
 #include "engine/recorded.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Comparison;
+using measure::ComparisonOutcome;
+
 namespace {
 
 /// The incumbent of one session against one rival, on one problem ("": over the suite).
@@ -20,8 +24,8 @@ struct Standing {
 };
 
 struct Side {
-  Session session;
-  SessionView view;
+  session::Session session;
+  session::SessionView view;
   SessionSettings settings;
   ProblemNames names;
   std::string plan;
@@ -30,9 +34,9 @@ struct Side {
 
 /// What the iteration that made the incumbent measured against rivals, on the side's plan.
 void read_standings(Side& side) {
-  const IterationView* holder = holder_of(side.view);
+  const session::IterationView* holder = holder_of(side.view);
   if (holder == nullptr) return;
-  for (const Fact& fact : holder->comparisons) {
+  for (const session::Fact& fact : holder->comparisons) {
     const Json& made = fact.payload;
     if (text_of(made, "role") != "rival" || text_of(made, "plan") != side.plan) continue;
     const Standing standing{comparison_of(made), fact.seq};
@@ -41,8 +45,8 @@ void read_standings(Side& side) {
 }
 
 Result<Side> read_side(const Services& services, const std::string& id, const std::string& plan) {
-  WB_TRY_ASSIGN(Session session, open_recorded(services, id));
-  WB_TRY_ASSIGN(SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(session::Session session, open_recorded(services, id));
+  WB_TRY_ASSIGN(session::SessionView view, session.view(session::FoldDepth::full));
   WB_TRY_ASSIGN(SessionSettings settings, settings_from_json(view.opened.payload));
   ProblemNames names(settings.suite);
   const std::string word = plan.empty() ? std::string(to_string(settings.objective.plan)) : plan;
@@ -52,7 +56,7 @@ Result<Side> read_side(const Services& services, const std::string& id, const st
 }
 
 std::string_view word_of(const Comparison& change) {
-  if (!is_valid(change.interval)) return "not_comparable";
+  if (!measure::is_valid(change.interval)) return "not_comparable";
   switch (change.outcome) {
     case ComparisonOutcome::faster:
       return "better";
@@ -67,7 +71,7 @@ std::string_view word_of(const Comparison& change) {
 }
 
 Json ratio_json(const Standing& standing) {
-  const bool known = is_valid(standing.ratio.interval);
+  const bool known = measure::is_valid(standing.ratio.interval);
   return {{"speedup", known ? Json(standing.ratio.speedup) : Json(nullptr)},
           {"interval", known ? to_json(standing.ratio.interval) : Json(nullptr)},
           {"event", fmt::format("e{}", standing.seq)}};
@@ -75,7 +79,7 @@ Json ratio_json(const Standing& standing) {
 
 Json row_json(const std::string& name, const Standing& before, const Standing& after) {
   const Comparison change = change_between(before.ratio, after.ratio);
-  const bool known = is_valid(change.interval);
+  const bool known = measure::is_valid(change.interval);
   return {{"problem", name},
           {"outcome", word_of(change)},
           {"change", known ? Json(change.speedup) : Json(nullptr)},
@@ -105,7 +109,7 @@ Json compare_sides(const Side& before, const Side& after, const std::string& riv
   Json rows = Json::array();
   std::vector<Comparison> parts;
   std::vector<double> weights;
-  for (const SuiteProblem& member : after.settings.suite.problems) {
+  for (const problem::SuiteProblem& member : after.settings.suite.problems) {
     const std::string problem = to_text(member.problem);
     if (!was.contains(problem) || !is.contains(problem)) continue;
     const std::string name =
@@ -122,15 +126,16 @@ Json compare_sides(const Side& before, const Side& after, const std::string& riv
   if (same_suite && was.contains("") && is.contains("")) {
     total = row_json("", was.at(""), is.at(""));
   } else if (!parts.empty()) {
-    const Aggregate aggregate = geometric_mean(parts, weights);
+    const measure::Aggregate aggregate = measure::geometric_mean(parts, weights);
     Comparison change;
     change.speedup = aggregate.value;
     change.interval = aggregate.interval;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       change.noise_floor_frac = std::max(change.noise_floor_frac, parts[p].noise_floor_frac);
     }
-    change.outcome = classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
-    const bool known = is_valid(change.interval);
+    change.outcome =
+        measure::classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
+    const bool known = measure::is_valid(change.interval);
     total = {{"problem", ""},
              {"outcome", word_of(change)},
              {"change", known ? Json(change.speedup) : Json(nullptr)},
@@ -252,4 +257,4 @@ Result<Json> verb_diff(const Services& services, const Json& args) {
               {"text", text}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

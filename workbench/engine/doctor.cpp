@@ -10,7 +10,7 @@
 #include "engine/verb_bodies.hpp"
 #include "variant/compile_sandbox.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 Json check_row(std::string_view name, std::string_view state, std::string detail,
@@ -21,18 +21,19 @@ Json check_row(std::string_view name, std::string_view state, std::string detail
 
 Json compiler_row(const Context& context) {
   const auto identity = context.services.toolchain->identity();
-  const std::string sandbox = compile_sandbox_word();
+  const std::string sandbox = variant::compile_sandbox_word();
   return identity ? check_row("compiler", "ok", identity->version + ", sandbox " + sandbox,
-                              sandbox == "none" ? "install bubblewrap: sources can then take in no "
-                                                  "other files of this machine"
-                                                : "")
+                              sandbox != "bubblewrap"
+                                  ? "install bubblewrap where user namespaces are allowed: sources "
+                                    "can then take in no other files of this machine"
+                                  : "")
                   : check_row("compiler", "missing", identity.error().message(),
                               "install g++ (12 or later) or clang++, or give --compiler");
 }
 
 /// nvcc is no must: without it CPU sessions run, and the cache gives what was compiled elsewhere.
 Json nvcc_row(const Context& context) {
-  const Toolchain* toolchain = toolchain_of(context.services, Backend::cuda);
+  const variant::Toolchain* toolchain = toolchain_of(context.services, variant::Backend::cuda);
   constexpr const char* k_name = "nvcc";
   if (toolchain == nullptr) return check_row(k_name, "warning", "not part of this program", "");
   const auto identity = toolchain->identity();
@@ -103,7 +104,7 @@ Json locks_row(const Context& context) {
 }
 
 /// What NVML said of the settings, each with a comma before it; what it did not say, last.
-std::string gpu_settings_text(const GpuSettings& settings) {
+std::string gpu_settings_text(const measure::GpuSettings& settings) {
   std::string text;
   if (!settings.driver_version.empty()) text += ", driver " + settings.driver_version;
   if (settings.max_sm_clock_mhz) {
@@ -124,7 +125,7 @@ std::string gpu_settings_text(const GpuSettings& settings) {
 }
 
 /// Whether PyTorch's SDPA can be had as a rival, by loading it as one. It is no must.
-Json pytorch_row(const Context& context, WorkerClient& worker, const std::string& rival,
+Json pytorch_row(const Context& context, runner::WorkerClient& worker, const std::string& rival,
                  std::string name) {
   const std::string next =
       "install it for the interpreter above; without it no session says how a kernel stands "
@@ -147,13 +148,23 @@ Json pytorch_row(const Context& context, WorkerClient& worker, const std::string
   return check_row(name, "ok", versions.empty() ? "loads, and names no version" : versions, "");
 }
 
+/// What keeps subjects from being confined more strongly.
+std::string isolation_advice(const protocol::HelloResult& hello, const std::string& asked) {
+  if (hello.isolation.find("+namespaces") != std::string::npos) return "";
+  if (!asked.empty() && asked != "namespaces") return "--isolation asks for no more";
+  if (hello.device.backend == "cuda") return "";  // as far as it goes there
+  return "no namespaces of their own for subjects: this system or container forbids them "
+         "(`unshare --user --pid --ipc --mount --fork true` says so), so that they see others' "
+         "processes and objects";
+}
+
 /// A GPU is no must either. A worker of its own is asked: one measures on one device.
 Json gpu_rows(const Context& context) {
   const std::string next = "CUDA variants can be built and inspected here, not measured";
   const auto only = [](Json row) { return Json::array({std::move(row)}); };
   auto transport = context.services.open_transport();
   if (!transport) return only(check_row("gpu", "warning", transport.error().message(), next));
-  WorkerClient worker(*std::move(transport));
+  runner::WorkerClient worker(*std::move(transport));
   protocol::HelloArgs args = context.services.hello;
   args.gpu = std::max<std::int64_t>(args.gpu, 0);
   const auto hello = worker.hello(args);
@@ -200,7 +211,7 @@ Result<Json> verb_doctor(Context& context) {
         check_row("worker", "ok",
                   fmt::format("{} on {}, {} threads, isolation {}", hello.worker_version,
                               hello.device.name, hello.threads, hello.isolation),
-                  ""));
+                  isolation_advice(hello, context.services.hello.isolation)));
     const auto canary = (*worker)->canary();
     const bool healthy = canary && canary->healthy;
     checks.push_back(check_row("canary", healthy ? "ok" : "missing",
@@ -222,4 +233,4 @@ Result<Json> verb_doctor(Context& context) {
   return Json{{"healthy", healthy}, {"checks", std::move(checks)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

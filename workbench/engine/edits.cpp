@@ -6,7 +6,7 @@
 
 #include "engine/agent_verbs.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 constexpr std::size_t k_places_max = 5;
@@ -68,7 +68,7 @@ Result<std::map<std::string, std::string>> apply_edits(
     if (found == files.end()) {
       std::vector<std::string> names;
       for (const auto& [path, content] : files) names.push_back(path);
-      const std::string near = did_you_mean(edit.path, names);
+      const std::string near = variant::did_you_mean(edit.path, names);
       return refuse(edit, i + 1, ErrorCode::not_found, "the parent has no such file",
                     near.empty() ? fmt::format("its files: {}", fmt::join(names, ", "))
                                  : fmt::format("did you mean {}?", near));
@@ -98,4 +98,4 @@ Result<std::map<std::string, std::string>> apply_edits(
   return changed;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -12,13 +12,19 @@
 #include "engine/recorded.hpp"
 #include "engine/verb_bodies.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::FoldDepth;
+using session::Session;
+using session::SessionStatus;
+using session::SessionView;
+
 namespace {
 
 Error unknown_verb(std::string_view verb) {
   std::vector<std::string> names;
   for (const auto& spec : verb_table()) names.emplace_back(spec.name);
-  const std::string near = did_you_mean(verb, names);
+  const std::string near = variant::did_you_mean(verb, names);
   return Error{ErrorCode::usage, "call the verb", std::string(verb), "there is no such verb",
                near.empty() ? fmt::format("verbs: {}", fmt::join(names, ", "))
                             : fmt::format("did you mean {}?", near)};
@@ -100,7 +106,7 @@ Result<std::optional<Json>> Engine::State::answered_before(const std::string& re
                                                            const Json& args) {
   WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
   const SessionView& view = *current;
-  for (const VerbRecord& record : view.verbs) {
+  for (const session::VerbRecord& record : view.verbs) {
     // The call that closed the session has no answer in its log.
     const bool has_closed = &record == &view.verbs.back() && record.verb == "close" &&
                             view.status == SessionStatus::closed;
@@ -153,6 +159,8 @@ Result<Json> Engine::State::run_recorded(Engine& engine, const VerbSpec& verb, c
   WB_TRY(move_to_blob(*context.session, called, "args"));
   WB_TRY(context.log("verb_called", std::move(called)));
   Result<Json> result = run_body(engine, verb, args, folder);
+  // Whatever failed first: nothing can be kept any more, and nobody is to correct a playbook.
+  if (!result && context.session) WB_TRY(context.session->check_place());
   // What stopped the session, not the call, leaves the call without an answer: it runs again.
   if (!result && ends_session(result.error().code)) return result;
   if (verb.name == "close" && result) return result;  // nothing follows session_closed
@@ -299,4 +307,4 @@ Result<void> Engine::pause(std::string_view reason) {
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -19,20 +19,22 @@
 #include "session/session.hpp"
 #include "variant/builder.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// What the engine works with; the command line fills it, tests put fakes in.
 struct Services {
   FileSystem& file_system;
   const Clock& clock;
-  SearchPath search_path;
+  variant::SearchPath search_path;
   fs::path cache_root;
   fs::path sessions_root = "sessions";
-  std::shared_ptr<const Toolchain> toolchain;                 ///< of backend cpu
-  std::shared_ptr<const Toolchain> cuda_toolchain = nullptr;  ///< of backend cuda; may be null
-  BuildOptions build_options;
+  fs::path data_root = {};  ///< the user's data: adopted sessions; empty: none are kept
+  std::shared_ptr<const variant::Toolchain> toolchain;  ///< of backend cpu
+  std::shared_ptr<const variant::Toolchain> cuda_toolchain =
+      nullptr;  ///< of backend cuda; may be null
+  variant::BuildOptions build_options;
   /// Starts a worker and opens its wire. Called when a verb first needs one.
-  std::function<Result<std::unique_ptr<Transport>>()> open_transport;
+  std::function<Result<std::unique_ptr<runner::Transport>>()> open_transport;
   protocol::HelloArgs hello;  ///< its gpu counts where a session or variant wants one
   ProgressSink progress;      ///< may be empty
   /// Told of wins, failures, shares of the budget and the end, between measurements; may be empty.
@@ -41,6 +43,9 @@ struct Services {
   std::function<Result<Json>(const Json&)> ask_program = nullptr;
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by SIGTERM, SIGHUP, SIGINT
   std::string workbench_version;
+  /// Of the drawn runs of verdicts, for tests. None: the kernel's random numbers, as it must be
+  /// wherever a variant is judged that has a reason to guess.
+  std::optional<std::uint64_t> edge_key = {};
 };
 
 /// Errors of the place, not of the call (a stop, a full disk, a lock): the call stays without an
@@ -70,7 +75,7 @@ class Engine {
   /// those of the log; canceled.
   Result<Json> evaluate(const Json& request);
 
-  // For the playbook host (design 4.10, 4.11). All need a session that this engine holds.
+  // For the playbook host. All need a session that this engine holds.
 
   /// Called once, by the next `open`, when the log exists and before the baseline runs.
   void on_opened(std::function<Result<void>()> hook);
@@ -90,7 +95,7 @@ class Engine {
   /// The playbook_started payload of the held session, for resume.
   [[nodiscard]] Result<std::optional<Json>> recorded_playbook() const;
 
-  [[nodiscard]] const Session* session() const;
+  [[nodiscard]] const session::Session* session() const;
   [[nodiscard]] const Services& services() const;
   /// Ends what runs: an open iteration is closed as abandoned, session_paused appended, the lock
   /// and the worker released.
@@ -101,4 +106,4 @@ class Engine {
   std::unique_ptr<State> m_state;
 };
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -12,7 +12,7 @@
 #include "engine/engine.hpp"
 #include "engine/replay.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 struct Engine::State {
   explicit State(Services services) : context(std::move(services)) {}
@@ -43,4 +43,4 @@ struct Engine::State {
                                                  const std::string& verb, const Json& args);
 };
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -9,7 +9,11 @@
 #include "device/device.hpp"
 #include "engine/recorded.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::IterationView;
+using session::SessionView;
+
 namespace {
 
 constexpr std::size_t k_value_max_bytes = 160;
@@ -80,7 +84,7 @@ protocol::HelloArgs as_recorded(protocol::HelloArgs asked, const Json& environme
                                 const std::vector<int>& allowed) {
   if (!asked.cpu_set.empty()) return asked;
   const std::string set = cpu_set_of(text_of(member_of(environment, "device"), "id"));
-  const auto cpus = parse_cpu_set(set);
+  const auto cpus = device::parse_cpu_set(set);
   if (!cpus.ok() || !std::includes(allowed.begin(), allowed.end(), cpus->begin(), cpus->end())) {
     return asked;
   }
@@ -138,7 +142,7 @@ std::string to_lines(const std::vector<Change>& changes) {
 std::string subject_versions(const SessionView& view, const std::string& name) {
   std::string versions;
   each_iteration(view, [&](const IterationView& iteration) {
-    for (const Fact& verdict : iteration.verdicts) {
+    for (const session::Fact& verdict : iteration.verdicts) {
       if (base_name(text_of(verdict.payload, "subject")) != name) continue;
       std::string found;
       for (const auto& [key, value] : member_of(verdict.payload, "versions").items()) {
@@ -155,7 +159,7 @@ std::string subject_versions(const SessionView& view, const std::string& name) {
 std::string subject_variant_id(const SessionView& view, const std::string& name) {
   std::string id;
   each_iteration(view, [&](const IterationView& iteration) {
-    for (const Fact& built : iteration.built) {
+    for (const session::Fact& built : iteration.built) {
       const bool ours = base_name(text_of(built.payload, "subject")) == name;
       if (ours && text_of(built.payload, "outcome") == "built") {
         id = text_of(built.payload, "variant_id");
@@ -165,4 +169,4 @@ std::string subject_variant_id(const SessionView& view, const std::string& name)
   return id;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -12,15 +12,15 @@
 #include "protocol/protocol.hpp"
 #include "session/view.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// A word for people ("device", "compiler", "effort" …) -> what it was. Absent facts are "".
 using Circumstances = std::map<std::string, std::string>;
 
-/// From the payload of environment_recorded (docs/session_format.md).
+/// From the payload of environment_recorded (docs/contracts/session_format.md).
 Circumstances circumstances_of_environment(const Json& environment);
 /// The same with suite, objective, effort, workbench version and the versions of the rivals.
-Circumstances circumstances_of(const SessionView& view);
+Circumstances circumstances_of(const session::SessionView& view);
 
 struct Change {
   std::string what, before, after;
@@ -39,7 +39,7 @@ protocol::HelloArgs as_recorded(protocol::HelloArgs asked, const Json& environme
 
 /// What the loaded subject `name` said of itself ("torch 2.13.0, python 3.11.2"), and the id of the
 /// sources it was built from; empty where the log does not say.
-std::string subject_versions(const SessionView& view, const std::string& name);
-std::string subject_variant_id(const SessionView& view, const std::string& name);
+std::string subject_versions(const session::SessionView& view, const std::string& name);
+std::string subject_variant_id(const session::SessionView& view, const std::string& name);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -8,7 +8,7 @@
 #include "engine/building.hpp"
 #include "engine/evaluation_exchange.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 Result<void> check_place(Context& context, const EvaluationRequest& request) {
@@ -21,7 +21,7 @@ Result<void> check_place(Context& context, const EvaluationRequest& request) {
                                printable(request.workbench_version, 64),
                                context.services.workbench_version));
   }
-  const Manifest& manifest = request.candidate.variant.manifest;
+  const variant::Manifest& manifest = request.candidate.variant.manifest;
   WB_TRY_ASSIGN(const std::string compiler, compiler_of(context, manifest.backend));
   if (compiler != request.compiler) {
     return refused(fmt::format("its session builds by {}, and this would by {}",
@@ -29,7 +29,7 @@ Result<void> check_place(Context& context, const EvaluationRequest& request) {
   }
   context.use_device_of(manifest);
   if (auto worker = context.need_worker(); !worker) return refused(worker.error().message);
-  const Device& device = context.hello->device;
+  const device::Device& device = context.hello->device;
   if (device.backend != request.backend || device.name != request.device) {
     return refused(fmt::format("its session measures on {}, and this is {}",
                                printable(request.device, 128), device.name));
@@ -73,9 +73,10 @@ Result<EvaluationReply> evaluate_request(Context& context, const EvaluationReque
     return reply;
   }
   reply.code_hash = *std::move(hash);
-  Evaluator evaluator(
-      context, request.terms,
-      [&](const Configuration&) -> Result<Outcome<Subject>> { return build(*request.against); });
+  Evaluator evaluator(context, request.terms,
+                      [&](const variant::Configuration&) -> Result<Outcome<Subject>> {
+                        return build(*request.against);
+                      });
   TuneAnswer answer;
   WB_TRY_ASSIGN(reply.is_stopped_early,
                 evaluator.judge_and_time(request.ask, *candidate, reply.lanes, answer));
@@ -92,4 +93,4 @@ Result<EvaluationReply> evaluate_request(Context& context, const EvaluationReque
   return reply;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

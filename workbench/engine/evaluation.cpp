@@ -5,7 +5,13 @@
 
 #include "engine/code_hash.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Comparison;
+using problem::Problem;
+using search::Ask;
+using search::StrategyKind;
+
 namespace {
 
 /// A turn of a search settles for 1 to 10 ms. What it chooses is measured again, in turns that
@@ -49,7 +55,7 @@ std::optional<Failure> failure_of(const PairLanes& lanes, std::size_t side) {
 }  // namespace
 
 void fail(TuneAnswer& answer, const Failure& failure) {
-  answer.evaluation.score = invalid_score(failure.invalidity);
+  answer.evaluation.score = search::invalid_score(failure.invalidity);
   answer.message = failure.message;
   answer.proof = Proof::none;
 }
@@ -61,7 +67,7 @@ void append(PairLanes& lanes, const PairLanes& more) {
 }
 
 Outcome<std::string> code_hash_of(const Context& context, const Subject& subject) {
-  if (subject.variant.manifest.backend == Backend::python) return std::string();
+  if (subject.variant.manifest.backend == variant::Backend::python) return std::string();
   const auto bytes = context.services.file_system.read(subject.artifact.path, k_library_max_bytes);
   if (!bytes) return Failure{Invalidity::environment, bytes.error().message(), ""};
   return code_hash(*bytes, subject.artifact.id);
@@ -84,12 +90,12 @@ Result<std::optional<Failure>> Evaluator::judge_to_time(const Ask& ask, const Su
     return judge_wholly(candidate);
   }
   answer.proof = Proof::screening;
-  std::vector<Problem> problems = problems_to_time(candidate);
+  const std::vector<Problem> problems = problems_to_time(candidate);
   if (problems.empty()) return std::optional<Failure>{};  // time() says so
-  const auto edges = edge_problems(candidate.variant.manifest, m_context.settings.suite);
-  problems.insert(problems.end(), edges.begin(), edges.end());
-  WB_TRY_ASSIGN(const auto judgements,
-                judge_subject(m_context, candidate, problems, Proof::screening, &processes));
+  WB_TRY_ASSIGN(
+      const auto judgements,
+      judge_subject(m_context, candidate, problems, Proof::screening, &processes, Refusal::fails,
+                    drawn_runs(m_context, candidate, m_context.settings.suite, Proof::screening)));
   return failure_of(judgements);
 }
 
@@ -114,8 +120,8 @@ Result<bool> Evaluator::judge_and_time(const Ask& ask, const Subject& candidate,
       WB_TRY_ASSIGN(is_stopped, time(ask, candidate, processes, lanes, answer));
     }
   }
-  const Score& score = answer.evaluation.score;
-  if (!failure && !score.invalidity && score.outcome == ComparisonOutcome::faster) {
+  const search::Score& score = answer.evaluation.score;
+  if (!failure && !score.invalidity && score.outcome == measure::ComparisonOutcome::faster) {
     // The others are going to be compared with it.
     WB_TRY_ASSIGN(failure, judge_wholly(candidate));
     answer.proof = Proof::whole;
@@ -128,7 +134,7 @@ Result<bool> Evaluator::judge_and_time(const Ask& ask, const Subject& candidate,
 std::vector<Problem> Evaluator::problems_to_time(const Subject& candidate) const {
   const Objective& objective = m_context.settings.objective;
   std::vector<Problem> problems;
-  for (const SuiteProblem& member : m_context.settings.suite.problems) {
+  for (const problem::SuiteProblem& member : m_context.settings.suite.problems) {
     const bool counts =
         objective.rule != ObjectiveRule::one_problem || label(member.problem) == objective.problem;
     if (member.held_out || !counts || not_supported(candidate, member.problem)) continue;
@@ -200,7 +206,8 @@ Result<bool> Evaluator::time(const Ask& ask, const Subject& candidate, SubjectPr
     WB_TRY(take_rounds(request, steps[i].first, steps[i].rounds, lanes, answer));
     if (i + 1 == steps.size() || failure_of(lanes, 0) || failure_of(lanes, 1)) break;
     const Comparison now = compare_pair(ask, lanes);
-    if (!is_clearly_slow(now, m_terms.early_stop) && !(is_glance && is_behind(now))) continue;
+    if (!search::is_clearly_slow(now, m_terms.early_stop) && !(is_glance && search::is_behind(now)))
+      continue;
     is_stopped = true;
     break;
   }
@@ -216,17 +223,17 @@ void Evaluator::set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& an
   if (const auto own = failure_of(lanes, 0)) return fail(answer, *own);
   const auto other = failure_of(lanes, 1);
   if (other && other->invalidity == Invalidity::environment) return fail(answer, *other);
-  std::vector<Turn> own_turns;
+  std::vector<measure::Turn> own_turns;
   for (const auto& pair : lanes) {
     own_turns.insert(own_turns.end(), pair[0].turns.begin(), pair[0].turns.end());
   }
   if (!ask.against) {
-    answer.evaluation.score = first_score(own_turns);
+    answer.evaluation.score = search::first_score(own_turns);
     return;
   }
   const Comparison total = compare_pair(ask, lanes);
-  answer.evaluation.score = score_of(total, own_turns);
-  if (total.outcome == ComparisonOutcome::ambiguous) answer.message = total.reason;
+  answer.evaluation.score = search::score_of(total, own_turns);
+  if (total.outcome == measure::ComparisonOutcome::ambiguous) answer.message = total.reason;
 }
 
 /// By the objective's rule. A problem that one of the two does not take says nothing here: it
@@ -242,9 +249,9 @@ Comparison Evaluator::compare_pair(const Ask& ask, const PairLanes& lanes) const
     const auto is_taken = [](const Lane& lane) { return lane.failure || !lane.turns.empty(); };
     if (!is_taken(lanes[p][0]) || !is_taken(lanes[p][1])) continue;
     const Problem& problem = problems[p].problem;
-    part.comparison =
-        compare_lanes(m_context, problem, objective.plan, lanes[p][0], to_text(ask.configuration),
-                      lanes[p][1], to_text(*ask.against), &ask);
+    part.comparison = compare_lanes(m_context, problem, objective.plan, lanes[p][0],
+                                    variant::to_text(ask.configuration), lanes[p][1],
+                                    variant::to_text(*ask.against), &ask);
     part.candidate_us = lane_median_us(lanes[p][0]);
     part.incumbent_us = lane_median_us(lanes[p][1]);
     part.same_margin_frac = same_margin(m_context, problem, objective.plan);
@@ -252,4 +259,4 @@ Comparison Evaluator::compare_pair(const Ask& ask, const PairLanes& lanes) const
   return score(objective, scores);
 }
 
-}  // namespace wb
+}  // namespace wb::engine

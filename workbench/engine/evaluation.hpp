@@ -12,32 +12,32 @@
 #include <utility>
 #include <vector>
 
-#include "engine/strategy.hpp"
 #include "engine/timing.hpp"
+#include "search/strategy.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// What a configuration of the search stands for: something that can be built.
 struct Candidate {
-  Variant variant;
-  Configuration configuration;
+  variant::Variant variant;
+  variant::Configuration configuration;
   std::string name;  ///< for people and the log
 };
 
 /// Of an answer that another process measured (evaluation_exchange.hpp).
 struct MeasuredElsewhere {
-  std::string device;                    ///< its name
-  std::string reply;                     ///< blob: all that it said, its turns included
-  std::optional<Configuration> against;  ///< what was best when it was asked
-  Score score;                           ///< against that
+  std::string device;                             ///< its name
+  std::string reply;                              ///< blob: all that it said, its turns included
+  std::optional<variant::Configuration> against;  ///< what was best when it was asked
+  search::Score score;                            ///< against that
 };
 
 /// One `evaluation` event.
 struct TuneAnswer {
-  Evaluation evaluation;
+  search::Evaluation evaluation;
   std::string artifact_id, message;
   std::int64_t stage = 0;
-  std::optional<Configuration> against, duplicate_of;
+  std::optional<variant::Configuration> against, duplicate_of;
   Proof proof = Proof::none;  ///< that it passed before it was told; a duplicate's is its twin's
   double build_s = 0;
   std::pair<std::int64_t, std::int64_t> turns;  ///< first and last event; 0: not timed here
@@ -54,9 +54,9 @@ void append(PairLanes& lanes, const PairLanes& more);
 
 /// What a search asks for in the same way every time.
 struct EvaluationTerms {
-  StrategyKind kind = StrategyKind::random;
+  search::StrategyKind kind = search::StrategyKind::random;
   std::int64_t placements = 1;
-  EarlyStop early_stop = {};
+  search::EarlyStop early_stop = {};
 };
 
 /// What the code of a build is told apart by; empty for Python. Failures: environment (the cache
@@ -68,13 +68,13 @@ Outcome<std::string> code_hash_of(const Context& context, const Subject& subject
 class Evaluator {
  public:
   /// Builds the other side of a pair once the candidate passed its verdict.
-  using SubjectOf = std::function<Result<Outcome<Subject>>(const Configuration&)>;
+  using SubjectOf = std::function<Result<Outcome<Subject>>(const variant::Configuration&)>;
   Evaluator(Context& context, const EvaluationTerms& terms, SubjectOf subject_of);
 
   /// Fills the answer's proof, turns, score and message; `lanes` gets the turns of one that has a
   /// score. Returns whether it saw enough before the last round. Errors: those of the log, of
   /// `subject_of`; canceled.
-  Result<bool> judge_and_time(const Ask& ask, const Subject& candidate, PairLanes& lanes,
+  Result<bool> judge_and_time(const search::Ask& ask, const Subject& candidate, PairLanes& lanes,
                               TuneAnswer& answer);
   /// In a process of its own, and once an artifact: a race that asks again has it already.
   Result<std::optional<Failure>> judge_wholly(const Subject& candidate);
@@ -82,22 +82,23 @@ class Evaluator {
     return m_judged.contains(subject.artifact.id);
   }
   /// The answer's score from these lanes, or the failure that they hold.
-  void set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& answer) const;
+  void set_score(const search::Ask& ask, const PairLanes& lanes, TuneAnswer& answer) const;
   [[nodiscard]] std::size_t place_in_suite(const std::string& problem) const;
 
-  [[nodiscard]] std::vector<Problem> problems_to_time(const Subject& candidate) const;
+  [[nodiscard]] std::vector<problem::Problem> problems_to_time(const Subject& candidate) const;
 
  private:
-  [[nodiscard]] bool may_be_screened(const Ask& ask, const Subject& candidate) const;
+  [[nodiscard]] bool may_be_screened(const search::Ask& ask, const Subject& candidate) const;
   /// No time without it. Fills the answer's proof; a screened process stays, to be timed.
-  Result<std::optional<Failure>> judge_to_time(const Ask& ask, const Subject& candidate,
+  Result<std::optional<Failure>> judge_to_time(const search::Ask& ask, const Subject& candidate,
                                                SubjectProcesses& processes, TuneAnswer& answer);
-  Result<bool> time(const Ask& ask, const Subject& candidate, SubjectProcesses& processes,
+  Result<bool> time(const search::Ask& ask, const Subject& candidate, SubjectProcesses& processes,
                     PairLanes& known, TuneAnswer& answer);
   /// Rounds from `first` on of the request's subjects, added to the lanes and the answer's events.
   Result<void> take_rounds(TimingRequest& request, std::int64_t first, std::int64_t rounds,
                            PairLanes& lanes, TuneAnswer& answer);
-  [[nodiscard]] Comparison compare_pair(const Ask& ask, const PairLanes& lanes) const;
+  [[nodiscard]] measure::Comparison compare_pair(const search::Ask& ask,
+                                                 const PairLanes& lanes) const;
 
   Context& m_context;
   EvaluationTerms m_terms;
@@ -105,4 +106,4 @@ class Evaluator {
   std::set<std::string> m_judged;  ///< artifacts that passed the whole verdict here
 };
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -2,7 +2,11 @@
 // Requests. Replies: evaluation_reply.cpp.
 #include "engine/evaluation_exchange.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using search::Ask;
+using variant::Configuration;
+
 namespace {
 
 constexpr std::int64_t k_many = 1'000'000;
@@ -13,7 +17,7 @@ Error refused(std::string cause) {
 }
 
 Json or_null(const std::optional<Configuration>& configuration) {
-  return configuration ? to_json(*configuration) : Json(nullptr);
+  return configuration ? variant::to_json(*configuration) : Json(nullptr);
 }
 
 Result<Configuration> read_configuration(const Json& json) {
@@ -29,7 +33,7 @@ Result<Configuration> read_configuration(const Json& json) {
 Json candidate_json(const Candidate& candidate) {
   return {{"kernel", candidate.variant.manifest.name},
           {"files", candidate.variant.files},
-          {"configuration", to_json(candidate.configuration)}};
+          {"configuration", variant::to_json(candidate.configuration)}};
 }
 
 Result<Candidate> read_candidate(const Json& json) {
@@ -45,15 +49,15 @@ Result<Candidate> read_candidate(const Json& json) {
     texts[name] = text.get<std::string>();
   }
   Candidate candidate;
-  WB_TRY_ASSIGN(candidate.variant, variant_from_files(kernel, std::move(texts)));
+  WB_TRY_ASSIGN(candidate.variant, variant::variant_from_files(kernel, std::move(texts)));
   WB_TRY_ASSIGN(candidate.configuration,
                 read_configuration(configuration == nullptr ? Json() : *configuration));
-  candidate.name = to_text(candidate.configuration);
+  candidate.name = variant::to_text(candidate.configuration);
   return candidate;
 }
 
 Json ask_json(const Ask& ask) {
-  return {{"configuration", to_json(ask.configuration)},
+  return {{"configuration", variant::to_json(ask.configuration)},
           {"against", or_null(ask.against)},
           {"stage", ask.stage},
           {"rounds", ask.rounds},
@@ -95,7 +99,7 @@ Result<NoiseFloors> read_floors(const Json& json) {
     const Json* floor = reader.member("floor");
     WB_TRY(reader.finish());
     WB_TRY_ASSIGN(floors[std::pair(problem, plan)],
-                  noise_floor_from_json(floor == nullptr ? Json() : *floor));
+                  measure::noise_floor_from_json(floor == nullptr ? Json() : *floor));
   }
   return floors;
 }
@@ -110,7 +114,7 @@ Json terms_json(const EvaluationTerms& terms) {
 Result<EvaluationTerms> read_terms(const Json& json) {
   ObjectReader reader(json, "the terms");
   EvaluationTerms terms;
-  const auto kind = parse_strategy_kind(reader.string("strategy"));
+  const auto kind = search::parse_strategy_kind(reader.string("strategy"));
   if (!kind) reader.fail("strategy", "is unknown here");
   terms.placements = reader.integer("placements", 1, k_many);
   terms.early_stop.speedup = reader.real("stop_speedup");
@@ -171,4 +175,4 @@ Result<EvaluationRequest> request_from_json(const Json& json) {
   return request;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

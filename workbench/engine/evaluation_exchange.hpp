@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to engine: a question of a search and its answer as JSON, for another process on a device
 // of the same kind. The owner of the session writes the request and alone decides what a reply is
-// worth: it scores the turns in it itself. docs/simulation.md, "Evaluations elsewhere".
+// worth: it scores the turns in it itself. docs/guide/simulation.md, "Evaluations elsewhere".
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 #include "engine/evaluation.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Of requests and replies.
 inline constexpr std::int64_t k_evaluation_format = 1;
@@ -20,12 +20,12 @@ struct EvaluationRequest {
   std::string workbench_version = {};     ///< the same on both sides
   std::string backend = {}, device = {};  ///< the session's device: its kind and name
   std::string compiler = {};              ///< compiler_of() the candidate's backend
-  Suite suite = {};
+  problem::Suite suite = {};
   Objective objective = {};
   std::string effort = "standard";
   NoiseFloors floors = {};  ///< the session's: they say when to stop early
   EvaluationTerms terms = {};
-  Ask ask = {};
+  search::Ask ask = {};
   Candidate candidate = {};
   std::optional<Candidate> against = {};  ///< where the ask has one
 };
@@ -42,17 +42,17 @@ struct EvaluationReply {
   PairLanes lanes = {};  ///< by problem of the suite: candidate, against
   double build_s = 0, compile_cpu_s = 0, device_s = 0;
 };
-Json to_json(const EvaluationReply& reply, const Suite& suite);
+Json to_json(const EvaluationReply& reply, const problem::Suite& suite);
 /// `within_s`: since the request was sent. Errors: invalid (not a reply to this request, from
 /// another device or version, turns of what was not asked for, without a usable time, or too many;
 /// more seconds than there were).
 Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationRequest& request,
                                         double within_s);
 /// Member `lanes` of a reply. Errors: invalid.
-Result<PairLanes> lanes_from_json(const Json& reply, const Suite& suite);
+Result<PairLanes> lanes_from_json(const Json& reply, const problem::Suite& suite);
 
 /// Answers it on this process's device, by its compiler. Sets the context's settings and floors.
 /// Errors: environment (another device or version than asked for, no worker), canceled.
 Result<EvaluationReply> evaluate_request(Context& context, const EvaluationRequest& request);
 
-}  // namespace wb
+}  // namespace wb::engine

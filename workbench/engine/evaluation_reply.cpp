@@ -7,7 +7,10 @@
 
 #include "engine/evaluation_exchange.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Turn;
+
 namespace {
 
 /// More than any effort takes of one side of a pair.
@@ -53,7 +56,7 @@ Result<Lane> read_lane(const Json* json) {
   Lane lane;
   WB_TRY_ASSIGN(lane.failure, read_failure(failure));
   for (const Json& item : *turns) {
-    WB_TRY_ASSIGN(Turn turn, turn_from_json(item));
+    WB_TRY_ASSIGN(Turn turn, measure::turn_from_json(item));
     const auto is_time = [](double us) { return std::isfinite(us) && us > 0; };
     if (turn.samples_us.empty() || turn.samples_us.size() > k_samples_max ||
         !std::all_of(turn.samples_us.begin(), turn.samples_us.end(), is_time)) {
@@ -99,7 +102,7 @@ Result<void> check_turns(const EvaluationReply& reply, const EvaluationRequest& 
 
 }  // namespace
 
-Json to_json(const EvaluationReply& reply, const Suite& suite) {
+Json to_json(const EvaluationReply& reply, const problem::Suite& suite) {
   Json lanes = Json::array();
   for (std::size_t p = 0; p < reply.lanes.size(); ++p) {
     Json row{{"problem", to_text(suite.problems.at(p).problem)}};
@@ -124,7 +127,7 @@ Json to_json(const EvaluationReply& reply, const Suite& suite) {
           {"lanes", std::move(lanes)}};
 }
 
-Result<PairLanes> lanes_from_json(const Json& reply, const Suite& suite) {
+Result<PairLanes> lanes_from_json(const Json& reply, const problem::Suite& suite) {
   const Json list = reply.value("lanes", Json());
   if (!list.is_array() || list.size() != suite.problems.size()) {
     return bad_reply("it has not one row for each problem of the suite");
@@ -179,4 +182,4 @@ Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationReques
   return reply;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

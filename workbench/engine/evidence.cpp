@@ -10,7 +10,10 @@
 #include "engine/timing.hpp"
 #include "engine/verb_bodies.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using problem::Problem;
+
 namespace {
 
 /// Of ncu's details page, in the order in which they are read; the rest is in the record.
@@ -80,7 +83,7 @@ Result<Outcome<protocol::ProfileResult>> look(Context& context, const Subject& s
 
 /// The one that can look at it: ncu, or what looks from inside an interpreter.
 std::string_view profiler_of(const Subject& subject) {
-  const bool is_python = subject.variant.manifest.backend == Backend::python;
+  const bool is_python = subject.variant.manifest.backend == variant::Backend::python;
   return is_python ? protocol::k_kernel_names_tool : "ncu";
 }
 
@@ -146,7 +149,7 @@ Result<std::vector<std::string>> tools_of(const Json& args) {
 Result<void> log_kernel_names(Context& context, const Subject& subject,
                               const std::vector<Problem>& problems, std::int64_t handle) {
   const bool on_gpu = context.device && context.device->backend == "cuda";
-  if (!on_gpu || subject.variant.manifest.backend != Backend::python) return {};
+  if (!on_gpu || subject.variant.manifest.backend != variant::Backend::python) return {};
   for (const Problem& problem : problems) {
     if (not_supported(subject, problem)) continue;
     WB_TRY(context.check_stop());
@@ -159,7 +162,7 @@ Result<void> log_kernel_names(Context& context, const Subject& subject,
 
 Result<Json> verb_profile(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
-  WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
+  WB_TRY_ASSIGN(const problem::Suite suite, problems_of(context, args));
   Json rows = Json::array();
   bool taken = true;
   std::string text = subject.label + "\n";
@@ -188,7 +191,7 @@ Result<Json> verb_profile(Context& context, const Json& args) {
 Result<Json> verb_sanitize(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const std::vector<std::string> tools, tools_of(args));
   WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
-  WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
+  WB_TRY_ASSIGN(const problem::Suite suite, problems_of(context, args));
   // The tools slow a kernel down a hundredfold, and wrong accesses are at the edges.
   const std::vector<Problem> problems = args.contains("problem")
                                             ? plain_problems(suite)
@@ -218,4 +221,4 @@ Result<Json> verb_sanitize(Context& context, const Json& args) {
   return Json{{"pass", pass}, {"variant", subject.label}, {"runs", std::move(rows)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -9,13 +9,21 @@
 #include <set>
 
 #include "advise/roadmap.hpp"
+#include "catalogue/causes.hpp"
+#include "engine/copies.hpp"
 #include "engine/page_verbs.hpp"
 #include "engine/recorded.hpp"
 #include "engine/verb_table.hpp"
 #include "report/format.hpp"
-#include "variant/cause_catalogue.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using advise::PastPrediction;
+using session::IterationView;
+using session::Session;
+using session::SessionView;
+
 namespace {
 
 using verbs::K;
@@ -55,7 +63,7 @@ std::optional<std::vector<std::string>> added_by(const Session& session, const S
   const auto own = stored_variant(session, view, candidate_of(iteration));
   if (!own) return std::nullopt;
   return added_to(session, view, text_of(iteration.opened.payload, "parent"),
-                  techniques_in(own->first.manifest, own->second));
+                  variant::techniques_in(own->first.manifest, own->second));
 }
 
 std::optional<PastPrediction> prediction_of(const IterationView& iteration) {
@@ -66,9 +74,11 @@ std::optional<PastPrediction> prediction_of(const IterationView& iteration) {
   return PastPrediction{*predicted, *measured, iteration.hypothesis->seq};
 }
 
+/// Events up to `counted` are those of a copy that was added before.
 void add_tries(const Session& session, const SessionView& view, const std::string& name,
-               Experience& all) {
+               std::int64_t counted, Experience& all) {
   each_closed_try(view, [&](const IterationView& iteration, const Json& closed) {
+    if (iteration.closed->seq <= counted) return;
     if (!tells_of_its_variant(closed)) return;
     ++all.tries;
     const auto prediction = prediction_of(iteration);
@@ -95,8 +105,8 @@ void add_tries(const Session& session, const SessionView& view, const std::strin
   });
 }
 
-void add_causes(const SessionView& view, Experience& all) {
-  if (!view.causes) return;
+void add_causes(const SessionView& view, std::int64_t counted, Experience& all) {
+  if (!view.causes || view.causes->seq <= counted) return;
   for (const Json& cause : member_of(view.causes->payload, "causes")) {
     Decided& decided = all.causes[text_of(cause, "cause")];
     const std::string state = text_of(cause, "state");
@@ -120,8 +130,8 @@ Json or_null(const std::optional<double>& value) {
 
 /// The share is null while there are too few predictions to tell one.
 Json calibration_json(const std::vector<PastPrediction>& past) {
-  const Calibration calibration = calibration_of(past);
-  const bool is_told = calibration.count >= k_least_predictions;
+  const advise::Calibration calibration = advise::calibration_of(past);
+  const bool is_told = calibration.count >= advise::k_least_predictions;
   return {{"share", is_told ? Json(calibration.share) : Json(nullptr)},
           {"count", calibration.count}};
 }
@@ -142,26 +152,26 @@ Json technique_json(const std::string& id, const std::string& title, const Use& 
 
 std::string share_words(const Json& calibration) {
   const Json& share = calibration["share"];
-  return share.is_number()
-             ? page::fixed(share.get<double>(), 2)
-             : fmt::format("not told: {} of {}", calibration["count"].dump(), k_least_predictions);
+  return share.is_number() ? report::fixed(share.get<double>(), 2)
+                           : fmt::format("not told: {} of {}", calibration["count"].dump(),
+                                         advise::k_least_predictions);
 }
 
 std::string factor_words(const Json& value) {
-  return value.is_number() ? page::speedup(value.get<double>()) : "-";
+  return value.is_number() ? report::speedup(value.get<double>()) : "-";
 }
 
 std::string text_of_all(const Json& made) {
   std::string out =
       fmt::format("{} of {}; a predicted gain's logarithm came true by (median): {}\n\n",
-                  page::count(made["tries"].get<std::int64_t>(), "iteration"),
-                  page::count(made["sessions"].get<std::int64_t>(), "session"),
+                  report::count(made["tries"].get<std::int64_t>(), "iteration"),
+                  report::count(made["sessions"].get<std::int64_t>(), "session"),
                   share_words(made["calibration"]));
-  page::Table techniques({"technique", "tried>", "won>", "invalid>", "sessions>", "predicted>",
-                          "measured>", "came true by>"});
-  page::Table causes({"cause", "supported>", "refuted>", "undecided>"});
+  report::Table techniques({"technique", "tried>", "won>", "invalid>", "sessions>", "predicted>",
+                            "measured>", "came true by>"});
+  report::Table causes({"cause", "supported>", "refuted>", "undecided>"});
   for (const Json& row : made["entries"]) {
-    const std::string id = page::code(row["id"].get<std::string>(), 60);
+    const std::string id = report::code(row["id"].get<std::string>(), 60);
     if (row["kind"] == "technique") {
       techniques.row({id, row["tried"].dump(), row["won"].dump(), row["invalid"].dump(),
                       row["sessions"].dump(), factor_words(row["predicted"]),
@@ -180,19 +190,23 @@ std::string text_of_all(const Json& made) {
   if (made["never_tried"].size() > 0) {
     out += "Never tried:";
     for (const Json& word : made["never_tried"]) {
-      out += (out.ends_with(':') ? " " : ", ") + page::code(word.get<std::string>(), 60);
+      out += (out.ends_with(':') ? " " : ", ") + report::code(word.get<std::string>(), 60);
     }
     out += "\n";
   }
   const auto unknown = made["unknown"].get<std::int64_t>();
   if (unknown > 0) {
     out += fmt::format("What {} added is not known: sources of the parent are not stored.\n",
-                       page::count(unknown, "iteration"));
+                       report::count(unknown, "iteration"));
   }
   for (const Json& fault : made["faults"]) {
     out += fmt::format("not read: {}: {}\n",
-                       page::inline_text(fault["session"].get<std::string>(), 80),
-                       page::inline_text(fault["message"].get<std::string>(), 300));
+                       report::inline_text(fault["session"].get<std::string>(), 80),
+                       report::inline_text(fault["message"].get<std::string>(), 300));
+  }
+  for (const Json& copy : made["copies"]) {
+    out += report::inline_text(copy["message"].get<std::string>(), 600) +
+           "; what they share is counted once\n";
   }
   return out;
 }
@@ -204,7 +218,7 @@ std::optional<std::vector<std::string>> added_to(const Session& session, const S
                                                  std::vector<std::string> has) {
   const auto stored = stored_variant(session, view, parent);
   if (!stored) return std::nullopt;
-  const auto before = techniques_in(stored->first.manifest, stored->second);
+  const auto before = variant::techniques_in(stored->first.manifest, stored->second);
   std::erase_if(has, [&before](const std::string& word) {
     return std::find(before.begin(), before.end(), word) != before.end();
   });
@@ -233,18 +247,22 @@ VerbSpec experience_verb_spec() {
                      {"unknown", "int: those of which nothing tells what they added"},
                      {"never_tried", "list: techniques of the catalogue"},
                      {"faults", "list: session and message of those that could not be read"},
+                     {"copies", "list: as of `site`; what copies share is counted once"},
                      {"text", "string: the same for people"}},
           .in_playbook = false};
 }
 
 Result<Json> verb_experience(const Services& services, const Json& args) {
-  WB_TRY_ASSIGN(const auto catalogue, load_techniques(services.file_system, services.search_path));
-  WB_TRY_ASSIGN(const auto causes, load_causes(services.file_system, services.search_path));
-  WB_TRY_ASSIGN(const auto folders, session_folders(args["folder"].get<std::string>()));
+  WB_TRY_ASSIGN(const auto catalogue,
+                catalogue::load_techniques(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(const auto causes,
+                catalogue::load_causes(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(const auto folders, session::find_sessions(args["folder"].get<std::string>()));
   Experience all;
+  CopyFinder copies;
   Json faults = Json::array(), entries = Json::array(), never = Json::array();
   for (const fs::path& folder : folders) {
-    const std::string name = folder.filename().string();
+    const std::string name = session::session_name(folder);
     const auto fault = [&](const Error& error) {
       faults.push_back({{"session", name}, {"message", error.message()}});
     };
@@ -253,16 +271,17 @@ Result<Json> verb_experience(const Services& services, const Json& args) {
       fault(session.error());
       continue;
     }
-    const auto view = session->view(FoldDepth::full);
+    const auto view = session->view(session::FoldDepth::full);
     if (!view) {
       fault(view.error());
       continue;
     }
     ++all.sessions;
-    add_tries(*session, *view, name, all);
-    add_causes(*view, all);
+    copies.add(name, session->log());
+    add_tries(*session, *view, name, copies.common_of_last(), all);
+    add_causes(*view, copies.common_of_last(), all);
   }
-  for (const Technique& technique : catalogue) {
+  for (const catalogue::Technique& technique : catalogue) {
     const auto use = all.techniques.find(technique.name);
     if (use == all.techniques.end()) {
       never.push_back(technique.name);
@@ -270,7 +289,7 @@ Result<Json> verb_experience(const Services& services, const Json& args) {
       entries.push_back(technique_json(technique.name, technique.title, use->second));
     }
   }
-  for (const Cause& cause : causes) {
+  for (const catalogue::Cause& cause : causes) {
     const auto found = all.causes.find(cause.id);
     if (found == all.causes.end()) continue;
     entries.push_back({{"id", cause.id},
@@ -283,9 +302,9 @@ Result<Json> verb_experience(const Services& services, const Json& args) {
   Json made{{"entries", std::move(entries)}, {"calibration", calibration_json(all.predictions)},
             {"sessions", all.sessions},      {"tries", all.tries},
             {"unknown", all.unknown},        {"never_tried", std::move(never)},
-            {"faults", std::move(faults)}};
+            {"faults", std::move(faults)},   {"copies", to_json(copies.copies())}};
   made["text"] = text_of_all(made);
   return made;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -11,12 +11,13 @@
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 VerbSpec experience_verb_spec();
 
 /// Techniques of `has` that the variant `parent` lacks; nothing where its sources are not stored.
-std::optional<std::vector<std::string>> added_to(const Session& session, const SessionView& view,
+std::optional<std::vector<std::string>> added_to(const session::Session& session,
+                                                 const session::SessionView& view,
                                                  const std::string& parent,
                                                  std::vector<std::string> has);
 
@@ -24,4 +25,4 @@ std::optional<std::vector<std::string>> added_to(const Session& session, const S
 /// read is told and stops nothing.
 Result<Json> verb_experience(const Services& services, const Json& args);
 
-}  // namespace wb
+}  // namespace wb::engine

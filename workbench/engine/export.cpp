@@ -9,7 +9,7 @@
 #include "engine/recorded.hpp"
 #include "engine/verb_table.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 using verbs::K;
@@ -50,14 +50,14 @@ Result<std::string> read_part(const Services& services, const std::string& part)
 /// A package, an operator's namespace and a C identifier at once.
 Result<std::string> package_name(const Json& args, const std::string& kernel) {
   const std::string name = args.value("name", kernel + "_op");
-  if (is_kernel_name(name)) return name;
+  if (variant::is_kernel_name(name)) return name;
   return Error{ErrorCode::usage, "name the package", name,
                "a name is a lower-case letter, then letters, digits and '_', at most 64",
                "give --name another"};
 }
 
-Result<std::optional<Configuration>> wanted_configuration(const Json& args) {
-  if (!args.contains("configuration")) return std::optional<Configuration>();
+Result<std::optional<variant::Configuration>> wanted_configuration(const Json& args) {
+  if (!args.contains("configuration")) return std::optional<variant::Configuration>();
   return std::optional(configuration_of(args["configuration"]));
 }
 
@@ -103,7 +103,7 @@ Result<void> take_folder(FileSystem& files, const fs::path& folder) {
 
 }  // namespace
 
-Result<Json> verb_proof(Context& context, const Session& session, const Json& args) {
+Result<Json> verb_proof(Context& context, const session::Session& session, const Json& args) {
   WB_TRY_ASSIGN(const auto configuration, wanted_configuration(args));
   WB_TRY_ASSIGN(const Proven proven,
                 find_proven(context, session, args["variant"].get<std::string>(), configuration));
@@ -112,13 +112,14 @@ Result<Json> verb_proof(Context& context, const Session& session, const Json& ar
   std::string text = fmt::format("{}: {} passes, {}\n", subject.label, proven.passes.size(),
                                  subject.artifact.path.string());
   if (args.contains("problem")) {
-    WB_TRY_ASSIGN(const Problem problem, parse_problem(args["problem"].get<std::string>()));
+    WB_TRY_ASSIGN(const problem::Problem problem,
+                  problem::parse_problem(args["problem"].get<std::string>()));
     const auto outside = outside_of(proven, problem);
     takes = !outside.has_value();
     if (outside) reason = *outside;
     text += fmt::format("{}: {}\n", to_text(problem), outside ? *outside : "covered");
   }
-  const Manifest& manifest = subject.variant.manifest;
+  const variant::Manifest& manifest = subject.variant.manifest;
   return Json{{"variant", subject.label},
               {"name", manifest.name},
               {"variant_id", subject.variant.id},
@@ -126,7 +127,7 @@ Result<Json> verb_proof(Context& context, const Session& session, const Json& ar
               {"library", fs::absolute(subject.artifact.path).string()},
               {"backend", to_string(manifest.backend)},
               {"target", subject.artifact.record.target},
-              {"configuration", to_json(subject.configuration)},
+              {"configuration", variant::to_json(subject.configuration)},
               {"session", proven.session},
               {"device", text_of(member_of(proven.environment, "device"), "name")},
               {"domain", domain_json(proven)},
@@ -136,7 +137,7 @@ Result<Json> verb_proof(Context& context, const Session& session, const Json& ar
               {"text", std::move(text)}};
 }
 
-Result<Json> verb_export(Context& context, const Session& session, const Json& args) {
+Result<Json> verb_export(Context& context, const session::Session& session, const Json& args) {
   const bool torch = args.value("torch", false), c = args.value("c", false);
   if (torch == c) {
     return Error{ErrorCode::usage, "export", args["variant"].get<std::string>(),
@@ -214,7 +215,7 @@ std::vector<VerbSpec> export_verb_specs() {
                      configuration,
                      {.name = "torch",
                       .kind = K::boolean,
-                      .doc = "a Python package with an operator of PyTorch (docs/export.md)"},
+                      .doc = "a Python package with an operator of PyTorch (docs/guide/export.md)"},
                      {.name = "c", .kind = K::boolean, .doc = "a header, the library and CMake"},
                      {.name = "output",
                       .kind = K::string,
@@ -232,4 +233,4 @@ std::vector<VerbSpec> export_verb_specs() {
        .in_playbook = false}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -11,13 +11,13 @@
 #include "engine/proven.hpp"
 #include "engine/verb.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Their entries in the verb table.
 std::vector<VerbSpec> export_verb_specs();
 
-Result<Json> verb_proof(Context& context, const Session& session, const Json& args);
-Result<Json> verb_export(Context& context, const Session& session, const Json& args);
+Result<Json> verb_proof(Context& context, const session::Session& session, const Json& args);
+Result<Json> verb_export(Context& context, const session::Session& session, const Json& args);
 
 /// wb_proven.h of a package: the table, the restrictions and the ids as C.
 std::string proven_header(const Proven& proven, const std::string& package);
@@ -28,4 +28,4 @@ Json provenance(const Proven& proven, const std::string& package, const std::str
 std::string export_readme(const Proven& proven, const std::string& package,
                           const std::string& kind);
 
-}  // namespace wb
+}  // namespace wb::engine

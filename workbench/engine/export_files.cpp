@@ -8,8 +8,9 @@
 #include "core/hash.hpp"
 #include "engine/export.hpp"
 #include "engine/recorded.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 const char* c_name(Dtype value) {
@@ -50,7 +51,7 @@ std::string restriction_function(const Subject& subject) {
   for (const auto& [name, value] : subject.configuration) values[name] = std::to_string(value);
   std::set<std::string> used;
   for (const std::string& restriction : restrictions) {
-    const auto parsed = Restriction::parse(restriction);
+    const auto parsed = variant::Restriction::parse(restriction);
     if (!parsed) continue;  // a manifest with such a one is refused when it is read
     for (const std::string& name : parsed->names()) used.insert(name);
   }
@@ -69,7 +70,7 @@ std::string architecture_of(const Proven& proven) {
   return text_of(member_of(proven.environment, "device"), "architecture");
 }
 
-std::string command_of(const BuildRecord& record) {
+std::string command_of(const variant::BuildRecord& record) {
   std::string text;
   for (const std::string& word : record.argv) {
     const bool plain = word.find_first_of(" \"'$()<>&|;*") == std::string::npos;
@@ -103,7 +104,7 @@ std::string domain_table(const Proven& proven) {
 
 std::string proven_header(const Proven& proven, const std::string& package) {
   const Subject& subject = proven.subject;
-  const Manifest& manifest = subject.variant.manifest;
+  const variant::Manifest& manifest = subject.variant.manifest;
   std::string text = fmt::format(
       "/* SPDX-License-Identifier: MIT\n"
       " * What `sdpa-wb export` wrote of {}: see PROVENANCE.json. Included by wb_domain.h. */\n"
@@ -115,9 +116,9 @@ std::string proven_header(const Proven& proven, const std::string& package) {
       "#define WB_PROVEN_ARCHITECTURE \"{}\" /* of the device that it passed on */\n"
       "#define WB_PROVEN_ROWS_WITHOUT_KEYS {}\n\n"
       "static const wb_proven_entry k_wb_proven[] = {{\n",
-      subject.label, package, subject.artifact.id, manifest.backend == Backend::cuda ? 1 : 0,
-      c_escaped(subject.artifact.record.target), c_escaped(architecture_of(proven)),
-      manifest.support.rows_without_keys ? 1 : 0);
+      subject.label, package, subject.artifact.id,
+      manifest.backend == variant::Backend::cuda ? 1 : 0, c_escaped(subject.artifact.record.target),
+      c_escaped(architecture_of(proven)), manifest.support.rows_without_keys ? 1 : 0);
   for (const ProvenEntry& entry : proven.domain) {
     text +=
         fmt::format("    {{{}, {}, {}, {}, {}, 0x{:x}u, 0x{:x}u, 0x{:x}u, 0x{:x}u}},\n",
@@ -130,7 +131,7 @@ std::string proven_header(const Proven& proven, const std::string& package) {
 Json provenance(const Proven& proven, const std::string& package, const std::string& kind,
                 const std::string& workbench_version) {
   const Subject& subject = proven.subject;
-  const BuildRecord& record = subject.artifact.record;
+  const variant::BuildRecord& record = subject.artifact.record;
   Json sources = Json::object();
   for (const auto& [path, content] : subject.variant.files) {
     sources["kernel/" + path] = sha256_hex(content);
@@ -145,8 +146,8 @@ Json provenance(const Proven& proven, const std::string& package, const std::str
         {"about", subject.variant.manifest.about},
         {"label", label(subject.variant)},
         {"variant_id", subject.variant.id},
-        {"configuration", to_json(subject.configuration)},
-        {"techniques", techniques_in(subject.variant.manifest, subject.configuration)},
+        {"configuration", variant::to_json(subject.configuration)},
+        {"techniques", variant::techniques_in(subject.variant.manifest, subject.configuration)},
         {"sources", std::move(sources)}}},
       {"artifact",
        {{"label", subject.label},
@@ -155,8 +156,7 @@ Json provenance(const Proven& proven, const std::string& package, const std::str
         {"compiler", record.compiler},
         {"target", record.target},
         {"command", record.argv}}},
-      {"session",
-       {{"name", fs::path(proven.session).filename().string()}, {"log_head", proven.log_head}}},
+      {"session", {{"name", session::session_name(proven.session)}, {"log_head", proven.log_head}}},
       {"environment", proven.environment},
       {"domain", domain_json(proven)},
       {"verdicts", proven.passes},
@@ -172,7 +172,7 @@ std::string export_readme(const Proven& proven, const std::string& package,
       "`PROVENANCE.json` has its ids, the verdicts (events of that session's log), figures and "
       "versions.\n\n",
       package, subject.variant.manifest.about, subject.label,
-      fs::path(proven.session).filename().string());
+      session::session_name(proven.session));
   if (kind == "torch") {
     text += fmt::format(
         "```sh\npip install --no-build-isolation .   # compiles csrc/ against the installed "
@@ -204,4 +204,4 @@ std::string export_readme(const Proven& proven, const std::string& package,
   return text;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

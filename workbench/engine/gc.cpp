@@ -5,7 +5,7 @@
 #include "engine/memory_verbs.hpp"
 #include "variant/cache_trim.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 constexpr double k_default_days = 30;
@@ -16,7 +16,7 @@ std::string size_text(std::uint64_t bytes) {
                             : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-std::string text_of_result(const TrimResult& result, const fs::path& root, bool dry_run) {
+std::string text_of_result(const variant::TrimResult& result, const fs::path& root, bool dry_run) {
   std::string text = fmt::format("{} {} of {} entries and {} leftovers, {} of {}, in {}\n",
                                  dry_run ? "would remove" : "removed", result.removed,
                                  result.entries, result.leftovers, size_text(result.freed_bytes),
@@ -37,7 +37,7 @@ std::string text_of_result(const TrimResult& result, const fs::path& root, bool 
 }  // namespace
 
 Result<Json> verb_gc(Context& context, const Json& args) {
-  TrimRule rule;
+  variant::TrimRule rule;
   rule.dry_run = args.value("dry_run", false);
   if (args.contains("max_bytes")) rule.max_bytes = args["max_bytes"].get<std::uint64_t>();
   if (args.contains("older_than") || !rule.max_bytes) {
@@ -45,7 +45,8 @@ Result<Json> verb_gc(Context& context, const Json& args) {
     rule.older_than = std::chrono::seconds(static_cast<std::int64_t>(days * k_seconds_a_day));
   }
   const fs::path& root = context.cache.root();
-  WB_TRY_ASSIGN(const TrimResult result, trim_cache(root, rule, context.services.clock.now()));
+  WB_TRY_ASSIGN(const variant::TrimResult result,
+                variant::trim_cache(root, rule, context.services.clock.now()));
   return Json{{"removed", result.removed},
               {"freed_bytes", result.freed_bytes},
               {"entries", result.entries},
@@ -59,4 +60,4 @@ Result<Json> verb_gc(Context& context, const Json& args) {
               {"text", text_of_result(result, root, rule.dry_run)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -8,7 +8,12 @@
 #include "engine/memory_verbs.hpp"
 #include "engine/recorded.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::Fact;
+using session::IterationView;
+using session::SessionView;
+
 namespace {
 
 constexpr std::int64_t k_default_limit = 20;
@@ -184,8 +189,8 @@ std::string text_of_matches(const Json& matches, std::size_t total) {
 
 }  // namespace
 
-Result<Json> verb_history(const Session& session, const Json& args) {
-  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+Result<Json> verb_history(const session::Session& session, const Json& args) {
+  WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
   const SessionView& view = *current;
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   const ProblemNames names(settings.suite);
@@ -204,4 +209,4 @@ Result<Json> verb_history(const Session& session, const Json& args) {
   return Json{{"matches", std::move(matches)}, {"total", total}, {"text", text}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

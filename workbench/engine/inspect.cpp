@@ -8,10 +8,14 @@
 #include "engine/recorded.hpp"
 #include "engine/verb_bodies.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using variant::Backend;
+using variant::Variant;
+
 namespace {
 
-std::string resources_line(const KernelResources& kernel) {
+std::string resources_line(const variant::KernelResources& kernel) {
   return fmt::format(
       "{:4} registers, {} bytes stack, {}/{} bytes spilled (stores/loads), {} bytes shared, {} "
       "barriers  {}\n",
@@ -30,7 +34,7 @@ std::string other_words(std::string_view log) {
     const std::string_view line = log.substr(begin, end - begin);
     begin = end + 1;
     if (line.empty() || line.starts_with("ptxas ") || line.starts_with("    ")) continue;
-    if (++lines <= k_lines_max) text += cut_in_the_middle(line, k_line_max_bytes) + "\n";
+    if (++lines <= k_lines_max) text += variant::cut_in_the_middle(line, k_line_max_bytes) + "\n";
   }
   if (lines > k_lines_max) {
     text += fmt::format("{} more lines were left out\n", lines - k_lines_max);
@@ -40,7 +44,7 @@ std::string other_words(std::string_view log) {
 
 /// `why_target`: why the target is not the device's; may be empty.
 std::string build_text(const Subject& subject, const std::string& why_target) {
-  const BuildRecord& record = subject.artifact.record;
+  const variant::BuildRecord& record = subject.artifact.record;
   std::string text = fmt::format(
       "{}: {}\n{}, {}\n", subject.label,
       record.cached
@@ -52,12 +56,13 @@ std::string build_text(const Subject& subject, const std::string& why_target) {
     text += fmt::format("target {}{}\n", record.target,
                         why_target.empty() ? "" : ", its manifest's first: " + why_target);
   }
-  for (const KernelResources& kernel : record.ptxas.kernels) text += resources_line(kernel);
+  for (const variant::KernelResources& kernel : record.ptxas.kernels)
+    text += resources_line(kernel);
   if (record.ptxas.kernels_left_out > 0) {
     text += fmt::format("{} more kernels were left out, of which {} spill\n",
                         record.ptxas.kernels_left_out, record.ptxas.spilling_left_out);
   }
-  for (const PtxasWarning& warning : record.ptxas.warnings) {
+  for (const variant::PtxasWarning& warning : record.ptxas.warnings) {
     text += fmt::format("warning {}: {}{}{}\n", warning.code, warning.text,
                         warning.kernel.empty() ? "" : ", in ", warning.kernel);
   }
@@ -103,11 +108,12 @@ Result<std::string> form_of(const Json& args) {
   return form;
 }
 
-Result<std::pair<Variant, Configuration>> variant_to_show(Context& context, const Session* session,
-                                                          const std::string& id) {
+Result<std::pair<Variant, variant::Configuration>> variant_to_show(Context& context,
+                                                                   const session::Session* session,
+                                                                   const std::string& id) {
   const bool is_label = id.find('@') != std::string::npos;
   if (session == nullptr || !is_label) return resolve_variant(context, id);
-  WB_TRY_ASSIGN(const SessionView* view, session->current(FoldDepth::full));
+  WB_TRY_ASSIGN(const session::SessionView* view, session->current(session::FoldDepth::full));
   return stored_variant(*session, *view, id);
 }
 
@@ -126,7 +132,7 @@ Result<Json> verb_build(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const std::string why_target, look_for_device(context, resolved.first, args));
   WB_TRY_ASSIGN(const Subject subject,
                 subject_from_arguments(context, args, "variant", args.value("target", "")));
-  const BuildRecord& record = subject.artifact.record;
+  const variant::BuildRecord& record = subject.artifact.record;
   const Json ptxas = to_json(record.ptxas);
   return Json{{"variant", subject.label},
               {"artifact_id", subject.artifact.id},
@@ -151,7 +157,7 @@ bool asks_for_code(const Json& args) {
   return args.value("source", false) || args.value("ptx", false) || args.value("sass", false);
 }
 
-Result<Json> verb_show_code(Context& context, const Session* session, const Json& args) {
+Result<Json> verb_show_code(Context& context, const session::Session* session, const Json& args) {
   const auto id = args["id"].get<std::string>();
   WB_TRY_ASSIGN(const std::string form, form_of(args));
   WB_TRY_ASSIGN(auto resolved, variant_to_show(context, session, id));
@@ -172,7 +178,7 @@ Result<Json> verb_show_code(Context& context, const Session* session, const Json
   };
   WB_TRY_ASSIGN(const std::string why_target, look_for_device(context, variant, args));
   const std::string wanted = args.value("target", "");
-  const Toolchain* toolchain = toolchain_of(context.services, variant.manifest.backend);
+  const variant::Toolchain* toolchain = toolchain_of(context.services, variant.manifest.backend);
   const auto options = build_options_for(context, variant.manifest, wanted);
   if (!options) return failed(options.error());
   if (toolchain == nullptr) {
@@ -188,12 +194,13 @@ Result<Json> verb_show_code(Context& context, const Session* session, const Json
     if (!built) return failed(built.error());
     subject = *std::move(built);
   } else {
-    auto completed = complete_configuration(variant.manifest, resolved.second);
+    auto completed = variant::complete_configuration(variant.manifest, resolved.second);
     if (!completed) return completed.error();
     subject.configuration = *std::move(completed);
   }
-  const auto text = toolchain->listing(form == "ptx" ? Listing::ptx : Listing::sass, variant,
-                                       subject.configuration, *options, subject.artifact.path);
+  const auto text =
+      toolchain->listing(form == "ptx" ? variant::Listing::ptx : variant::Listing::sass, variant,
+                         subject.configuration, *options, subject.artifact.path);
   if (!text) return failed(text.error());
   return Json{
       {"kind", form},
@@ -202,4 +209,4 @@ Result<Json> verb_show_code(Context& context, const Session* session, const Json
       {"text", *text}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -9,17 +9,23 @@
 #include "engine/timing.hpp"
 #include "engine/verb_bodies.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::HypothesisDecision;
+using session::FoldDepth;
+using session::SessionView;
+using variant::Variant;
+
 namespace {
 
-Json interval_or_null(const std::optional<Comparison>& total) {
+Json interval_or_null(const std::optional<measure::Comparison>& total) {
   if (!total || !(total->interval.low > 0)) return nullptr;
   return to_json(total->interval);
 }
 
 Result<HypothesisDecision> decide_hypothesis(Context& context, const Run& run) {
   const HypothesisDecision decision =
-      decide(run.hypothesis, run.failure ? std::nullopt : run.total);
+      measure::decide(run.hypothesis, run.failure ? std::nullopt : run.total);
   WB_TRY(
       context.log("hypothesis_decided",
                   {{"iteration", run.number},
@@ -31,17 +37,18 @@ Result<HypothesisDecision> decide_hypothesis(Context& context, const Run& run) {
   return decision;
 }
 
-/// The rule of design 4.12; only a confirmed comparison can change the incumbent.
+/// Only a confirmed comparison can change the incumbent.
 Result<bool> change_incumbent(Context& context, const Run& run) {
   if (run.failure || !run.confirmed || !run.refusal.empty()) return false;
-  WB_TRY(context.log("incumbent_changed", {{"iteration", run.number},
-                                           {"from", context.incumbent->label},
-                                           {"to", run.candidate->label},
-                                           {"variant_id", run.candidate->variant.id},
-                                           {"artifact_id", run.candidate->artifact.id},
-                                           {"configuration", to_json(run.candidate->configuration)},
-                                           {"speedup", run.total->speedup},
-                                           {"interval", to_json(run.total->interval)}}));
+  WB_TRY(context.log("incumbent_changed",
+                     {{"iteration", run.number},
+                      {"from", context.incumbent->label},
+                      {"to", run.candidate->label},
+                      {"variant_id", run.candidate->variant.id},
+                      {"artifact_id", run.candidate->artifact.id},
+                      {"configuration", variant::to_json(run.candidate->configuration)},
+                      {"speedup", run.total->speedup},
+                      {"interval", to_json(run.total->interval)}}));
   return true;
 }
 
@@ -49,7 +56,7 @@ std::string outcome_message(const Run& run, bool win) {
   if (run.failure) return run.preface + run.failure->message;
   if (!run.total || (!run.confirmed && !run.preface.empty())) return run.preface;
   const std::string figure =
-      is_valid(run.total->interval)
+      measure::is_valid(run.total->interval)
           ? fmt::format("{:.3f}x [{:.3f}, {:.3f}] against {}", run.total->speedup,
                         run.total->interval.low, run.total->interval.high, run.total->rival)
           : fmt::format("no figure against {}", run.total->rival);
@@ -63,7 +70,7 @@ std::string outcome_message(const Run& run, bool win) {
 Result<void> measure_candidate(Context& context, Run& run) {
   WB_TRY(time_candidate(context, run, "selection"));
   if (run.failure) return {};
-  const bool looks_faster = run.total->outcome == ComparisonOutcome::faster;
+  const bool looks_faster = run.total->outcome == measure::ComparisonOutcome::faster;
   if (run.confirm == "always" || (run.confirm == "if_faster" && looks_faster)) {
     WB_TRY(time_candidate(context, run, "confirmation"));
   }
@@ -72,8 +79,8 @@ Result<void> measure_candidate(Context& context, Run& run) {
 
 }  // namespace
 
-Result<std::pair<Variant, Configuration>> read_proposal(Context& context, const Json& args,
-                                                        std::string_view verb) {
+Result<std::pair<Variant, variant::Configuration>> read_proposal(Context& context, const Json& args,
+                                                                 std::string_view verb) {
   const std::string parent = args.value("parent", context.incumbent->label);
   const std::string id = args.value("variant", "");
   const bool has_files = args.contains("files") && !args["files"].empty();
@@ -85,8 +92,8 @@ Result<std::pair<Variant, Configuration>> read_proposal(Context& context, const 
   if (has_files) {
     const auto files = args["files"].get<std::map<std::string, std::string>>();
     const std::string name = args.value("name", resolved.first.manifest.name);
-    WB_TRY_ASSIGN(resolved.first,
-                  derive_variant(context.services.file_system, resolved.first, files, name));
+    WB_TRY_ASSIGN(resolved.first, variant::derive_variant(context.services.file_system,
+                                                          resolved.first, files, name));
   }
   const Json given = args.value("configuration", Json::object());
   for (const auto& [name, value] : given.items()) {
@@ -119,15 +126,16 @@ Result<std::int64_t> next_iteration(const Context& context) {
 }
 
 Result<void> open_iteration(Context& context, const Run& run, const Variant& variant,
-                            const Configuration& configuration, const Json& args,
+                            const variant::Configuration& configuration, const Json& args,
                             const Json& more) {
   const std::string parent = args.value("parent", context.incumbent->label);
-  const std::vector<std::string> techniques = techniques_in(variant.manifest, configuration);
+  const std::vector<std::string> techniques =
+      variant::techniques_in(variant.manifest, configuration);
   Json opened{{"iteration", run.number},
               {"parent", parent},
               {"variant", label(variant)},
               {"variant_id", variant.id},
-              {"configuration", to_json(configuration)},
+              {"configuration", variant::to_json(configuration)},
               {"hypothesis",
                {{"theory", run.hypothesis.theory},
                 {"predicted_speedup", run.hypothesis.predicted_speedup}}},
@@ -143,8 +151,8 @@ Result<void> open_iteration(Context& context, const Run& run, const Variant& var
 
 // Stage 4: wrong stops here and is never timed.
 Result<void> judge_candidate(Context& context, Run& run) {
-  std::vector<Problem> problems;
-  for (const SuiteProblem& member : context.settings.suite.problems) {
+  std::vector<problem::Problem> problems;
+  for (const problem::SuiteProblem& member : context.settings.suite.problems) {
     if (member.held_out || not_supported(*run.candidate, member.problem)) continue;
     problems.push_back(member.problem);
     run.problems.push_back(member.problem);
@@ -153,10 +161,10 @@ Result<void> judge_candidate(Context& context, Run& run) {
     run.failure = Failure{Invalidity::constraints, "it takes no problem of the suite", ""};
     return {};
   }
-  for (Problem& edge : edge_problems(run.candidate->variant.manifest, context.settings.suite)) {
-    problems.push_back(std::move(edge));
-  }
-  WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *run.candidate, problems));
+  WB_TRY_ASSIGN(
+      const auto judgements,
+      judge_subject(context, *run.candidate, problems, Proof::whole, nullptr, Refusal::fails,
+                    drawn_runs(context, *run.candidate, context.settings.suite)));
   run.failure = failure_of(judgements);
   return {};
 }
@@ -231,4 +239,4 @@ Result<Json> verb_iterate(Context& context, const Json& args) {
   return answer;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

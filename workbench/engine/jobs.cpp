@@ -15,8 +15,15 @@
 #include "engine/recorded.hpp"
 #include "engine/replay.hpp"
 #include "session/log.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::IterationView;
+using session::Session;
+using session::SessionView;
+using session::VerbRecord;
+
 namespace {
 
 constexpr auto k_poll = std::chrono::milliseconds(50);
@@ -24,7 +31,7 @@ constexpr auto k_poll = std::chrono::milliseconds(50);
 constexpr auto k_cancel_patience = std::chrono::seconds(60);
 
 fs::path log_of(const fs::path& folder) {
-  return folder / k_log_name;
+  return folder / session::k_log_name;
 }
 
 /// Whether that process has the log open: pids of other namespaces and reused ones do not.
@@ -86,7 +93,7 @@ Result<Json> call_of(const Session& session, const VerbRecord* call, const std::
                  "the session's log has none, and nothing runs that could make it",
                  "make the call; it never began"};
   }
-  WB_TRY_ASSIGN(const Event called, session.log().event(call->called_seq));
+  WB_TRY_ASSIGN(const session::Event called, session.log().event(call->called_seq));
   WB_TRY_ASSIGN(const Json whole, with_blob(session, called.payload, "args"));
   Json told{{"verb", call->verb}, {"args", member_of(whole, "args")}, {"n", call->n}};
   if (!call->answer) return told;
@@ -130,7 +137,7 @@ Result<JobFacts> look(Context& context, const fs::path& folder,
   // The lock first: a process that ends between the two looks has written all it will.
   facts.pid = runner_of(folder);
   WB_TRY_ASSIGN(const Session* session, context.recent.read(context.services.file_system, folder));
-  WB_TRY_ASSIGN(const SessionView* current, session->current(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, session->current(session::FoldDepth::full));
   const SessionView& view = *current;
   const VerbRecord* call = find_call(view, request);
   const IterationView* iteration = nullptr;
@@ -147,10 +154,10 @@ Result<JobFacts> look(Context& context, const fs::path& folder,
     iteration = &view.iterations.back();
   }
   if (iteration != nullptr) facts.iteration = iteration_json(*iteration);
-  facts.state = view.status == SessionStatus::closed ? "closed"
-                : facts.pid                          ? "running"
-                : view.in_flight() != nullptr        ? "interrupted"
-                                                     : "idle";
+  facts.state = view.status == session::SessionStatus::closed ? "closed"
+                : facts.pid                                   ? "running"
+                : view.in_flight() != nullptr                 ? "interrupted"
+                                                              : "idle";
   const bool is_closed = iteration != nullptr && iteration->is_closed();
   facts.is_done = wanted ? is_closed || !facts.pid : !facts.pid;
   if (!request.empty()) {
@@ -198,7 +205,7 @@ Result<Json> verb_get_job(Context& context, const Json& args, const fs::path& fo
     seen = size;
     WB_TRY_ASSIGN(facts, look(context, folder, wanted, request));
   }
-  const std::string name = folder.filename().string();
+  const std::string name = session::session_name(folder);
   return Json{
       {"session", folder.string()},
       {"job", facts.iteration.is_null()
@@ -240,4 +247,4 @@ Result<Json> verb_cancel_job(const Context& context, const fs::path& folder) {
                              : fmt::format("process {} was asked and still runs", *pid));
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -5,7 +5,7 @@
 
 #include "engine/context.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Waits until the job ends, its iteration closes (argument `job`), the call with `request_id` has
 /// its answer, or `wait_s` passed. Errors: those of Session::open_reader; not_found (no such
@@ -15,4 +15,4 @@ Result<Json> verb_get_job(Context& context, const Json& args, const fs::path& fo
 /// Session::open_reader; invalid (the holder is another user's, or no process of this machine).
 Result<Json> verb_cancel_job(const Context& context, const fs::path& folder);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -7,29 +7,34 @@
 #include "engine/verb_table.hpp"
 #include "report/loops.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using catalogue::LoopFamily;
+using report::LoopSide;
+
 namespace {
 
 using verbs::K;
 
 /// A recorded session and its state, if one is named.
 struct Recorded {
-  std::optional<Session> session;
-  SessionView view;
+  std::optional<session::Session> session;
+  session::SessionView view;
 };
 
 Result<Recorded> read_recorded(const Services& services, const Json& args) {
   Recorded recorded;
   if (!args.contains("recorded")) return recorded;
   WB_TRY_ASSIGN(recorded.session, open_recorded(services, args["recorded"].get<std::string>()));
-  WB_TRY_ASSIGN(recorded.view, recorded.session->view(FoldDepth::full));
+  WB_TRY_ASSIGN(recorded.view, recorded.session->view(session::FoldDepth::full));
   return recorded;
 }
 
 /// The label under which the session measured its start; empty before.
-std::string start_of(const SessionView& view) {
-  const auto baseline = std::find_if(view.iterations.begin(), view.iterations.end(),
-                                     [](const IterationView& one) { return one.number == 0; });
+std::string start_of(const session::SessionView& view) {
+  const auto baseline =
+      std::find_if(view.iterations.begin(), view.iterations.end(),
+                   [](const session::IterationView& one) { return one.number == 0; });
   return baseline == view.iterations.end() ? std::string() : candidate_of(*baseline);
 }
 
@@ -42,14 +47,16 @@ Result<LoopSide> side_of(Context& context, const Recorded& recorded,
   const bool is_label = id.find('@') != std::string::npos;
   if (is_label && recorded.session) {
     WB_TRY_ASSIGN(const auto stored, stored_variant(*recorded.session, recorded.view, id));
-    return LoopSide{id, loop_of(families, techniques_in(stored.first.manifest, stored.second))};
+    return LoopSide{id, catalogue::loop_of(families, variant::techniques_in(stored.first.manifest,
+                                                                            stored.second))};
   }
   if (is_label) {
     return Error{ErrorCode::usage, "find the variant", id, "labels are known in a session only",
                  "name the session with --recorded"};
   }
   WB_TRY_ASSIGN(const auto found, resolve_variant(context, id));
-  return LoopSide{id, loop_of(families, techniques_in(found.first.manifest, found.second))};
+  return LoopSide{
+      id, catalogue::loop_of(families, variant::techniques_in(found.first.manifest, found.second))};
 }
 
 Json family_or_null(const LoopSide& side) {
@@ -65,7 +72,8 @@ std::vector<LoopSide> kernels_of(const Context& context, const std::vector<LoopF
   std::vector<LoopSide> kernels;
   for (const auto& [entry, variant] : context.catalogue.read_all()) {
     if (!variant) continue;
-    kernels.push_back({entry.name, loop_of(families, techniques_in(variant->manifest, {}))});
+    kernels.push_back(
+        {entry.name, catalogue::loop_of(families, variant::techniques_in(variant->manifest, {}))});
   }
   return kernels;
 }
@@ -88,8 +96,8 @@ VerbSpec loops_verb_spec() {
                          .positional = true},
                         {.name = "recorded",
                          .kind = K::id,
-                         .doc = "the session to take figures from: a folder, or its name in "
-                                "--sessions"}},
+                         .doc = "the session to take figures from: a folder or archive, or its "
+                                "name in --sessions"}},
           .result = {{"sides",
                       "list: name and loop (id, or null) of both; without names of all "
                       "kernels"},
@@ -100,7 +108,7 @@ VerbSpec loops_verb_spec() {
 
 Result<Json> verb_loops(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto families,
-                load_loops(context.services.file_system, context.services.search_path));
+                catalogue::load_loops(context.services.file_system, context.services.search_path));
   WB_TRY_ASSIGN(const Recorded recorded, read_recorded(context.services, args));
   std::string one = args.value("variant", ""), other = args.value("other", "");
   if (recorded.session && one.empty()) one = start_of(recorded.view);
@@ -109,7 +117,8 @@ Result<Json> verb_loops(Context& context, const Json& args) {
   if (one.empty() && other.empty()) {
     const auto kernels = kernels_of(context, families);
     for (const LoopSide& kernel : kernels) sides.push_back(side_json(kernel));
-    return Json{{"sides", std::move(sides)}, {"text", render_loop_families(families, kernels)}};
+    return Json{{"sides", std::move(sides)},
+                {"text", report::render_loop_families(families, kernels)}};
   }
   if (one.empty() || other.empty()) {
     return Error{ErrorCode::usage, "compare the loop of", one.empty() ? other : one,
@@ -119,8 +128,9 @@ Result<Json> verb_loops(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const LoopSide left, side_of(context, recorded, families, one));
   WB_TRY_ASSIGN(const LoopSide right, side_of(context, recorded, families, other));
   for (const LoopSide& side : {left, right}) sides.push_back(side_json(side));
-  return Json{{"sides", std::move(sides)},
-              {"text", render_loops(left, right, recorded.session ? &recorded.view : nullptr)}};
+  return Json{
+      {"sides", std::move(sides)},
+      {"text", report::render_loops(left, right, recorded.session ? &recorded.view : nullptr)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

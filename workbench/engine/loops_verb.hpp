@@ -6,11 +6,11 @@
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 VerbSpec loops_verb_spec();
 
 /// Errors: usage (one of two is named); not_found; those of the catalogue and of the session.
 Result<Json> verb_loops(Context& context, const Json& args);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/memory_verbs.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 using K = ArgumentKind;
@@ -119,7 +119,7 @@ VerbSpec spec_of_diff() {
       .doc = "compare two sessions: what changed around them, and their ratios to a shared rival",
       .arguments = {{.name = "before",
                      .kind = K::id,
-                     .doc = "a session's folder, or its name in --sessions",
+                     .doc = "a session's folder or archive, or its name in --sessions",
                      .required = true,
                      .positional = true},
                     {.name = "after",
@@ -205,7 +205,9 @@ VerbSpec spec_of_best() {
                  {"rule", "int: its place in the table, from 1"},
                  {"when", "string: its conditions"},
                  {"fallback", "bool: it is the last rule"},
-                 {"passed_over", "list: rule, variant, reason of rules that could not serve"},
+                 {"passed_over",
+                  "list: rule, variant, reason of rules that could not serve, and whether one is "
+                  "offered here (dispatch adopt)"},
                  {"table", "string: the file"},
                  {"proof", "map or null: of proven ones variant (label), session and artifact_id"},
                  {"text", "string: the same for people"}},
@@ -220,7 +222,7 @@ VerbSpec spec_of_reproduce() {
           "session stays as it is",
       .arguments = {{.name = "recorded",
                      .kind = K::id,
-                     .doc = "a session's folder, or its name in --sessions",
+                     .doc = "a session's folder or archive, or its name in --sessions",
                      .required = true,
                      .positional = true},
                     {.name = "iteration",
@@ -257,4 +259,4 @@ std::vector<VerbSpec> memory_verb_specs() {
           spec_of_diff(), spec_of_gc(),    spec_of_best(),   spec_of_reproduce()};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

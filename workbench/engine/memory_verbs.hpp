@@ -9,15 +9,15 @@
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Their entries in the verb table.
 std::vector<VerbSpec> memory_verb_specs();
 
 /// `session` may be empty: then `from` is a kernel's name.
 Result<Json> verb_new(Context& context, const Json& args, const fs::path& session);
-Result<Json> verb_brief(const Session& session);
-Result<Json> verb_history(const Session& session, const Json& args);
+Result<Json> verb_brief(const session::Session& session);
+Result<Json> verb_history(const session::Session& session, const Json& args);
 Result<Json> verb_diff(const Services& services, const Json& args);
 Result<Json> verb_gc(Context& context, const Json& args);
 Result<Json> verb_best(Context& context, const Json& args);
@@ -27,4 +27,4 @@ Result<Json> verb_reproduce(Context& context, const Json& args);
 /// A brief is at most this many bytes of JSON, and of text.
 inline constexpr std::size_t k_brief_max_bytes = 4096;
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -5,7 +5,7 @@
 
 #include "engine/context.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 constexpr std::array k_budget_percents{50, 80};
@@ -29,7 +29,8 @@ Result<void> tell_iteration(Context& context, const Json& closed, std::string_vi
                      {"message", closed.value("message", "")}};
   if (outcome == "win") tell(context, "win", details);
   if (outcome == "invalid") tell(context, "failure", details);
-  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                context.session->current(session::FoldDepth::brief));
   const double share = budget_share(*view, context.settings.budget, context.elapsed_s());
   for (const int percent : k_budget_percents) {
     const double limit = percent / 100.0;
@@ -45,4 +46,4 @@ void tell_end(Context& context, std::string_view how, std::string_view reason) {
   if (context.services.on_milestone) tell(context, "end", {{"how", how}, {"reason", reason}});
 }
 
-}  // namespace wb
+}  // namespace wb::engine

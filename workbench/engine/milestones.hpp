@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 struct Context;
 
@@ -18,4 +18,4 @@ Result<void> tell_iteration(Context& context, const Json& closed, std::string_vi
 /// The session was closed or paused.
 void tell_end(Context& context, std::string_view how, std::string_view reason);
 
-}  // namespace wb
+}  // namespace wb::engine

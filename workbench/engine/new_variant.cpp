@@ -12,7 +12,11 @@
 #include "engine/memory_verbs.hpp"
 #include "engine/recorded.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using variant::Configuration;
+using variant::Variant;
+
 namespace {
 
 constexpr std::size_t k_about_max_bytes = 200;
@@ -33,8 +37,8 @@ Result<std::pair<Variant, Configuration>> read_parent(Context& context, const st
                  "labels with @ are known inside a session only",
                  "name a kernel (see `sdpa-wb kernels`) or give --session DIR"};
   }
-  WB_TRY_ASSIGN(const Session session, open_recorded(context.services, folder.string()));
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const session::Session session, open_recorded(context.services, folder.string()));
+  WB_TRY_ASSIGN(const session::SessionView view, session.view(session::FoldDepth::full));
   return stored_variant(session, view, from);
 }
 
@@ -118,7 +122,7 @@ std::string where_to_look(const Context& context, const fs::path& in) {
 
 /// Nobody should shadow a kernel by accident, nor find out later.
 Result<void> check_name(const Context& context, const std::string& name, const fs::path& folder) {
-  if (!is_kernel_name(name) || name == "common") {
+  if (!variant::is_kernel_name(name) || name == "common") {
     return refuse(name, ErrorCode::usage, "this is not a kernel name",
                   "use lower-case letters, digits and '_', a letter first, at most 64");
   }
@@ -126,7 +130,7 @@ Result<void> check_name(const Context& context, const std::string& name, const f
     return refuse(name, ErrorCode::invalid, folder.string() + " exists already",
                   "choose another name, or remove the folder yourself");
   }
-  for (const Catalogue::Entry& entry : context.catalogue.list()) {
+  for (const variant::Catalogue::Entry& entry : context.catalogue.list()) {
     if (entry.name != name) continue;
     return refuse(name, ErrorCode::invalid,
                   fmt::format("{} has a kernel of that name", entry.kernels_root.string()),
@@ -146,10 +150,10 @@ Result<Json> verb_new(Context& context, const Json& args, const fs::path& sessio
   WB_TRY(check_name(context, name, folder));
   WB_TRY_ASSIGN(const auto parent, read_parent(context, args["from"].get<std::string>(), session));
   // What is written must be a variant: derive_variant checks manifest, names and includes.
-  WB_TRY_ASSIGN(
-      const Variant derived,
-      derive_variant(file_system, parent.first,
-                     {{"kernel.json", manifest_text(parent.first, name, parent.second)}}, name));
+  WB_TRY_ASSIGN(const Variant derived,
+                variant::derive_variant(
+                    file_system, parent.first,
+                    {{"kernel.json", manifest_text(parent.first, name, parent.second)}}, name));
   WB_TRY(file_system.make_directories(kernels));
   std::string pattern = (kernels / (".new-" + name + "-XXXXXX")).string();
   if (::mkdtemp(pattern.data()) == nullptr) {
@@ -165,7 +169,8 @@ Result<Json> verb_new(Context& context, const Json& args, const fs::path& sessio
   for (const fs::path& root : context.services.search_path.roots) {
     more_roots.push_back(root / "kernels");
   }
-  WB_TRY_ASSIGN(const Variant written, read_variant(file_system, kernels, name, more_roots));
+  WB_TRY_ASSIGN(const Variant written,
+                variant::read_variant(file_system, kernels, name, more_roots));
   Json files = Json::array();
   for (const auto& [path, text] : written.files) {
     if (path.starts_with(name + "/")) files.push_back(path.substr(name.size() + 1));
@@ -183,4 +188,4 @@ Result<Json> verb_new(Context& context, const Json& args, const fs::path& sessio
               {"changed_headers", headers},    {"text", text}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -3,10 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Comparison;
+
 namespace {
 
 constexpr std::array<std::pair<ObjectiveRule, std::string_view>, 3> k_rule_words{{
@@ -20,7 +24,7 @@ Comparison unchanged(double confidence) {
   Comparison comparison;
   comparison.speedup = 1.0;
   comparison.interval = {1.0, 1.0, confidence};
-  comparison.outcome = ComparisonOutcome::same;
+  comparison.outcome = measure::ComparisonOutcome::same;
   comparison.reason = "not supported by the candidate: stays with the incumbent";
   return comparison;
 }
@@ -54,8 +58,8 @@ Result<Objective> objective_from_json(const Json& json) {
   ObjectReader reader(json, "the objective");
   Objective objective;
   const auto rule = parse_objective_rule(reader.string_or("rule", "geomean_speedup"));
-  const auto plan = parse_plan_kind(reader.string_or("plan", "hot"));
-  const auto regime = parse_regime(reader.string_or("regime", "burst"));
+  const auto plan = measure::parse_plan_kind(reader.string_or("plan", "hot"));
+  const auto regime = measure::parse_regime(reader.string_or("regime", "burst"));
   if (!rule) reader.fail("rule", "is not a known rule");
   if (!plan) reader.fail("plan", "is not a known plan");
   if (!regime) reader.fail("regime", "is not a known regime");
@@ -75,7 +79,7 @@ Comparison score(const Objective& objective, std::span<const ProblemScore> score
   std::int64_t instances = 0, rounds = 0;
   for (const ProblemScore& item : scores) {
     if (objective.rule == ObjectiveRule::one_problem &&
-        label(item.problem.problem) != objective.problem) {
+        problem::label(item.problem.problem) != objective.problem) {
       continue;
     }
     Comparison part = item.comparison ? *item.comparison : unchanged(0.99);
@@ -84,7 +88,7 @@ Comparison score(const Objective& objective, std::span<const ProblemScore> score
       instances = instances == 0 ? part.instances : std::min(instances, part.instances);
       rounds = rounds == 0 ? part.rounds : std::min(rounds, part.rounds);
       floor_sum += weight * part.noise_floor_frac;
-      margin_sum += weight * item.same_margin_frac;
+      margin_sum += weight * std::min(item.same_margin_frac, measure::k_most_same_margin_frac);
     }
     weight_sum += weight;
     comparisons.push_back(std::move(part));
@@ -103,16 +107,17 @@ Comparison score(const Objective& objective, std::span<const ProblemScore> score
     total.reason = "no problem to score";
     return total;
   }
-  const Aggregate aggregate = objective.rule == ObjectiveRule::weighted_time
-                                  ? weighted_time_speedup(comparisons, incumbent_us, weights)
-                                  : geometric_mean(comparisons, weights);
+  const measure::Aggregate aggregate =
+      objective.rule == ObjectiveRule::weighted_time
+          ? measure::weighted_time_speedup(comparisons, incumbent_us, weights)
+          : measure::geometric_mean(comparisons, weights);
   total.speedup = aggregate.value;
   total.interval = aggregate.interval;
   total.noise_floor_frac = floor_sum / weight_sum;
   total.instances = instances;
   total.rounds = rounds;
-  total.outcome = classify(total.interval, total.noise_floor_frac,
-                           std::max(total.noise_floor_frac, margin_sum / weight_sum));
+  total.outcome = measure::classify(total.interval, total.noise_floor_frac,
+                                    std::max(total.noise_floor_frac, margin_sum / weight_sum));
   total.reason = fmt::format("{} over {} problem{}", to_string(objective.rule), comparisons.size(),
                              comparisons.size() == 1 ? "" : "s");
   return total;
@@ -120,13 +125,14 @@ Comparison score(const Objective& objective, std::span<const ProblemScore> score
 
 std::optional<std::string> refusal(const Objective& objective, const Comparison& total,
                                    std::span<const ProblemScore> scores) {
-  if (total.outcome != ComparisonOutcome::faster) {
+  if (total.outcome != measure::ComparisonOutcome::faster) {
     std::string reason = fmt::format("the objective is {}, not faster", to_string(total.outcome));
     for (const ProblemScore& item : scores) {
-      if (item.regime_veto.empty()) continue;
+      if (item.veto.empty()) continue;
       reason += fmt::format(
-          "; {}: {}", item.problem.held_out ? "a held-out problem" : label(item.problem.problem),
-          item.regime_veto);
+          "; {}: {}",
+          item.problem.held_out ? "a held-out problem" : problem::label(item.problem.problem),
+          item.veto);
     }
     return reason;
   }
@@ -135,7 +141,7 @@ std::optional<std::string> refusal(const Objective& objective, const Comparison&
       if (!item.comparison) continue;
       if (!(item.comparison->speedup >= objective.min_speedup)) {
         return fmt::format("{} is at {:.3f}x, below the guard min_speedup {:.3f}x",
-                           label(item.problem.problem), item.comparison->speedup,
+                           problem::label(item.problem.problem), item.comparison->speedup,
                            objective.min_speedup);
       }
     }
@@ -143,4 +149,4 @@ std::optional<std::string> refusal(const Objective& objective, const Comparison&
   return std::nullopt;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The objective (design 4.12): the rule that turns per-problem comparisons into one figure, and the
+// The objective: the rule that turns per-problem comparisons into one figure, and the
 // only way an incumbent changes. Pure; the engine feeds it, the report prints it.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "measure/statistics.hpp"
 #include "problem/suite.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 enum class ObjectiveRule { geomean_speedup, weighted_time, one_problem };
 std::string_view to_string(ObjectiveRule value);
@@ -21,8 +21,8 @@ std::optional<ObjectiveRule> parse_objective_rule(std::string_view word);
 
 struct Objective {
   ObjectiveRule rule = ObjectiveRule::geomean_speedup;
-  PlanKind plan = PlanKind::hot;
-  Regime regime = Regime::burst;
+  measure::PlanKind plan = measure::PlanKind::hot;
+  measure::Regime regime = measure::Regime::burst;
   /// No problem of the suite may be slower than this ratio (guard); 0: none.
   double min_speedup = 0;
   std::string problem;  ///< label, of rule one_problem
@@ -32,21 +32,22 @@ Result<Objective> objective_from_json(const Json& json);
 
 /// One problem's part: its comparison, or nothing when the manifest excludes it (counts as 1).
 struct ProblemScore {
-  SuiteProblem problem;
-  std::optional<Comparison> comparison;
-  double incumbent_us = 0;       ///< median of the other side; for weighted_time
-  double same_margin_frac = 0;   ///< NoiseFloor::between_instance_frac: what may count as same
-  double candidate_us = 0;       ///< median
-  std::string regime_veto = {};  ///< why the other regime made it ambiguous (combine_regimes)
+  problem::SuiteProblem problem;
+  std::optional<measure::Comparison> comparison;
+  double incumbent_us = 0;      ///< median of the other side; for weighted_time
+  double same_margin_frac = 0;  ///< NoiseFloor::between_instance_frac: what may count as same
+  double candidate_us = 0;      ///< median
+  /// Why fresh inputs or the other regime made it ambiguous (with_first_calls, combine_regimes).
+  std::string veto = {};
 };
 
 /// The objective's comparison over the suite: speedup with interval and outcome. Floor and margin
 /// are the weighted means of the problems' own. One problem without a valid interval makes the
 /// whole ambiguous with NaN figures: a hole is never averaged away.
-Comparison score(const Objective& objective, std::span<const ProblemScore> scores);
+measure::Comparison score(const Objective& objective, std::span<const ProblemScore> scores);
 
 /// May this comparison change the incumbent? The reason when it may not.
-std::optional<std::string> refusal(const Objective& objective, const Comparison& total,
+std::optional<std::string> refusal(const Objective& objective, const measure::Comparison& total,
                                    std::span<const ProblemScore> scores);
 
-}  // namespace wb
+}  // namespace wb::engine

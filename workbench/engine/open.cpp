@@ -8,11 +8,17 @@
 #include "core/hash.hpp"
 #include "engine/context.hpp"
 #include "engine/environment_changes.hpp"
+#include "engine/floors.hpp"
+#include "engine/opening.hpp"
 #include "engine/series.hpp"
 #include "engine/verb_bodies.hpp"
 #include "variant/compile_sandbox.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::Session;
+using variant::Variant;
+
 namespace {
 
 template <typename T>
@@ -27,7 +33,7 @@ std::vector<std::string> default_rivals(const Context& context, const std::strin
   for (const auto& entry : context.catalogue.list()) {
     if (!entry.name.starts_with("torch_")) continue;
     const auto variant = context.catalogue.find(entry.name);
-    if (variant.ok() && runs_on_gpu(variant->manifest) == (backend == "cuda")) {
+    if (variant.ok() && variant::runs_on_gpu(variant->manifest) == (backend == "cuda")) {
       rivals.push_back(entry.name);
     }
   }
@@ -38,12 +44,12 @@ std::vector<std::string> default_rivals(const Context& context, const std::strin
 std::string backend_of(const Context& context, const Json& args, const std::string& start) {
   if (args.contains("backend")) return args["backend"].get<std::string>();
   const auto variant = context.catalogue.find(start);
-  return variant.ok() && runs_on_gpu(variant->manifest) ? "cuda" : "cpu";
+  return variant.ok() && variant::runs_on_gpu(variant->manifest) ? "cuda" : "cpu";
 }
 
 /// The predecessor's, held-out problems and weights included, unless another is named.
-Result<Suite> suite_of(Context& context, const Json& args,
-                       const std::optional<Predecessor>& before) {
+Result<problem::Suite> suite_of(Context& context, const Json& args,
+                                const std::optional<Predecessor>& before) {
   if (!before || args.contains("suite") || args.contains("problem")) {
     return suite_from_arguments(context, args);
   }
@@ -88,7 +94,7 @@ Result<Json> repository_of(const Json& args, const fs::path& folder) {
 Result<Json> make_identity(Context& context, const Json& args, const fs::path& folder,
                            const std::optional<Predecessor>& before) {
   WB_TRY(check_start(context, args, before));
-  WB_TRY_ASSIGN(const Suite suite, suite_of(context, args, before));
+  WB_TRY_ASSIGN(const problem::Suite suite, suite_of(context, args, before));
   const std::string start = before ? before->label : args["start"].get<std::string>();
   Objective objective;
   objective.rule = *parse_objective_rule(args.value("objective", "geomean_speedup"));
@@ -110,34 +116,13 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
                                         : default_rivals(context, backend);
   if (rivals == std::vector<std::string>{"none"}) rivals.clear();
   for (const std::string& rival : rivals) WB_TRY(context.catalogue.find(rival));
-  Json identity{{"session", folder.filename().string()},
-                {"title", args.value("title", fmt::format("{} on suite {}", start, suite.name))},
-                {"objective", to_json(objective)},
-                {"suite", suite_json(suite)},
-                {"backend", backend},
-                {"start_variant", start},
-                {"rivals", rivals},
-                {"rivals_asked_for", args.contains("rivals")},
-                {"budget",
-                 {{"evaluations", or_null<std::int64_t>(args, "evaluations")},
-                  {"wall_s", or_null<double>(args, "wall_s")},
-                  {"usd", or_null<double>(args, "usd")}}},
-                {"stop",
-                 {{"plateau", or_null<std::int64_t>(args, "plateau")},
-                  {"equal_failures", or_null<std::int64_t>(args, "equal_failures")}}},
-                {"rates",
-                 {{"compile_cpu_usd_per_hour", or_null<double>(args, "compile_cpu_usd_per_hour")},
-                  {"device_usd_per_hour", or_null<double>(args, "device_usd_per_hour")},
-                  {"token_usd_per_million", or_null<double>(args, "token_usd_per_million")}}},
-                {"effort", args.value("effort", "standard")},
-                {"workbench_version", context.services.workbench_version},
-                {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
+  Json identity = identity_of(context, args, folder, {start, suite, objective, backend, rivals});
   if (args.contains("planned_minutes")) identity["planned_minutes"] = args["planned_minutes"];
   WB_TRY_ASSIGN(const Json repository, repository_of(args, folder));
   if (!repository.is_null()) identity["repository"] = repository;
   if (before) {
     identity["start"] = {{"variant_id", before->variant.id},
-                         {"configuration", to_json(before->configuration)}};
+                         {"configuration", variant::to_json(before->configuration)}};
     identity["series"] = {{"number", before->sessions.size() + 1},
                           {"task_sha256", task_hash(identity)},
                           {"sessions", before->sessions}};
@@ -147,6 +132,46 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
 
 }  // namespace
 
+Json identity_of(const Context& context, const Json& args, const fs::path& folder,
+                 const Opening& opening) {
+  return Json{{"session", folder.filename().string()},
+              {"title", args.value("title", fmt::format("{} on suite {}", opening.start,
+                                                        opening.suite.name))},
+              {"objective", to_json(opening.objective)},
+              {"suite", suite_json(opening.suite)},
+              {"backend", opening.backend},
+              {"start_variant", opening.start},
+              {"rivals", opening.rivals},
+              {"rivals_asked_for", args.contains("rivals")},
+              {"budget",
+               {{"evaluations", or_null<std::int64_t>(args, "evaluations")},
+                {"wall_s", or_null<double>(args, "wall_s")},
+                {"usd", or_null<double>(args, "usd")}}},
+              {"stop",
+               {{"plateau", or_null<std::int64_t>(args, "plateau")},
+                {"equal_failures", or_null<std::int64_t>(args, "equal_failures")}}},
+              {"rates",
+               {{"compile_cpu_usd_per_hour", or_null<double>(args, "compile_cpu_usd_per_hour")},
+                {"device_usd_per_hour", or_null<double>(args, "device_usd_per_hour")},
+                {"token_usd_per_million", or_null<double>(args, "token_usd_per_million")}}},
+              {"effort", args.value("effort", "standard")},
+              {"workbench_version", context.services.workbench_version},
+              {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
+}
+
+Result<Json> begin_session(Context& context, const Json& identity, const fs::path& folder,
+                           const Variant* stored) {
+  WB_TRY_ASSIGN(context.settings, settings_from_json(identity));
+  WB_TRY_ASSIGN(const Json environment, environment_json(context));
+  WB_TRY_ASSIGN(context.session, Session::create(context.services.file_system,
+                                                 context.services.clock, folder, identity));
+  if (stored != nullptr) WB_TRY(context.session->store_variant(stored->id, stored->files));
+  context.started = context.services.clock.steady_now();
+  WB_TRY(context.log("environment_recorded", environment));
+  if (auto hook = std::exchange(context.on_opened, nullptr)) WB_TRY(hook());
+  return run_baseline(context, 0);
+}
+
 Result<Json> environment_json(Context& context) {
   auto worker = context.need_worker();
   if (!worker) {
@@ -155,7 +180,7 @@ Result<Json> environment_json(Context& context) {
   }
   const Services& services = context.services;
   const bool with_nvcc = context.settings.backend == "cuda" && services.cuda_toolchain != nullptr;
-  WB_TRY_ASSIGN(const CompilerIdentity compiler,
+  WB_TRY_ASSIGN(const variant::CompilerIdentity compiler,
                 (with_nvcc ? services.cuda_toolchain : services.toolchain)->identity());
   const protocol::HelloResult& hello = *context.hello;
   utsname host{};
@@ -166,7 +191,7 @@ Result<Json> environment_json(Context& context) {
        {{"compiler", compiler.version},
         {"path", fs::path(compiler.path).filename().string()},
         {"target", services.build_options.target},
-        {"sandbox", compile_sandbox_word()}}},
+        {"sandbox", variant::compile_sandbox_word()}}},
       {"worker",
        {{"version", hello.worker_version},
         {"transport", (*worker)->description()},
@@ -180,7 +205,7 @@ Result<Json> environment_json(Context& context) {
 }
 
 Result<std::vector<std::string>> environment_since_open(Context& context) {
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
+  WB_TRY_ASSIGN(const session::SessionView view, context.session->view(session::FoldDepth::brief));
   if (!view.environment) return std::vector<std::string>{};
   WB_TRY_ASSIGN(const Json now, environment_json(context));
   std::vector<std::string> texts;
@@ -208,7 +233,7 @@ Result<Json> verb_open(Context& context, const Json& given_args, const fs::path&
   fs::path folder = given;
   if (folder.empty()) {
     WB_TRY(context.services.file_system.make_directories(context.services.sessions_root));
-    folder = next_session_folder(context.services.sessions_root);
+    folder = session::next_session_folder(context.services.sessions_root);
   }
   std::optional<Predecessor> before;
   if (given_args.contains("after")) {
@@ -216,21 +241,16 @@ Result<Json> verb_open(Context& context, const Json& given_args, const fs::path&
   }
   const Json args = before ? with_defaults_of(*before, given_args) : given_args;
   WB_TRY_ASSIGN(const Json identity, make_identity(context, args, folder, before));
-  WB_TRY_ASSIGN(context.settings, settings_from_json(identity));
-  WB_TRY_ASSIGN(const Json environment, environment_json(context));
-  WB_TRY_ASSIGN(context.session, Session::create(context.services.file_system,
-                                                 context.services.clock, folder, identity));
-  if (before) WB_TRY(context.session->store_variant(before->variant.id, before->variant.files));
-  context.started = context.services.clock.steady_now();
-  WB_TRY(context.log("environment_recorded", environment));
-  if (auto hook = std::exchange(context.on_opened, nullptr)) WB_TRY(hook());
-  WB_TRY_ASSIGN(Json rows, run_baseline(context, 0));
+  WB_TRY_ASSIGN(Json rows,
+                begin_session(context, identity, folder, before ? &before->variant : nullptr));
   Json rivals = Json::array();
   for (const Subject& rival : context.rivals) rivals.push_back(rival.label);
   return Json{{"session", folder.string()},
               {"incumbent", context.incumbent->label},
               {"baseline", std::move(rows)},
+              {"cannot_show", cannot_show(context)},
+              {"cannot_show_text", cannot_show_text(cannot_show(context))},
               {"rivals", std::move(rivals)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -1,100 +1,111 @@
 // SPDX-License-Identifier: MIT
-// `pack`: the files of a session as one archive. A redacted one is made in a folder of its own
-// first: log and blobs are rewritten, pages and report made again from the rewritten log.
+// `pack`: the files of a session as one archive, which all that reads sessions reads. What is
+// packed for itself in a kept folder lies in it unpacked. A redacted one is made in a folder of its
+// own first: log and blobs are rewritten, pages and report made again from the rewritten log.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/hash.hpp"
-#include "core/tar_gz.hpp"
+#include "engine/copies.hpp"
 #include "engine/page_verbs.hpp"
 #include "engine/recorded.hpp"
 #include "report/report.hpp"
 #include "session/redacted_copy.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::ArchiveFiles;
+using session::k_log_name;
+using session::Redactor;
+using session::Session;
+using session::SessionStorage;
+
 namespace {
 
-constexpr std::uint64_t k_max_file_bytes = 2ull << 30;
-
-using Files = std::map<std::string, std::string>;  ///< path below the session -> content
-
 struct Contents {
-  Files files;
+  ArchiveFiles files;
   std::vector<std::string> left_out, kept;
 };
 
-/// What docs/session_format.md names; links, history and whatever else lies there is left out.
+/// What docs/contracts/session_format.md names; links, history and whatever else lies there is left
+/// out.
 bool belongs(const std::string& path) {
   for (const std::string_view folder : {"blobs/", "kernels/", "iterations/", "reports/"}) {
     if (path.starts_with(folder)) return path.find("/.") == std::string::npos;
   }
-  return path == "session.json" || path == k_log_name || path == k_packed_log_name ||
+  return path == "session.json" || path == k_log_name || path == session::k_packed_log_name ||
          path.starts_with("events.torn-");
 }
 
-Result<Contents> contents_of(const FileSystem& files, const Session& session) {
-  const fs::path& root = session.folder();
-  Contents contents;
-  std::error_code error;
-  auto it = fs::recursive_directory_iterator(root, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    const fs::file_status status = it->symlink_status(error);
-    const std::string path = it->path().lexically_relative(root).generic_string();
-    if (fs::is_directory(status)) {
-      if (path == ".git") {
-        contents.left_out.push_back(path);
-        it.disable_recursion_pending();
-      }
-      continue;
-    }
-    if (!fs::is_regular_file(status) || !belongs(path)) {
-      contents.left_out.push_back(path);
-      continue;
-    }
-    // The log as it was when it was opened: a line that is being written is not half in it.
-    if (path == k_log_name) {
-      contents.files[path] = session.log().text(session.log().size());
-      continue;
-    }
-    WB_TRY_ASSIGN(contents.files[path], files.read(it->path(), k_max_file_bytes));
+/// A page, blob or other file as it is when it is not packed for itself, and under which name.
+Result<std::pair<std::string, std::string>> unpacked(const SessionStorage& storage,
+                                                     const std::string& path) {
+  if (path.starts_with("iterations/") && path.ends_with(".gz")) {
+    const std::string name = path.substr(0, path.size() - 3);
+    WB_TRY_ASSIGN(std::string page, storage.read_unpacked(name));
+    return std::pair{name, std::move(page)};
   }
-  if (error) return errno_error("read the session in", root, error.value());
-  std::sort(contents.left_out.begin(), contents.left_out.end());
+  if (path.starts_with("blobs/")) {
+    // One that fails its hash goes along as it is: whoever asks for it is told.
+    if (auto blob = storage.read_blob(path.substr(6))) return std::pair{path, *std::move(blob)};
+  }
+  WB_TRY_ASSIGN(std::string content, storage.read(path));
+  return std::pair{path, std::move(content)};
+}
+
+Result<Contents> contents_of(const Session& session) {
+  const SessionStorage& storage = session.storage();
+  WB_TRY_ASSIGN(const auto entries, storage.list(""));
+  Contents contents;
+  for (const SessionStorage::Entry& entry : entries) {
+    if (!entry.is_file || !belongs(entry.path)) {
+      contents.left_out.push_back(entry.path);
+    } else if (entry.path != k_log_name && entry.path != session::k_packed_log_name) {
+      WB_TRY_ASSIGN(auto file, unpacked(storage, entry.path));
+      contents.files.insert(std::move(file));
+    }
+  }
+  // The log as it was when it was opened: a line that is being written is not half in it.
+  contents.files[std::string(k_log_name)] = session.log().text(session.log().size());
   return contents;
 }
 
 /// Writes the log and its identity into `folder` and opens what is there.
 Result<Session> reopened(FileSystem& files, const fs::path& folder, const std::string& log) {
   WB_TRY(files.write_atomic(folder / k_log_name, log, Durability::none));
-  WB_TRY_ASSIGN(const EventLog whole, EventLog::open_reader(files, folder));
+  WB_TRY_ASSIGN(const session::EventLog whole, session::EventLog::open_reader(files, folder));
   WB_TRY_ASSIGN(const Json opened, whole.payload(1));
-  WB_TRY(files.write_atomic(folder / "session.json", identity_text(opened), Durability::none));
+  WB_TRY(files.write_atomic(folder / "session.json", session::identity_text(opened),
+                            Durability::none));
   return Session::open_reader(files, folder);
 }
 
 /// The pages that the log names, made from it.
-Result<Files> pages_of(const Session& session) {
-  WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
-  Files pages;
-  for (const IterationView& iteration : view->iterations) {
+Result<ArchiveFiles> pages_of(const Session& session) {
+  WB_TRY_ASSIGN(const session::SessionView* view, session.current(session::FoldDepth::full));
+  ArchiveFiles pages;
+  for (const session::IterationView& iteration : view->iterations) {
     if (!iteration.closed || !member_of(iteration.closed->payload, "pages").is_object()) continue;
     for (const auto& [name, hash] : iteration.closed->payload["pages"].items()) {
-      if (name.ends_with(".md")) pages[name] = render_iteration(*view, iteration);
-      if (name.ends_with(".json")) pages[name] = iteration_json(*view, iteration).dump(2) + "\n";
+      if (name.ends_with(".md")) pages[name] = report::render_iteration(*view, iteration);
+      if (name.ends_with(".json"))
+        pages[name] = report::iteration_json(*view, iteration).dump(2) + "\n";
     }
   }
   return pages;
 }
 
-std::map<std::string, std::string> hashes_of(const Files& files) {
+std::map<std::string, std::string> hashes_of(const ArchiveFiles& files) {
   std::map<std::string, std::string> hashes;
   for (const auto& [name, content] : files) hashes[name] = sha256_hex(content);
   return hashes;
 }
 
 /// Blobs under their new names; sources as they are: their hash is the variant's id.
-void take_files(Contents& original, Redactor& redactor, NewHashes& hashes, Contents& redacted) {
+void take_files(Contents& original, Redactor& redactor, session::NewHashes& hashes,
+                Contents& redacted) {
   for (auto& [path, content] : original.files) {
     if (path.starts_with("blobs/")) {
       redactor.learn_homes(content);
@@ -102,7 +113,7 @@ void take_files(Contents& original, Redactor& redactor, NewHashes& hashes, Conte
   }
   for (auto& [path, content] : original.files) {
     if (path.starts_with("blobs/")) {
-      std::string changed = redacted_blob(content, redactor);
+      std::string changed = session::redacted_blob(content, redactor);
       const std::string name = sha256_hex(changed);
       hashes.blobs[path.substr(6)] = name;
       redacted.files["blobs/" + name] = std::move(changed);
@@ -121,32 +132,31 @@ Result<Contents> redacted_contents(FileSystem& files, const Session& session, Co
                                    Redactor& redactor) {
   Contents redacted;
   redacted.left_out = original.left_out;
-  NewHashes hashes;
+  session::NewHashes hashes;
   WB_TRY(redactor.learn(session.log()));
   take_files(original, redactor, hashes, redacted);
   WB_TRY_ASSIGN(const TempDirectory scratch, TempDirectory::create("sdpa-wb-pack-"));
   // Pages come from the log and the log names their hashes: so once without, then with them. Each
   // time with what the redactor knows now, so that its words are the same.
   const Redactor learned = redactor;
-  WB_TRY_ASSIGN(const std::string draft, redacted_log(session.log(), redactor, hashes));
+  WB_TRY_ASSIGN(const std::string draft, session::redacted_log(session.log(), redactor, hashes));
   WB_TRY_ASSIGN(const Session drafted, reopened(files, scratch.path(), draft));
-  WB_TRY_ASSIGN(const Files pages, pages_of(drafted));
+  WB_TRY_ASSIGN(const ArchiveFiles pages, pages_of(drafted));
   hashes.pages = hashes_of(pages);
   redactor = learned;
   WB_TRY_ASSIGN(redacted.files[std::string(k_log_name)],
-                redacted_log(session.log(), redactor, hashes));
+                session::redacted_log(session.log(), redactor, hashes));
   WB_TRY_ASSIGN(const Session whole,
                 reopened(files, scratch.path(), redacted.files[std::string(k_log_name)]));
-  WB_TRY_ASSIGN(const Files again, pages_of(whole));
+  WB_TRY_ASSIGN(const ArchiveFiles again, pages_of(whole));
   if (again != pages) {
     return Error{ErrorCode::internal, "redact", session.folder().string(),
                  "its pages say the hashes of its log", "pack it without --redact"};
   }
   for (const auto& [name, page] : pages) redacted.files["iterations/" + name] = page;
-  WB_TRY_ASSIGN(const SessionView* view, whole.current(FoldDepth::full));
-  redacted.files["reports/session.md"] = render_session(*view);
-  WB_TRY_ASSIGN(redacted.files["session.json"],
-                files.read(scratch.path() / "session.json", k_max_file_bytes));
+  WB_TRY_ASSIGN(const session::SessionView* view, whole.current(session::FoldDepth::full));
+  redacted.files["reports/session.md"] = report::render_session(*view);
+  WB_TRY_ASSIGN(redacted.files["session.json"], whole.storage().read("session.json"));
   return redacted;
 }
 
@@ -159,6 +169,10 @@ std::string text_of_pack(const Json& answer) {
     }
     text += "the copy says that it is redacted; its chain is its own\n";
   }
+  if (!answer["warning"].is_null()) {
+    text += "WARNING: " + answer["warning"].get<std::string>() + "\n";
+  }
+  for (const Json& copy : answer["copies"]) text += copy["message"].get<std::string>() + "\n";
   for (const Json& path : answer["kept"]) {
     text += fmt::format("kept as it is, look at it: {}\n", path.get<std::string>());
   }
@@ -168,15 +182,39 @@ std::string text_of_pack(const Json& answer) {
   return text;
 }
 
+/// What the reader of two archives could not know: sessions beside this one with the same identity.
+/// An archive beside a folder of the same name is what `pack` made of it.
+Json copies_beside(FileSystem& files, const Session& session) {
+  const fs::path own = fs::absolute(session.folder() / ".").lexically_normal().parent_path();
+  const std::string name = session::session_name(own);
+  CopyFinder finder;
+  std::vector<fs::path> beside;
+  if (const auto found = session::find_sessions(own.parent_path())) beside = *found;
+  const std::string first = session.log().line_hash(1);
+  for (const fs::path& folder : beside) {
+    if (session::session_name(folder) == name) continue;
+    const auto other = Session::open_reader(files, folder);
+    if (other && other->log().line_hash(1) == first) {
+      finder.add(session::session_name(folder), other->log());
+    }
+  }
+  finder.add(name, session.log());
+  Json copies = Json::array();
+  for (const Json& copy : to_json(finder.copies())) {
+    if (copy["session"] == name) copies.push_back(copy);
+  }
+  return copies;
+}
+
 }  // namespace
 
 Result<Json> verb_pack(Context& context, const Json& args) {
   FileSystem& files = context.services.file_system;
   WB_TRY_ASSIGN(const Session session,
                 open_recorded(context.services, args["recorded"].get<std::string>()));
-  WB_TRY_ASSIGN(Contents contents, contents_of(files, session));
+  WB_TRY_ASSIGN(Contents contents, contents_of(session));
   const bool redact = args.value("redact", false);
-  std::string name = folder_name(session.folder());
+  std::string name = session::session_name(session.folder());
   Json redacted = nullptr;
   if (redact) {
     Redactor redactor;
@@ -184,20 +222,23 @@ Result<Json> verb_pack(Context& context, const Json& args) {
     redacted = redactor.counts();
     name = redactor.text(name) + "-redacted";
   }
-  TarGz archive;
+  WB_TRY_ASSIGN(const std::string warning, session.warning());
+  const Json copies = redact ? Json::array() : copies_beside(files, session);
+  WB_TRY_ASSIGN(const std::string bytes, session::pack_archive(name, contents.files));
   Json listed = Json::array();
-  for (const auto& [path, content] : contents.files) {
-    WB_TRY(archive.add(name + "/" + path, content));
-    listed.push_back(path);
-  }
-  const std::string bytes = archive.finish();
+  for (const auto& [path, content] : contents.files) listed.push_back(path);
   const fs::path output = args.value("output", name + ".tar.gz");
   WB_TRY(files.write_atomic(output, bytes, Durability::synced));
-  Json answer{{"file", output.string()},         {"bytes", bytes.size()},
-              {"files", std::move(listed)},      {"left_out", contents.left_out},
-              {"redacted", std::move(redacted)}, {"kept", contents.kept}};
+  Json answer{{"file", output.string()},
+              {"bytes", bytes.size()},
+              {"files", std::move(listed)},
+              {"left_out", contents.left_out},
+              {"redacted", std::move(redacted)},
+              {"kept", contents.kept},
+              {"copies", copies},
+              {"warning", warning.empty() ? Json(nullptr) : Json(warning)}};
   answer["text"] = text_of_pack(answer);
   return answer;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

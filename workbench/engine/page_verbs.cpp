@@ -5,13 +5,20 @@
 
 #include <algorithm>
 
+#include "engine/copies.hpp"
 #include "engine/recorded.hpp"
 #include "engine/verb_table.hpp"
 #include "html/html.hpp"
 #include "report/report.hpp"
-#include "session/log.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using html::SiteEntry;
+using session::IterationView;
+using session::Session;
+using session::SessionView;
+
 namespace {
 
 using verbs::K;
@@ -24,7 +31,7 @@ fs::path page_file(const fs::path& index, const std::string& name) {
 /// Writes the page of one session; what keeps it from having one stands in the entry.
 Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs::path& index) {
   SiteEntry entry;
-  entry.name = folder.filename().string();
+  entry.name = session::session_name(folder);
   const auto fault = [&](const Error& error) {
     SiteEntry without = entry;
     without.fault = error.message();
@@ -32,9 +39,9 @@ Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs
   };
   const auto session = Session::open_reader(files, folder);
   if (!session) return fault(session.error());
-  const auto page = session_html(*session, index.filename().string());
+  const auto page = html::session_html(*session, index.filename().string());
   if (!page) return fault(page.error());
-  auto described = site_entry(*session, entry.name);
+  auto described = html::site_entry(*session, entry.name);
   if (!described) return fault(described.error());
   WB_TRY(files.write_atomic(page_file(index, entry.name), *page, Durability::none));
   return *std::move(described);
@@ -60,36 +67,17 @@ Result<const IterationView*> iteration_of(const SessionView& view, const Json& a
 Result<std::string> page_of(const Session& session, const SessionView& view,
                             const std::string& kind, const Json& args) {
   if (kind == "root-cause") {
-    const SourceChanges changes = source_changes(session, view);
-    return render_root_cause(view, &changes);
+    const report::SourceChanges changes = report::source_changes(session, view);
+    return report::render_root_cause(view, &changes);
   }
-  if (kind == "bottleneck") return render_bottleneck(view);
-  if (kind == "handover") return render_handover(view);
-  if (kind != "iteration") return render_session(view);
+  if (kind == "bottleneck") return report::render_bottleneck(view);
+  if (kind == "handover") return report::render_handover(view);
+  if (kind != "iteration") return report::render_session(view);
   WB_TRY_ASSIGN(const IterationView* iteration, iteration_of(view, args));
-  return render_iteration_report(view, *iteration);
+  return report::render_iteration_report(view, *iteration);
 }
 
 }  // namespace
-
-Result<std::vector<fs::path>> session_folders(const fs::path& root) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (auto it = fs::directory_iterator(root, error); it != fs::directory_iterator();
-       it.increment(error)) {
-    std::error_code ignored;
-    const bool is_log = fs::exists(it->path() / k_log_name, ignored) ||
-                        fs::exists(it->path() / k_packed_log_name, ignored);
-    if (is_log && it->is_directory(ignored)) found.push_back(it->path());
-  }
-  if (error) return errno_error("look for sessions in", root, error.value());
-  if (found.empty()) {
-    return Error{ErrorCode::not_found, "look for sessions in", root.string(),
-                 "none of its folders holds a session", "name the folder that sessions lie in"};
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 std::string folder_name(const fs::path& folder) {
   return fs::absolute(folder / ".").lexically_normal().parent_path().filename().string();
@@ -108,9 +96,9 @@ Result<Json> verb_report(FileSystem& files, const Session& session, const Json& 
   }
   std::string text;
   if (is_html) {
-    WB_TRY_ASSIGN(text, session_html(session));
+    WB_TRY_ASSIGN(text, html::session_html(session));
   } else {
-    WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+    WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
     WB_TRY_ASSIGN(text, page_of(session, *current, kind, args));
   }
   if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
@@ -124,17 +112,21 @@ Result<Json> verb_site(Context& context, const Json& args) {
   FileSystem& files = context.services.file_system;
   const fs::path root = args["folder"].get<std::string>();
   const fs::path out = args.value("output_dir", "site");
-  WB_TRY_ASSIGN(const auto folders, session_folders(root));
+  WB_TRY_ASSIGN(const auto folders, session::find_sessions(root));
   WB_TRY(files.make_directories(out));
   // A session called "index" keeps its page; the index goes beside it.
   const bool is_taken = std::any_of(folders.begin(), folders.end(), [](const auto& folder) {
-    return folder.filename() == "index";
+    return session::session_name(folder) == "index";
   });
   const fs::path index = out / (is_taken ? "index-of-sessions.html" : "index.html");
   std::vector<SiteEntry> entries;
   Json pages = Json::array(), faults = Json::array();
+  CopyFinder copies;
   for (const fs::path& folder : folders) {
     WB_TRY_ASSIGN(SiteEntry entry, write_page(files, folder, index));
+    const auto session = Session::open_reader(files, folder);
+    if (session) copies.add(entry.name, session->log());
+    if (session && copies.common_of_last() > 0) entry.copy = words_of(copies.copies().back());
     if (entry.fault.empty()) {
       pages.push_back(page_file(index, entry.name).string());
     } else {
@@ -143,16 +135,18 @@ Result<Json> verb_site(Context& context, const Json& args) {
     entries.push_back(std::move(entry));
   }
   const std::string heading = args.value("title", "Sessions in " + folder_name(root));
-  WB_TRY(files.write_atomic(index, site_index(entries, heading), Durability::none));
+  WB_TRY(files.write_atomic(index, html::site_index(entries, heading), Durability::none));
   std::string text =
       fmt::format("{}\n{} page{}\n", index.string(), pages.size(), pages.size() == 1 ? "" : "s");
   for (const Json& fault : faults) {
     text += fmt::format("without a page: {}: {}\n", fault["session"].get<std::string>(),
                         fault["message"].get<std::string>());
   }
+  for (const Copy& copy : copies.copies()) text += words_of(copy) + "\n";
   return Json{{"index", index.string()},
               {"pages", std::move(pages)},
               {"faults", std::move(faults)},
+              {"copies", to_json(copies.copies())},
               {"text", std::move(text)}};
 }
 
@@ -172,13 +166,14 @@ std::vector<VerbSpec> page_verb_specs() {
        .result = {{"index", "string: the index page"},
                   {"pages", "list: one file a session"},
                   {"faults", "list: session and message of those that have no page"},
+                  {"copies", "list: session, copy_of, common_events, apart, message of copies"},
                   {"text", "string: the same for people"}},
        .in_playbook = false},
       {.name = "pack",
-       .doc = "one archive of a session, to be given away; it unpacks to a folder that all reads",
+       .doc = "one archive of a session, to be kept or given away; all that reads takes it",
        .arguments = {{.name = "recorded",
                       .kind = K::id,
-                      .doc = "a session's folder, or its name in --sessions",
+                      .doc = "a session's folder or archive, or its name in --sessions",
                       .required = true,
                       .positional = true},
                      {.name = "output",
@@ -188,9 +183,11 @@ std::vector<VerbSpec> page_verb_specs() {
                      {.name = "redact",
                       .kind = K::boolean,
                       .doc = "replace hosts, users, e-mail addresses, addresses and absolute paths "
-                             "in log, blobs and pages (docs/pages.md)"}},
+                             "in log, blobs and pages (docs/guide/pages.md)"}},
        .result = {{"file", "string: the archive"},
                   {"bytes", "int: its size (bytes)"},
+                  {"copies", "list: as of `site`, of the sessions beside it; redacted: none"},
+                  {"warning", "string or null: which events the log lost, and what to do"},
                   {"files", "list: what is in it"},
                   {"left_out", "list: files of the session that are not"},
                   {"redacted",
@@ -201,4 +198,4 @@ std::vector<VerbSpec> page_verb_specs() {
   };
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -9,7 +9,7 @@
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Their entries in the verb table.
 std::vector<VerbSpec> page_verb_specs();
@@ -18,12 +18,9 @@ std::vector<VerbSpec> page_verb_specs();
 /// there.
 std::string folder_name(const fs::path& folder);
 
-/// Folders below `root` that hold a session, by name. Errors: not_found.
-Result<std::vector<fs::path>> session_folders(const fs::path& root);
-
 /// `report`: Markdown, or with `html` the page; into the file `output` where it is named.
-Result<Json> verb_report(FileSystem& files, const Session& session, const Json& args);
+Result<Json> verb_report(FileSystem& files, const session::Session& session, const Json& args);
 Result<Json> verb_site(Context& context, const Json& args);
 Result<Json> verb_pack(Context& context, const Json& args);
 
-}  // namespace wb
+}  // namespace wb::engine

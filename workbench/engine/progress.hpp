@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace wb {
+namespace wb::engine {
 
 struct Progress {
   std::string stage;                 ///< "build", "verdict", "selection", "confirmation", …
@@ -22,4 +22,4 @@ struct Progress {
 
 using ProgressSink = std::function<void(const Progress&)>;
 
-}  // namespace wb
+}  // namespace wb::engine

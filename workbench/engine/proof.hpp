@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Private to engine: how much a verdict covered. A search screens what it times; nothing is
 // confirmed, reported as a gain or made the incumbent without the whole verdict.
-// docs/measurement.md has what each judges.
+// docs/contracts/measurement.md has what each judges.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-namespace wb {
+namespace wb::engine {
 
 enum class Proof {
   none,       ///< not judged, or it failed
@@ -22,4 +22,4 @@ Proof parse_proof(std::string_view word);
 /// Each timed turn has its last output judged on more, under a seed of its own.
 inline constexpr std::int64_t k_screening_blocks = 8;
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -11,16 +11,21 @@
 #include "engine/recorded.hpp"
 #include "engine/verb_bodies.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using variant::Variant;
+
 namespace {
 
 constexpr std::size_t k_words_max_bytes = 8192;  ///< of the compiler, in the answer
 
 /// A parent need not have been built: what the compiler refused is where the next edit starts.
-Result<std::pair<Variant, Configuration>> read_parent(Context& context, const std::string& id) {
+Result<std::pair<Variant, variant::Configuration>> read_parent(Context& context,
+                                                               const std::string& id) {
   auto resolved = resolve_variant(context, id);
   if (resolved || id.find('@') == std::string::npos) return resolved;
-  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                context.session->current(session::FoldDepth::full));
   const Json* found = find_proposed(*view, id);
   if (found == nullptr) return resolved;
   WB_TRY_ASSIGN(Variant variant, load_stored(*context.session, id, text_of(*found, "variant_id")));
@@ -53,7 +58,7 @@ std::string name_of(const Json& args, const std::map<std::string, std::string>& 
 
 struct Proposal {
   Variant variant;
-  Configuration configuration;
+  variant::Configuration configuration;
   std::string parent;
 };
 
@@ -83,7 +88,7 @@ Result<Proposal> read_arguments(Context& context, const Json& args) {
   const std::string name = name_of(args, files, parent);
   if (!files.empty() || name != parent.manifest.name) {
     WB_TRY_ASSIGN(proposal.variant,
-                  derive_variant(context.services.file_system, parent, files, name));
+                  variant::derive_variant(context.services.file_system, parent, files, name));
   }
   proposal.configuration = std::move(configuration);
   for (const auto& [parameter, value] : given.items()) {
@@ -107,11 +112,11 @@ void tell_judgements(const std::vector<Judgement>& judgements, std::size_t of_su
   bool any = false;
   for (std::size_t i = 0; i < judgements.size(); ++i) {
     const Judgement& judgement = judgements[i];
-    // What the suite asks for decides whether it is of use; the edge shapes only whether it is
+    // What the suite asks for decides whether it is of use; the drawn runs only whether it is
     // right.
     any = any || (judgement.supported && i < of_suite);
     if (!(judgement.worst_share <= worst)) worst = judgement.worst_share;
-    answer["problems"].push_back({{"problem", label(judgement.problem)},
+    answer["problems"].push_back({{"problem", label(judgement)},
                                   {"outcome", outcome_of(judgement)},
                                   {"message", judgement.message},
                                   {"worst_share", number_or_null(judgement.worst_share)}});
@@ -121,7 +126,7 @@ void tell_judgements(const std::vector<Judgement>& judgements, std::size_t of_su
   answer["worst_share"] = number_or_null(worst);
   if (failed) {
     answer["outcome"] = to_string(*failed->invalidity);
-    answer["message"] = label(failed->problem) + ": " + failed->message;
+    answer["message"] = label(*failed) + ": " + failed->message;
   } else if (!any) {
     answer["outcome"] = to_string(Invalidity::constraints);
     answer["message"] = "it takes no problem of the suite";
@@ -148,15 +153,15 @@ Json blank_answer(const std::string& parent) {
 
 Result<void> tell_output(Context& context, const std::string& words, Json& answer) {
   if (words.empty()) return {};
-  answer["compiler_output"] = cut_in_the_middle(words, k_words_max_bytes);
+  answer["compiler_output"] = variant::cut_in_the_middle(words, k_words_max_bytes);
   WB_TRY_ASSIGN(const std::string blob, context.session->put_blob(words));
   answer["output_ref"] = blob;
   return {};
 }
 
-std::int64_t spill_bytes(const PtxasRecord& record) {
+std::int64_t spill_bytes(const variant::PtxasRecord& record) {
   std::int64_t bytes = 0;
-  for (const KernelResources& kernel : record.kernels) {
+  for (const variant::KernelResources& kernel : record.kernels) {
     bytes += kernel.spill_store_bytes + kernel.spill_load_bytes;
   }
   return bytes;
@@ -176,16 +181,15 @@ Result<Json> build_and_judge(Context& context, const Proposal& proposal) {
     return answer;
   }
   answer["variant"] = built->label;
-  const BuildRecord& record = built->artifact.record;
+  const variant::BuildRecord& record = built->artifact.record;
   answer["cached"] = record.cached;
   answer["spill_bytes"] = spill_bytes(record.ptxas);
   WB_TRY(tell_output(context, record.log, answer));
-  std::vector<Problem> problems = plain_problems(context.settings.suite);
+  const std::vector<problem::Problem> problems = plain_problems(context.settings.suite);
   const std::size_t of_suite = problems.size();
-  for (Problem& edge : edge_problems(proposal.variant.manifest, context.settings.suite)) {
-    problems.push_back(std::move(edge));
-  }
-  WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *built, problems));
+  WB_TRY_ASSIGN(const auto judgements,
+                judge_subject(context, *built, problems, Proof::whole, nullptr, Refusal::fails,
+                              drawn_runs(context, *built, context.settings.suite)));
   tell_judgements(judgements, of_suite, answer);
   if (const auto failed = first_failure(judgements)) {
     WB_TRY(tell_subject_output(context, failed->output, answer));
@@ -196,7 +200,8 @@ Result<Json> build_and_judge(Context& context, const Proposal& proposal) {
 }
 
 Result<std::optional<std::string>> stop_reason(const Context& context) {
-  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                context.session->current(session::FoldDepth::brief));
   return stop_decision(*view, context.settings.budget, context.settings.stop, context.elapsed_s())
       .reason;
 }
@@ -268,4 +273,4 @@ Result<Json> verb_propose_many(Context& context, const Json& args) {
               {"stop_reason", stop ? Json(*stop) : Json(nullptr)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -10,7 +10,15 @@
 #include "engine/building.hpp"
 #include "engine/recorded.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using problem::Problem;
+using session::Fact;
+using session::IterationView;
+using session::SessionView;
+using session::VerdictFact;
+using variant::Configuration;
+
 namespace {
 
 /// All iterations and what was done outside of them, in the log's order of iterations.
@@ -48,6 +56,7 @@ std::vector<const Fact*> built_as(const SessionView& view, std::string_view id,
 /// Of one subject: what passed, and the first that did not.
 struct Verdicts {
   std::vector<std::pair<Problem, const VerdictFact*>> passes;
+  std::vector<std::pair<Problem, const VerdictFact*>> drawn;  ///< runs, each passed
   const VerdictFact* failure = nullptr;
 };
 
@@ -63,9 +72,18 @@ Verdicts verdicts_of(const SessionView& view, const std::string& subject,
         if (verdicts.failure == nullptr) verdicts.failure = &fact;
         continue;
       }
+      if (fact.payload.contains("drawn")) {
+        if (parse_proof(text_of(fact.payload, "proof")) != Proof::whole) continue;
+        for (const Json& run : fact.runs()) {
+          const auto drawn = problem::parse_problem(text_of(run, "problem"));
+          if (drawn) verdicts.drawn.emplace_back(*drawn, &fact);
+        }
+        continue;
+      }
       const std::string text = text_of(fact.payload, "problem");
-      const bool is_hidden = names.is_held_out(text) && view.status != SessionStatus::closed;
-      const auto problem = parse_problem(text);
+      const bool is_hidden =
+          names.is_held_out(text) && view.status != session::SessionStatus::closed;
+      const auto problem = problem::parse_problem(text);
       if (parse_proof(text_of(fact.payload, "proof")) != Proof::whole || is_hidden || !problem) {
         continue;
       }
@@ -73,6 +91,17 @@ Verdicts verdicts_of(const SessionView& view, const std::string& subject,
     }
   });
   return verdicts;
+}
+
+void add_kinds(ProvenEntry& entry, const Problem& problem, std::int64_t event) {
+  entry.causal.insert(problem.causal);
+  entry.masks.insert(problem.mask);
+  for (const problem::Layout layout :
+       {problem.layout, problem::k_layout(problem), problem::v_layout(problem)}) {
+    entry.layouts.insert(layout);
+  }
+  entry.gqa.insert(problem.Hkv < problem.Hq);
+  if (entry.events.empty() || entry.events.back() != event) entry.events.push_back(event);
 }
 
 void add_to_domain(std::vector<ProvenEntry>& domain, const Problem& problem, std::int64_t event) {
@@ -86,13 +115,21 @@ void add_to_domain(std::vector<ProvenEntry>& domain, const Problem& problem, std
     entry->D = problem.D;
     entry->Dv = problem.Dv;
   }
-  entry->causal.insert(problem.causal);
-  entry->masks.insert(problem.mask);
-  entry->layouts.insert(problem.layout);
-  entry->gqa.insert(problem.Hkv < problem.Hq);
+  add_kinds(*entry, problem, event);
   entry->seq_q_max = std::max(entry->seq_q_max, problem.Sq);
   entry->seq_kv_max = std::max(entry->seq_kv_max, problem.Skv);
-  entry->events.push_back(event);
+}
+
+/// A drawn run passed: its kinds count for every head dim that was asked for in its dtype, its
+/// sizes for its own. Head dims that only the draw had are none that anybody asked for.
+void add_drawn(std::vector<ProvenEntry>& domain, const Problem& problem, std::int64_t event) {
+  for (ProvenEntry& entry : domain) {
+    if (entry.dtype != problem.dtype) continue;
+    add_kinds(entry, problem, event);
+    if (entry.D != problem.D || entry.Dv != problem.Dv) continue;
+    entry.seq_q_max = std::max(entry.seq_q_max, problem.Sq);
+    entry.seq_kv_max = std::max(entry.seq_kv_max, problem.Skv);
+  }
 }
 
 Json worst_share(const VerdictFact& fact) {
@@ -125,11 +162,12 @@ Json figures_of(const SessionView& view, const std::string& subject) {
 
 /// The artifact with the recorded id: what lies in the cache, else what the compiler makes here,
 /// when that is the same.
-Result<Subject> subject_of(Context& context, const Session& session, const Json& built) {
+Result<Subject> subject_of(Context& context, const session::Session& session, const Json& built) {
   const std::string label = text_of(built, "subject");
   const std::string recorded = text_of(built, "artifact_id");
-  WB_TRY_ASSIGN(Variant variant, load_stored(session, label, text_of(built, "variant_id")));
-  if (variant.manifest.backend == Backend::python) {
+  WB_TRY_ASSIGN(variant::Variant variant,
+                load_stored(session, label, text_of(built, "variant_id")));
+  if (variant.manifest.backend == variant::Backend::python) {
     return Error{ErrorCode::invalid, "load", label, "a Python variant has no compiled artifact",
                  "call its function itself"};
   }
@@ -156,9 +194,9 @@ Result<Subject> subject_of(Context& context, const Session& session, const Json&
 
 }  // namespace
 
-Result<Proven> find_proven(Context& context, const Session& session, std::string_view id,
+Result<Proven> find_proven(Context& context, const session::Session& session, std::string_view id,
                            const std::optional<Configuration>& configuration) {
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   const ProblemNames names(settings.suite);
   const auto candidates = built_as(view, id, configuration);
@@ -203,6 +241,15 @@ Result<Proven> find_proven(Context& context, const Session& session, std::string
                              {"worst_share", worst_share(*fact)}});
     proven.versions = member_of(fact->payload, "versions");
   }
+  for (const auto& [problem, fact] : verdicts.drawn) {
+    add_drawn(proven.domain, problem, fact->seq);
+    const auto& last = proven.passes.back();
+    if (last["event"] == fact->seq) continue;
+    proven.passes.push_back({{"event", fact->seq},
+                             {"problem", text_of(fact->payload, "problem")},
+                             {"drawn", fact->payload["drawn"]},
+                             {"worst_share", worst_share(*fact)}});
+  }
   proven.figures = figures_of(view, proven.subject.label);
   if (view.environment) proven.environment = view.environment->payload;
   return proven;
@@ -223,7 +270,10 @@ std::optional<std::string> outside_of(const Proven& proven, const Problem& probl
   };
   if (!entry->causal.contains(problem.causal)) return none("causal=", to_string(problem.causal));
   if (!entry->masks.contains(problem.mask)) return none("mask=", to_string(problem.mask));
-  if (!entry->layouts.contains(problem.layout)) return none("layout=", to_string(problem.layout));
+  for (const problem::Layout layout :
+       {problem.layout, problem::k_layout(problem), problem::v_layout(problem)}) {
+    if (!entry->layouts.contains(layout)) return none("layout=", to_string(layout));
+  }
   const bool gqa = problem.Hkv < problem.Hq;
   if (!entry->gqa.contains(gqa)) return none(gqa ? "Hkv < Hq" : "Hkv = Hq", "");
   if (problem.Sq > entry->seq_q_max) {
@@ -259,4 +309,4 @@ Json domain_json(const Proven& proven) {
               {"rows_without_keys", proven.subject.variant.manifest.support.rows_without_keys}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

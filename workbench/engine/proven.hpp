@@ -12,16 +12,16 @@
 
 #include "engine/context.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// What the passes with one dtype and head dim cover: each feature on its own passed at least once
 /// with them, and sizes up to the largest that passed. Not every combination was judged.
 struct ProvenEntry {
   Dtype dtype = Dtype::f32;
   std::int64_t D = 0, Dv = 0;
-  std::set<Causal> causal;
-  std::set<MaskKind> masks;
-  std::set<Layout> layouts;
+  std::set<problem::Causal> causal;
+  std::set<problem::MaskKind> masks;
+  std::set<problem::Layout> layouts;
   std::set<bool> gqa;  ///< whether Hkv < Hq
   std::int64_t seq_q_max = 0, seq_kv_max = 0;
   std::vector<std::int64_t> events;  ///< the verdicts
@@ -41,13 +41,13 @@ struct Proven {
 /// built; either way it is the very one that passed. Errors: not_found (never built, no pass),
 /// wrong_result (a verdict failed), invalid (backend python), environment (it cannot be had here:
 /// what is built here is another artifact); those of the session's files and of builds.
-Result<Proven> find_proven(Context& context, const Session& session, std::string_view id,
-                           const std::optional<Configuration>& configuration);
+Result<Proven> find_proven(Context& context, const session::Session& session, std::string_view id,
+                           const std::optional<variant::Configuration>& configuration);
 
 /// Why the recorded passes, the manifest or a restriction leave the problem out, or nothing.
-std::optional<std::string> outside_of(const Proven& proven, const Problem& problem);
+std::optional<std::string> outside_of(const Proven& proven, const problem::Problem& problem);
 
 /// The domain as `proof` and PROVENANCE.json give it.
 Json domain_json(const Proven& proven);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -7,16 +7,17 @@
 
 #include "session/session.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 class RecentSession {
  public:
   /// The session below `folder` as it is now; valid until the next call. A log that was changed,
   /// and not appended to, is read anew as a whole. Errors: as Session::open_reader().
-  Result<const Session*> read(FileSystem& file_system, const fs::path& folder);
+  Result<const session::Session*> read(FileSystem& file_system, const fs::path& folder);
 
  private:
-  std::optional<Session> m_session;
+  std::optional<session::Session> m_session;
+  fs::path m_asked;  ///< what named it: an archive's name may be given in two ways
 };
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -8,8 +8,17 @@
 #include <cmath>
 
 #include "core/hash.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Comparison;
+using session::IterationView;
+using session::Session;
+using session::SessionView;
+using variant::Configuration;
+using variant::Variant;
+
 namespace {
 
 bool is_word_char(char c) {
@@ -28,20 +37,19 @@ std::string replace_words(std::string text, const std::string& what, const std::
   return text;
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
 }  // namespace
 
 Result<Session> open_recorded(const Services& services, const std::string& id) {
+  const auto is_there = [](const fs::path& path) {
+    std::error_code error;
+    return fs::is_directory(path, error) || session::is_session(path);
+  };
   fs::path folder = id;
-  if (!is_folder(folder) && is_inside(folder)) folder = services.sessions_root / id;
-  if (!is_folder(folder)) {
+  if (!is_there(folder) && is_inside(folder)) folder = services.sessions_root / id;
+  if (!is_there(folder)) {
     return Error{ErrorCode::not_found, "read the session", id,
-                 fmt::format("neither {} nor {} is a folder", id, folder.string()),
-                 "give the session's folder, or its name and --sessions DIR"};
+                 fmt::format("neither {} nor {} is a folder or an archive", id, folder.string()),
+                 "give the session's folder or archive, or its name and --sessions DIR"};
   }
   return Session::open_reader(services.file_system, folder);
 }
@@ -49,7 +57,7 @@ Result<Session> open_recorded(const Services& services, const std::string& id) {
 const Json* find_built(const SessionView& view, std::string_view id) {
   const Json* found = nullptr;
   const auto look = [&](const IterationView& iteration) {
-    for (const Fact& built : iteration.built) {
+    for (const session::Fact& built : iteration.built) {
       if (text_of(built.payload, "outcome") != "built") continue;
       const std::string subject = text_of(built.payload, "subject");
       const std::string name = subject.substr(0, subject.find('@'));
@@ -79,8 +87,9 @@ Result<std::pair<Variant, Configuration>> stored_variant(const Session& session,
 Result<Variant> load_stored(const Session& session, std::string_view name,
                             const std::string& variant_id) {
   WB_TRY_ASSIGN(auto files, session.load_variant_files(variant_id));
-  WB_TRY_ASSIGN(Variant variant,
-                variant_from_files(std::string(name.substr(0, name.find('@'))), std::move(files)));
+  WB_TRY_ASSIGN(
+      Variant variant,
+      variant::variant_from_files(std::string(name.substr(0, name.find('@'))), std::move(files)));
   if (variant.id != variant_id) {
     return Error{ErrorCode::damaged, "read the stored variant", std::string(name),
                  fmt::format("its files below kernels/{} are not those it was built from",
@@ -128,7 +137,7 @@ std::string candidate_of(const IterationView& iteration) {
   }
   const std::string opened = text_of(iteration.opened.payload, "variant");
   const std::string name = opened.substr(0, opened.find('@'));
-  for (const Fact& built : iteration.built) {
+  for (const session::Fact& built : iteration.built) {
     const std::string subject = text_of(built.payload, "subject");
     if (text_of(built.payload, "outcome") == "built" &&
         subject.substr(0, subject.find('@')) == name) {
@@ -149,7 +158,7 @@ const std::vector<std::string>& TechniqueHistory::of(const std::string& subject)
   const auto [slot, is_new] = m_known.try_emplace(subject);
   if (!is_new) return slot->second;
   const auto stored = stored_variant(m_session, m_view, subject);
-  if (stored) slot->second = techniques_in(stored->first.manifest, stored->second);
+  if (stored) slot->second = variant::techniques_in(stored->first.manifest, stored->second);
   return slot->second;
 }
 
@@ -202,7 +211,8 @@ Comparison change_between(const Comparison& before, const Comparison& after) {
   change.speedup = after.speedup / before.speedup;
   change.interval = {std::nan(""), std::nan(""), after.interval.confidence};
   change.noise_floor_frac = std::hypot(before.noise_floor_frac, after.noise_floor_frac);
-  if (is_valid(before.interval) && is_valid(after.interval) && change.speedup > 0) {
+  if (measure::is_valid(before.interval) && measure::is_valid(after.interval) &&
+      change.speedup > 0) {
     const auto part = [](double a, double b) { return std::log(a / b); };
     const double down = std::hypot(part(after.speedup, after.interval.low),
                                    part(before.interval.high, before.speedup));
@@ -211,13 +221,14 @@ Comparison change_between(const Comparison& before, const Comparison& after) {
     change.interval.low = change.speedup * std::exp(-down);
     change.interval.high = change.speedup * std::exp(up);
   }
-  change.outcome = classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
+  change.outcome =
+      measure::classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
   return change;
 }
 
-ProblemNames::ProblemNames(const Suite& suite) {
+ProblemNames::ProblemNames(const problem::Suite& suite) {
   std::int64_t held_out = 0;
-  for (const SuiteProblem& member : suite.problems) {
+  for (const problem::SuiteProblem& member : suite.problems) {
     const std::string text = to_text(member.problem);
     std::string name = label(member.problem);
     if (member.held_out) {
@@ -252,4 +263,4 @@ std::string ProblemNames::hide(std::string words) const {
   return words;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

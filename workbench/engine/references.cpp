@@ -9,7 +9,13 @@
 #include "engine/recorded.hpp"
 #include "engine/verb_bodies.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::CostItem;
+using session::FoldDepth;
+using session::Session;
+using session::SessionView;
+
 namespace {
 
 constexpr std::int64_t k_piece_bytes = 3000;
@@ -45,7 +51,7 @@ Result<std::string> read_digest(const Context& context, const Session& session,
 Result<std::string> read_source(Context& context, const Session& session, const std::string& ref) {
   const std::size_t slash = ref.find('/');
   const std::string id = ref.substr(0, slash);
-  std::pair<Variant, Configuration> resolved;
+  std::pair<variant::Variant, variant::Configuration> resolved;
   if (id.find('@') == std::string::npos) {
     WB_TRY_ASSIGN(resolved, resolve_variant(context, id));
   } else {
@@ -56,7 +62,7 @@ Result<std::string> read_source(Context& context, const Session& session, const 
     }
     WB_TRY_ASSIGN(resolved.first, load_stored(session, id, text_of(*built, "variant_id")));
   }
-  const Variant& variant = resolved.first;
+  const variant::Variant& variant = resolved.first;
   std::string listing;
   for (const auto& [path, content] : variant.files) {
     listing += fmt::format("{}/{} ({} bytes)\n", id,
@@ -106,8 +112,8 @@ std::size_t at_character(const std::string& text, std::size_t at) {
 
 const Json* find_proposed(const SessionView& view, std::string_view id) {
   const Json* found = nullptr;
-  const auto look = [&](const IterationView& iteration) {
-    for (const Fact& built : iteration.built) {
+  const auto look = [&](const session::IterationView& iteration) {
+    for (const session::Fact& built : iteration.built) {
       const std::string subject = text_of(built.payload, "subject");
       const std::string of_sources = subject.substr(0, subject.find('@')) + "@" +
                                      short_hash(text_of(built.payload, "variant_id"));
@@ -115,7 +121,7 @@ const Json* find_proposed(const SessionView& view, std::string_view id) {
     }
   };
   look(view.outside);
-  for (const IterationView& iteration : view.iterations) look(iteration);
+  for (const session::IterationView& iteration : view.iterations) look(iteration);
   return found;
 }
 
@@ -146,7 +152,7 @@ Result<Json> verb_record_usage(Context& context, const Json& args) {
   const auto tokens = static_cast<double>(input) + static_cast<double>(output);
   const auto usd = args.contains("usd")
                        ? std::optional(args["usd"].get<double>())
-                       : price_usd(context.settings.rates, CostItem::tokens, tokens);
+                       : session::price_usd(context.settings.rates, CostItem::tokens, tokens);
   context.spent.debit(CostItem::tokens, tokens, usd);
   const Json price = usd ? Json(*usd) : Json(nullptr);
   const Json cached = args.value("cached_tokens", Json(nullptr));
@@ -157,7 +163,7 @@ Result<Json> verb_record_usage(Context& context, const Json& args) {
           {{"iteration", nullptr},
            {"item", to_string(CostItem::tokens)},
            {"quantity", tokens},
-           {"unit", unit_of(CostItem::tokens)},
+           {"unit", session::unit_of(CostItem::tokens)},
            {"usd", price},
            {"parts",
             {{"input_tokens", input}, {"output_tokens", output}, {"cached_tokens", cached}}},
@@ -176,4 +182,4 @@ Result<Json> verb_record_usage(Context& context, const Json& args) {
               {"warning", stop.warning ? Json(*stop.warning) : Json(nullptr)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

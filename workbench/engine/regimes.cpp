@@ -9,16 +9,21 @@
 
 #include "analyze/analysis.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Comparison;
+using measure::PlanKind;
+using problem::Problem;
+
 namespace {
 
 /// By their labels: those that the analysis "regime", whose words the report prints, calls
 /// compute-bound.
-std::set<std::string, std::less<>> compute_bound(const Evidence& evidence) {
+std::set<std::string, std::less<>> compute_bound(const measure::Evidence& evidence) {
   std::set<std::string, std::less<>> labels;
-  for (const Analysis& analysis : analyses()) {
+  for (const analyze::Analysis& analysis : analyze::analyses()) {
     if (analysis.name != "regime") continue;
-    for (const Finding& finding : analysis.run(evidence)) {
+    for (const measure::Finding& finding : analysis.run(evidence)) {
       if (finding.figures.value("regime", "") == "compute") labels.insert(finding.problem);
     }
   }
@@ -28,17 +33,17 @@ std::set<std::string, std::less<>> compute_bound(const Evidence& evidence) {
 Json figures_of(const Comparison& comparison, const std::vector<Lane>& lanes,
                 std::pair<std::int64_t, std::int64_t> turns) {
   const auto number_or_null = [](double value) { return value > 0 ? Json(value) : Json(nullptr); };
-  Json figures{
-      {"speedup", number_or_null(comparison.speedup)},
-      {"interval", is_valid(comparison.interval) ? to_json(comparison.interval) : Json(nullptr)},
-      {"outcome", to_string(comparison.outcome)},
-      {"reason", comparison.reason},
-      {"instances", comparison.instances},
-      {"rounds", comparison.rounds},
-      {"candidate_us", number_or_null(lane_median_us(lanes[0]))},
-      {"against_us", number_or_null(lane_median_us(lanes[1]))},
-      {"flags", flags_of(lanes[0], lanes[1])},
-      {"turns", {turns.first, turns.second}}};
+  Json figures{{"speedup", number_or_null(comparison.speedup)},
+               {"interval", measure::is_valid(comparison.interval) ? to_json(comparison.interval)
+                                                                   : Json(nullptr)},
+               {"outcome", to_string(comparison.outcome)},
+               {"reason", comparison.reason},
+               {"instances", comparison.instances},
+               {"rounds", comparison.rounds},
+               {"candidate_us", number_or_null(lane_median_us(lanes[0]))},
+               {"against_us", number_or_null(lane_median_us(lanes[1]))},
+               {"flags", flags_of(lanes[0], lanes[1])},
+               {"turns", {turns.first, turns.second}}};
   Json conditions = conditions_of(lanes[0], lanes[1]);
   if (!conditions.is_null()) figures["conditions"] = std::move(conditions);
   return figures;
@@ -65,7 +70,7 @@ Result<std::optional<OtherRegime>> time_other_regime(Context& context, const Tim
       .placements = 1,
       .rounds = 1};
   other.request.plan = request.plan;
-  other.request.regime = opposite(objective.regime);
+  other.request.regime = measure::opposite(objective.regime);
   other.request.phase = request.phase;
   other.request.first_instance = request.first_instance + request.effort.instances;
   WB_TRY_ASSIGN(other.result, time_subjects(context, other.request));
@@ -85,13 +90,13 @@ std::optional<BothRegimes> combine_with(const Context& context, const OtherRegim
   const Comparison beside =
       compare_lanes(context, problem, PlanKind::hot, lanes[0], other.request.subjects[0]->label,
                     lanes[1], other.request.subjects[1]->label);
-  const Regime regime = opposite(other.request.regime);
+  const measure::Regime regime = measure::opposite(other.request.regime);
   BothRegimes both;
-  both.comparison = combine_regimes(own, regime, beside);
+  both.comparison = measure::combine_regimes(own, regime, beside);
   both.figures[to_string(regime)] = figures_of(own, own_lanes, own_turns);
   both.figures[to_string(other.request.regime)] =
       figures_of(beside, lanes, other.result.events[place]);
   return both;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -9,7 +9,7 @@
 
 #include "engine/timing.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Hot turns of subjects 0 and 1 in the regime that the objective does not name.
 struct OtherRegime {
@@ -23,14 +23,15 @@ Result<std::optional<OtherRegime>> time_other_regime(Context& context, const Tim
                                                      const TimingResult& result);
 
 struct BothRegimes {
-  Comparison comparison;  ///< combine_regimes()
-  Json figures;           ///< {regime: its comparison's figures}, for the log
+  measure::Comparison comparison;  ///< combine_regimes()
+  Json figures;                    ///< {regime: its comparison's figures}, for the log
 };
 /// `own`: subject 0 beside 1 under the objective. Nothing for a problem that was not timed in the
 /// other regime.
 std::optional<BothRegimes> combine_with(const Context& context, const OtherRegime& other,
-                                        const Problem& problem, const Comparison& own,
+                                        const problem::Problem& problem,
+                                        const measure::Comparison& own,
                                         const std::vector<Lane>& own_lanes,
                                         std::pair<std::int64_t, std::int64_t> own_turns);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -5,14 +5,17 @@
 
 #include "core/hash.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::VerbRecord;
+
 namespace {
 
 constexpr std::size_t k_inline_max_bytes = 32u << 10;
 
 }  // namespace
 
-Result<void> move_to_blob(Session& session, Json& payload, const std::string& member) {
+Result<void> move_to_blob(session::Session& session, Json& payload, const std::string& member) {
   const auto found = payload.find(member);
   if (found == payload.end()) return {};
   const std::string text = found->dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -23,7 +26,7 @@ Result<void> move_to_blob(Session& session, Json& payload, const std::string& me
   return {};
 }
 
-Result<Json> with_blob(const Session& session, Json payload, const std::string& member) {
+Result<Json> with_blob(const session::Session& session, Json payload, const std::string& member) {
   const auto found = payload.find(member + "_blob");
   if (found == payload.end() || !found->is_string()) return payload;
   WB_TRY_ASSIGN(const std::string text, session.read_blob(found->get<std::string>()));
@@ -44,8 +47,8 @@ Result<Json> replay_answer(const Json& answer) {
                "a recorded call", error.value("message", "it failed"), ""};
 }
 
-Result<Replay> Replay::from_log(const EventLog& log, const std::vector<VerbRecord>& records,
-                                bool replan) {
+Result<Replay> Replay::from_log(const session::EventLog& log,
+                                const std::vector<VerbRecord>& records, bool replan) {
   Replay replay;
   replay.m_replan = replan;
   for (const VerbRecord& record : records) {
@@ -84,4 +87,4 @@ Json Replay::take_dropped_from() {
   return value;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to engine. Replay (design 4.10): a playbook that runs again from its first line gets the
+// Private to engine. Replay: a playbook that runs again from its first line gets the
 // answers of the log while its calls match, and runs live from the first that has none.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "session/session.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// SHA-256 of the canonical text of checked arguments.
 std::string arguments_hash(const Json& args);
@@ -21,17 +21,17 @@ Result<Json> replay_answer(const Json& answer);
 /// A line of the log has room for 64 KiB: a member that is larger than a part of that becomes
 /// `<member>_blob`, the hash of a blob that is synced first, and is null itself. The source files
 /// of a call and the pages among the answers may be so large.
-Result<void> move_to_blob(Session& session, Json& payload, const std::string& member);
+Result<void> move_to_blob(session::Session& session, Json& payload, const std::string& member);
 /// The payload with that member whole again. Errors: those of the blob.
-Result<Json> with_blob(const Session& session, Json payload, const std::string& member);
+Result<Json> with_blob(const session::Session& session, Json payload, const std::string& member);
 
 class Replay {
  public:
   Replay() = default;
   /// Keeps the answered calls of the playbook, in order, without those that a later --replan
   /// dropped. A call without an answer was in flight and runs again.
-  static Result<Replay> from_log(const EventLog& log, const std::vector<VerbRecord>& records,
-                                 bool replan);
+  static Result<Replay> from_log(const session::EventLog& log,
+                                 const std::vector<session::VerbRecord>& records, bool replan);
 
   /// The recorded answer of the playbook's next call, or nothing when it must run live.
   /// Errors: invalid (the call differs from the recorded one and replan is off).
@@ -44,10 +44,10 @@ class Replay {
   Json take_dropped_from();
 
  private:
-  std::vector<VerbRecord> m_records;
+  std::vector<session::VerbRecord> m_records;
   std::size_t m_next = 0;
   bool m_replan = false;
   std::optional<std::int64_t> m_dropped_from;
 };
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -11,12 +11,20 @@
 #include "engine/recorded.hpp"
 #include "engine/timing.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using measure::Comparison;
+using measure::ComparisonOutcome;
+using problem::Problem;
+using session::IterationView;
+using session::Session;
+using session::SessionView;
+
 namespace {
 
 /// How far two GPUs of one model may differ in a speedup. On two H200s the same artifacts gave
-/// 1.070 and 1.071, and 6.512 and 6.549 (docs/measurement.md, "Reproducing"), beyond intervals and
-/// noise floors, which are of one device each.
+/// 1.070 and 1.071, and 6.512 and 6.549 (docs/contracts/measurement.md, "Reproducing"), beyond
+/// intervals and noise floors, which are of one device each.
 constexpr double k_between_devices_frac = 0.02;
 
 /// What the record says of one iteration.
@@ -61,7 +69,7 @@ Result<Record> read_record(const IterationView& iteration, const std::string& id
   record.iteration = iteration.number;
   record.candidate = candidate_of(iteration);
   record.figure = comparison_of(closed);
-  for (const Fact& made : iteration.comparisons) {
+  for (const session::Fact& made : iteration.comparisons) {
     if (text_of(made.payload, "role") != "incumbent") continue;
     record.candidate = text_of(made.payload, "candidate");
     record.incumbent = text_of(made.payload, "against");
@@ -70,7 +78,7 @@ Result<Record> read_record(const IterationView& iteration, const std::string& id
         member_of(made.payload, "problem").is_null() && text_of(made.payload, "plan") == plan;
     if (total) record.figure.noise_floor_frac = comparison_of(made.payload).noise_floor_frac;
   }
-  if (record.incumbent.empty() || !is_valid(record.figure.interval)) {
+  if (record.incumbent.empty() || !measure::is_valid(record.figure.interval)) {
     return nothing_to_repeat(what,
                              fmt::format("it closed as {} without a figure against an incumbent",
                                          text_of(closed, "outcome")));
@@ -112,16 +120,16 @@ Result<std::optional<std::string>> failed_verdict(Context& context, const Subjec
 void measure_floors(Context& context, const TimingRequest& request, const TimingResult& result) {
   context.floors.clear();
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
-    std::vector<Turn> same_code;
+    std::vector<measure::Turn> same_code;
     for (std::size_t s = 1; s < 3; ++s) {
-      for (Turn turn : result.lanes[p][0][s].turns) {
+      for (measure::Turn turn : result.lanes[p][0][s].turns) {
         turn.instance = 2 * turn.instance + static_cast<std::int64_t>(s - 1);
         same_code.push_back(std::move(turn));
       }
     }
     if (same_code.empty()) continue;
     context.floors[{to_text(request.problems[p]), std::string(to_string(request.plans[0]))}] =
-        noise_floor(same_code);
+        measure::noise_floor(same_code);
   }
 }
 
@@ -157,6 +165,7 @@ Result<void> measure_again(Context& context, const Subject& candidate, const Sub
   request.plan = effort.plan;
   request.regime = context.settings.objective.regime;
   request.phase = "confirmation";
+  request.first_calls = true;
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
   repeat.failure = timing_failure(request, result);
   if (repeat.failure) return {};
@@ -174,7 +183,7 @@ Result<void> measure_again(Context& context, const Subject& candidate, const Sub
 /// The figures do not differ by more than their intervals and noise floors allow, and what was a
 /// gain (or a loss) is one again. NaN says no.
 bool agrees(const Comparison& then, const Comparison& now) {
-  if (!is_valid(then.interval) || !is_valid(now.interval)) return false;
+  if (!measure::is_valid(then.interval) || !measure::is_valid(now.interval)) return false;
   const ComparisonOutcome change = change_between(then, now).outcome;
   if (change == ComparisonOutcome::faster || change == ComparisonOutcome::slower) return false;
   if (then.interval.low > 1) return now.speedup > 1;
@@ -192,13 +201,13 @@ bool is_of_same_model(const std::vector<Change>& changes) {
 }
 
 Json figure_json(const Comparison& figure) {
-  const bool known = is_valid(figure.interval) && std::isfinite(figure.speedup);
+  const bool known = measure::is_valid(figure.interval) && std::isfinite(figure.speedup);
   return {{"speedup", known ? Json(figure.speedup) : Json(nullptr)},
           {"interval", known ? to_json(figure.interval) : Json(nullptr)}};
 }
 
 std::string figure_text(const Comparison& figure) {
-  if (!is_valid(figure.interval)) return "no figure (" + figure.reason + ")";
+  if (!measure::is_valid(figure.interval)) return "no figure (" + figure.reason + ")";
   return fmt::format("{:.3f}x [{:.3f}, {:.3f}]", figure.speedup, figure.interval.low,
                      figure.interval.high);
 }
@@ -218,7 +227,7 @@ Json problem_rows(const Repeat& repeat, const IterationView& iteration, const Pr
     if (!score.comparison) continue;
     const std::string problem = to_text(score.problem.problem);
     Json row{{"problem", names.of(problem)}, {"recorded", nullptr}};
-    for (const Fact& made : iteration.comparisons) {
+    for (const session::Fact& made : iteration.comparisons) {
       const bool ours = text_of(made.payload, "role") == "incumbent" &&
                         text_of(made.payload, "plan") == plan &&
                         text_of(made.payload, "problem") == problem;
@@ -247,7 +256,7 @@ Result<Repeat> repeat_all(Context& context, const Session& session, const Sessio
   }
   repeat.same_artifact = subjects[0].label == record.candidate;
   std::vector<Problem> problems;
-  for (const SuiteProblem& member : context.settings.suite.problems) {
+  for (const problem::SuiteProblem& member : context.settings.suite.problems) {
     if (member.held_out && !record.confirmed) continue;
     if (!not_supported(subjects[0], member.problem)) problems.push_back(member.problem);
   }
@@ -258,7 +267,7 @@ Result<Repeat> repeat_all(Context& context, const Session& session, const Sessio
   WB_TRY(measure_again(context, subjects[0], subjects[1], problems, repeat));
   if (repeat.failure) {
     repeat.failure = names.hide(*repeat.failure);
-  } else if (!is_valid(repeat.total.interval)) {
+  } else if (!measure::is_valid(repeat.total.interval)) {
     return Error{ErrorCode::environment, "measure again", record.candidate,
                  names.hide(repeat.total.reason), "nothing says that the variant is at fault"};
   }
@@ -282,7 +291,7 @@ Result<Json> verb_reproduce(Context& context, const Json& args) {
                  "close it first: what is measured here belongs to no session"};
   }
   WB_TRY_ASSIGN(const Session session, open_recorded(context.services, id));
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
   WB_TRY_ASSIGN(const IterationView* iteration, choose_iteration(view, args, id));
   WB_TRY_ASSIGN(SessionSettings settings, settings_from_json(view.opened.payload));
   adopt_settings(context, std::move(settings), args);
@@ -320,4 +329,4 @@ Result<Json> verb_reproduce(Context& context, const Json& args) {
                                                          to_lines(changes))}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

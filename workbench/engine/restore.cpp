@@ -5,20 +5,21 @@
 #include <utility>
 
 #include "engine/context.hpp"
+#include "measure/floors.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 /// The problems that a rival refused in the baseline, and why. Nothing where it did not serve
 /// there.
-std::optional<std::map<std::string, std::string>> refusals_of(const SessionView& view,
+std::optional<std::map<std::string, std::string>> refusals_of(const session::SessionView& view,
                                                               const std::string& rival) {
   bool any_passed = false;
   std::map<std::string, std::string> refused;
-  for (const IterationView& iteration : view.iterations) {
+  for (const session::IterationView& iteration : view.iterations) {
     // What was abandoned was measured again, and later the same kernel may have been a candidate.
     if (!iteration.closed || iteration.closed->payload.value("outcome", "") != "baseline") continue;
-    for (const Fact& verdict : iteration.verdicts) {
+    for (const session::Fact& verdict : iteration.verdicts) {
       const Json& given = verdict.payload;
       if (given.value("subject", "") != rival) continue;  // it goes by its plain name
       if (given.value("pass", false)) {
@@ -37,12 +38,21 @@ std::optional<std::map<std::string, std::string>> refusals_of(const SessionView&
 }  // namespace
 
 Result<void> restore_context(Context& context) {
-  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::full));
-  for (const Fact& fact : view.noise_floors) {
+  WB_TRY_ASSIGN(const session::SessionView view, context.session->view(session::FoldDepth::full));
+  for (const session::Fact& fact : view.noise_floors) {
     Json figures = fact.payload;
-    for (const char* key : {"problem", "plan", "subject"}) figures.erase(key);
-    WB_TRY_ASSIGN(const NoiseFloor floor, noise_floor_from_json(figures));
-    context.floors[{fact.payload.value("problem", ""), fact.payload.value("plan", "")}] = floor;
+    for (const char* key : {"problem", "plan", "subject", "used", "unfit", "cannot_show_frac"}) {
+      figures.erase(key);
+    }
+    WB_TRY_ASSIGN(const measure::NoiseFloor floor, measure::noise_floor_from_json(figures));
+    if (!fact.payload.value("used", true)) continue;
+    const std::pair key(fact.payload.value("problem", ""), fact.payload.value("plan", ""));
+    context.floors[key] = floor;
+    // Older logs do not say whether a floor can serve.
+    const std::string unfit =
+        fact.payload.value("unfit", measure::unfit_reason(floor, false).value_or(std::string()));
+    context.unfit_floors.erase(key);
+    if (!unfit.empty()) context.unfit_floors[key] = unfit;
   }
   const auto rebuild = [&](const std::string& id) -> Result<Subject> {
     WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, id));
@@ -70,4 +80,4 @@ Result<void> restore_context(Context& context) {
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -4,7 +4,10 @@
 #include "core/hash.hpp"
 #include "engine/recorded.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using session::SessionView;
+
 namespace {
 
 Json wall_s(const SessionView& view) {
@@ -17,7 +20,7 @@ Json wall_s(const SessionView& view) {
 Json figures_of(const SessionView& view) {
   std::int64_t tries = 0, wins = 0;
   std::string start = text_of(view.opened.payload, "start_variant");
-  for (const IterationView& iteration : view.iterations) {
+  for (const session::IterationView& iteration : view.iterations) {
     if (!iteration.closed) continue;
     const std::string outcome = text_of(iteration.closed->payload, "outcome");
     const bool is_baseline = outcome == "baseline";
@@ -56,14 +59,14 @@ std::string task_hash(const Json& opened) {
 }
 
 Result<Predecessor> read_predecessor(const Services& services, const std::string& id) {
-  WB_TRY_ASSIGN(const Session session, open_recorded(services, id));
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
+  WB_TRY_ASSIGN(const session::Session session, open_recorded(services, id));
+  WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
   WB_TRY(settings_from_json(view.opened.payload));  // what follows relies on its members
   const auto refuse = [&](std::string cause, std::string next) {
     return Error{ErrorCode::invalid, "go on from the session", session.folder().string(),
                  std::move(cause), std::move(next)};
   };
-  if (view.status != SessionStatus::closed) {
+  if (view.status != session::SessionStatus::closed) {
     return refuse("it is not closed: its figures may still change",
                   "run `sdpa-wb resume` or `sdpa-wb close` with it first");
   }
@@ -99,4 +102,4 @@ Json with_defaults_of(const Predecessor& before, Json args) {
   return args;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

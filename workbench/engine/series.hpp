@@ -7,12 +7,12 @@
 
 #include "engine/context.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// What a new session takes over.
 struct Predecessor {
-  Variant variant;  ///< its incumbent
-  Configuration configuration;
+  variant::Variant variant;  ///< its incumbent
+  variant::Configuration configuration;
   std::string label;
   Json opened;  ///< its session_opened
   /// Its predecessors' figures and its own, oldest first: {`session`, `log_head`, `task_sha256`,
@@ -32,4 +32,4 @@ std::string task_hash(const Json& opened);
 /// rates and effort, each where nothing of its kind is given.
 Json with_defaults_of(const Predecessor& before, Json args);
 
-}  // namespace wb
+}  // namespace wb::engine

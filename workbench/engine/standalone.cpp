@@ -10,7 +10,11 @@
 #include "engine/verb_bodies.hpp"
 #include "measure/roofline.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using problem::Problem;
+using problem::Suite;
+
 namespace {
 
 constexpr std::uint64_t k_summary_seed = 13;
@@ -27,7 +31,7 @@ Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& su
                                ? ErrorCode::environment
                                : ErrorCode::wrong_result;
     return Error{code, "time", subject.label,
-                 fmt::format("its verdict on {} is {}: {}", label(failure->problem),
+                 fmt::format("its verdict on {} is {}: {}", label(*failure),
                              to_string(*failure->invalidity), failure->message),
                  "no speed without a verdict; see `sdpa-wb check`"};
   }
@@ -60,13 +64,13 @@ Result<Suite> problems_of(Context& context, const Json& args) {
 
 std::vector<Problem> plain_problems(const Suite& suite) {
   std::vector<Problem> problems;
-  for (const SuiteProblem& member : suite.problems) {
+  for (const problem::SuiteProblem& member : suite.problems) {
     if (!member.held_out) problems.push_back(member.problem);
   }
   return problems;
 }
 
-Error error_of_build(const Variant& variant, const Failure& failure) {
+Error error_of_build(const variant::Variant& variant, const Failure& failure) {
   const ErrorCode code = failure.invalidity == Invalidity::compile       ? ErrorCode::compile
                          : failure.invalidity == Invalidity::environment ? ErrorCode::environment
                          : failure.invalidity == Invalidity::timeout     ? ErrorCode::limit
@@ -78,7 +82,7 @@ Result<Subject> subject_from_arguments(Context& context, const Json& args, const
                                        std::optional<std::string> wanted_target) {
   WB_TRY_ASSIGN(auto resolved, resolve_variant(context, args[key].get<std::string>()));
   const auto& [variant, stored] = resolved;
-  Configuration configuration = stored;
+  variant::Configuration configuration = stored;
   const Json given = args.value("configuration", Json::object());
   for (const auto& [name, value] : given.items()) configuration[name] = value.get<std::int64_t>();
   Outcome<Subject> subject = wanted_target
@@ -95,11 +99,12 @@ Result<Subject> subject_from_arguments(Context& context, const Json& args, const
 Result<Json> verb_check(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
   WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
-  std::vector<Problem> problems = plain_problems(suite);
-  for (Problem& edge : edge_problems(subject.variant.manifest, suite)) {
-    problems.push_back(std::move(edge));
-  }
-  WB_TRY_ASSIGN(const auto judgements, judge_subject(context, subject, problems));
+  std::optional<std::int64_t> draws;
+  if (args.contains("draws")) draws = args["draws"].get<std::int64_t>();
+  WB_TRY_ASSIGN(
+      const auto judgements,
+      judge_subject(context, subject, plain_problems(suite), Proof::whole, nullptr, Refusal::fails,
+                    drawn_runs(context, subject, suite, Proof::whole, draws)));
   Json rows = Json::array();
   bool any = false;
   for (const Judgement& judgement : judgements) {
@@ -109,7 +114,7 @@ Result<Json> verb_check(Context& context, const Json& args) {
                                     : "pass";
     any = any || judgement.supported;
     rows.push_back(
-        {{"problem", label(judgement.problem)},
+        {{"problem", label(judgement)},
          {"outcome", outcome},
          {"message", judgement.message},
          {"worst_share",
@@ -141,10 +146,10 @@ Result<Json> verb_measure(Context& context, const Json& args) {
       row["outcome"] = "not_supported";
       row["message"] = not_supported(subject, problems[p]).value_or("");
     } else {
-      const Measurement measurement = summarize(lane.turns, k_summary_seed);
+      const measure::Measurement measurement = measure::summarize(lane.turns, k_summary_seed);
       row["median_us"] = measurement.median_us;
       row["interval_us"] = to_json(measurement.interval_us);
-      row["gflop_per_s"] = work(problems[p]).flops / measurement.median_us * 1e-3;
+      row["gflop_per_s"] = problem::work(problems[p]).flops / measurement.median_us * 1e-3;
     }
     rows.push_back(std::move(row));
   }
@@ -190,13 +195,14 @@ Result<std::optional<ProblemScore>> compare_on(Context& context, const TimingReq
                                                const TimingResult& result, std::size_t p,
                                                Json& rows) {
   const Problem& problem = request.problems[p];
-  const PlanKind plan = request.plans[0];
+  const measure::PlanKind plan = request.plans[0];
   const auto& lanes = result.lanes[p][0];
   // Where `against` does not take the problem the candidate's own processes tell it.
   auto same_code = same_code_turns(lanes[k_against], lanes[k_again]);
   if (same_code.empty()) same_code = lanes[0].turns;
   if (!same_code.empty()) {
-    context.floors[{to_text(problem), std::string(to_string(plan))}] = noise_floor(same_code);
+    context.floors[{to_text(problem), std::string(to_string(plan))}] =
+        measure::noise_floor(same_code);
   }
   const double candidate_us = lane_median_us(lanes[0]);
   std::optional<ProblemScore> score;
@@ -204,9 +210,14 @@ Result<std::optional<ProblemScore>> compare_on(Context& context, const TimingReq
   for (std::size_t s = k_against; s < lanes.size(); ++s) {
     const bool takes_it = !lanes[s].turns.empty() || lanes[s].failure.has_value();
     if (s == k_again || (s != k_against && !takes_it)) continue;
-    const Comparison comparison =
+    measure::Comparison comparison =
         compare_lanes(context, problem, plan, lanes[0], request.subjects[0]->label, lanes[s],
                       request.subjects[s]->label);
+    Json fresh;
+    if (const auto seen = fresh_outcome(request, result, p, 0, s, plan, comparison)) {
+      fresh = to_json(*seen);
+      comparison = measure::with_first_calls(comparison, *seen);
+    }
     const double against_us = lane_median_us(lanes[s]);
     WB_TRY(log_comparison(context, comparison, problem,
                           {.request = request,
@@ -214,9 +225,11 @@ Result<std::optional<ProblemScore>> compare_on(Context& context, const TimingReq
                            .plan = plan,
                            .turns = result.events[p],
                            .flags = flags_of(lanes[0], lanes[s]),
-                           .conditions = conditions_of(lanes[0], lanes[s])},
+                           .conditions = conditions_of(lanes[0], lanes[s]),
+                           .fresh = fresh},
                           candidate_us, against_us));
     Json row = to_json(comparison);
+    row["fresh"] = std::move(fresh);
     row["problem"] = label(problem);
     row["against"] = request.subjects[s]->label;
     row["candidate_us"] = candidate_us;
@@ -243,6 +256,7 @@ Result<Json> verb_compare(Context& context, const Json& args) {
   const std::vector<Problem> problems = plain_problems(suite);
   WB_TRY_ASSIGN(const std::vector<Subject> subjects, compared_subjects(context, args, problems));
   WB_TRY_ASSIGN(TimingRequest request, request_for(args, problems));
+  request.first_calls = true;
   for (const Subject& subject : subjects) request.subjects.push_back(&subject);
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
   // The floors of this run are its own: a session's are those that its log names.
@@ -256,11 +270,11 @@ Result<Json> verb_compare(Context& context, const Json& args) {
     if (score) scores.push_back(*std::move(score));
   }
   context.floors = sessions_floors;
-  const Comparison total = score(Objective{}, scores);
+  const measure::Comparison total = score(Objective{}, scores);
   return Json{{"outcome", to_string(total.outcome)},
               {"speedup", std::isfinite(total.speedup) ? Json(total.speedup) : Json(nullptr)},
               {"interval", to_json(total.interval)},
               {"problems", std::move(rows)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

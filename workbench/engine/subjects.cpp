@@ -7,7 +7,20 @@
 #include "engine/recorded.hpp"
 #include "variant/cuda_target.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using problem::Causal;
+using problem::Layout;
+using problem::MaskKind;
+using problem::Problem;
+using problem::Suite;
+using problem::SuiteProblem;
+using variant::Backend;
+using variant::Configuration;
+using variant::KeyedRandom;
+using variant::Manifest;
+using variant::Variant;
+
 namespace {
 
 /// nvcc takes ten times as long as g++ for a kernel with a table of tiles.
@@ -40,12 +53,13 @@ Result<std::pair<Variant, Configuration>> resolve_variant(Context& context, std:
                  "labels with @ are known inside a session only",
                  "name a kernel (see `sdpa-wb kernels`) or give --session DIR"};
   }
-  WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
-  const SessionView& view = *current;
+  WB_TRY_ASSIGN(const session::SessionView* current,
+                context.session->current(session::FoldDepth::full));
+  const session::SessionView& view = *current;
   return stored_variant(*context.session, view, id);
 }
 
-const Toolchain* toolchain_of(const Services& services, Backend backend) {
+const variant::Toolchain* toolchain_of(const Services& services, Backend backend) {
   switch (backend) {
     case Backend::cpu:
       return services.toolchain.get();
@@ -58,22 +72,22 @@ const Toolchain* toolchain_of(const Services& services, Backend backend) {
 }
 
 Result<std::string> compiler_of(const Context& context, Backend backend) {
-  const Toolchain* toolchain = toolchain_of(context.services, backend);
+  const variant::Toolchain* toolchain = toolchain_of(context.services, backend);
   if (toolchain == nullptr) return std::string();
-  WB_TRY_ASSIGN(const CompilerIdentity compiler,
+  WB_TRY_ASSIGN(const variant::CompilerIdentity compiler,
                 toolchain->remembered_identity(context.cache.root() / "compilers"));
   return compiler.signature + " " + toolchain->target_identity(context.services.build_options);
 }
 
-Outcome<BuildOptions> build_options_for(const Context& context, const Manifest& manifest,
-                                        std::string_view wanted) {
-  BuildOptions options = context.services.build_options;
+Outcome<variant::BuildOptions> build_options_for(const Context& context, const Manifest& manifest,
+                                                 std::string_view wanted) {
+  variant::BuildOptions options = context.services.build_options;
   if (!wanted.empty()) options.target = wanted;
   if (manifest.backend != Backend::cuda) return options;
   const bool on_gpu = context.device && context.device->backend == "cuda";
-  const auto target =
-      choose_cuda_target(manifest.architectures,
-                         on_gpu ? context.device->architecture : std::string(), options.target);
+  const auto target = variant::choose_cuda_target(
+      manifest.architectures, on_gpu ? context.device->architecture : std::string(),
+      options.target);
   if (!target) {
     const bool is_ours = target.error().code == ErrorCode::environment;
     return from_error(is_ours ? Invalidity::environment : Invalidity::constraints, target.error());
@@ -87,14 +101,14 @@ Outcome<Subject> build_only(Context& context, const Variant& variant, const Conf
                             std::string_view wanted_target) {
   Subject subject;
   subject.variant = variant;
-  auto completed = complete_configuration(variant.manifest, given);
+  auto completed = variant::complete_configuration(variant.manifest, given);
   if (!completed) return from_error(Invalidity::constraints, completed.error());
   subject.configuration = *std::move(completed);
-  auto violated = violated_restriction(variant.manifest, subject.configuration, nullptr);
+  auto violated = variant::violated_restriction(variant.manifest, subject.configuration, nullptr);
   if (violated && *violated) {
     return Failure{Invalidity::constraints,
                    fmt::format("the restriction \"{}\" does not hold for {}", **violated,
-                               to_text(subject.configuration)),
+                               variant::to_text(subject.configuration)),
                    ""};
   }
   const auto options = build_options_for(context, variant.manifest, wanted_target);
@@ -110,16 +124,16 @@ Outcome<Subject> build_only(Context& context, const Variant& variant, const Conf
 Outcome<Subject> build_subject(Context& context, const Variant& variant,
                                const Configuration& given) {
   context.use_device_of(variant.manifest);
-  if (runs_on_gpu(variant.manifest) && !context.device) {
+  if (variant::runs_on_gpu(variant.manifest) && !context.device) {
     if (auto worker = context.need_worker(); !worker) {
       return needs_gpu(variant.manifest, worker.error().message);
     }
   }
   const bool on_gpu = context.device && context.device->backend == "cuda";
-  if (runs_on_gpu(variant.manifest) && !on_gpu) {
+  if (variant::runs_on_gpu(variant.manifest) && !on_gpu) {
     return needs_gpu(variant.manifest, "the device here is " + context.device->name);
   }
-  if (!runs_on_gpu(variant.manifest) && on_gpu) {
+  if (!variant::runs_on_gpu(variant.manifest) && on_gpu) {
     return Failure{Invalidity::environment,
                    fmt::format("{} runs on a CPU, and this session measures on {}",
                                variant.manifest.name, context.device->name),
@@ -141,18 +155,18 @@ Result<void> log_built(Context& context, const Variant& variant, const Configura
   Json event{{"iteration", context.iteration_or_null()},
              {"variant_id", variant.id},
              {"message", ""},
-             {"configuration", to_json(configuration)},
+             {"configuration", variant::to_json(configuration)},
              {"log_blob", nullptr}};
   const auto keep_output = [&](const std::string& output) {
     if (output.empty() || !context.session) return;
     if (auto blob = context.session->put_blob(output)) event["log_blob"] = *blob;
   };
-  BuildRecord record;
+  variant::BuildRecord record;
   if (subject) {
     record = subject->artifact.record;
     event["subject"] = subject->label;
     event["artifact_id"] = subject->artifact.id;
-    event["configuration"] = to_json(subject->configuration);
+    event["configuration"] = variant::to_json(subject->configuration);
     event["outcome"] = "built";
     keep_output(record.log);
   } else {
@@ -174,10 +188,11 @@ Result<void> log_built(Context& context, const Variant& variant, const Configura
 }
 
 std::optional<std::string> not_supported(const Subject& subject, const Problem& problem) {
-  if (auto reason = unsupported_reason(subject.variant.manifest, problem)) return reason;
+  if (auto reason = variant::unsupported_reason(subject.variant.manifest, problem)) return reason;
   const auto refused = subject.refused.find(to_text(problem));
   if (refused != subject.refused.end()) return refused->second;
-  auto violated = violated_restriction(subject.variant.manifest, subject.configuration, &problem);
+  auto violated =
+      variant::violated_restriction(subject.variant.manifest, subject.configuration, &problem);
   if (!violated) return violated.error().message();
   if (*violated) return fmt::format("the restriction \"{}\" does not hold", **violated);
   return std::nullopt;
@@ -221,7 +236,7 @@ std::vector<Problem> edge_problems(const Manifest& manifest, const Suite& suite)
       problem.mask = shape.mask;
       problem.keep_frac = shape.mask == MaskKind::boolean ? 0.7 : 1.0;
       problem.layout = shape.layout;
-      if (unsupported_reason(manifest, problem)) {
+      if (variant::unsupported_reason(manifest, problem)) {
         // Fall back to the plain form of the same sizes, so that odd sizes are always judged.
         problem.Hkv = problem.Hq;
         problem.causal = Causal::none;
@@ -229,11 +244,32 @@ std::vector<Problem> edge_problems(const Manifest& manifest, const Suite& suite)
         problem.keep_frac = 1.0;
         problem.layout = member.problem.layout;
       }
-      if (unsupported_reason(manifest, problem)) continue;
+      if (variant::unsupported_reason(manifest, problem)) continue;
       if (seen.insert(to_text(problem)).second) problems.push_back(problem);
     }
   }
   return problems;
 }
 
-}  // namespace wb
+std::vector<variant::EdgeDraw> drawn_runs(const Context& context, const Subject& subject,
+                                          const Suite& suite, Proof extent,
+                                          std::optional<std::int64_t> count) {
+  const Manifest& manifest = subject.variant.manifest;
+  const bool is_jit = manifest.backend == Backend::python && variant::runs_on_gpu(manifest);
+  variant::EdgeTerms terms{
+      .manifest = manifest,
+      .takes = [&](const Problem& problem) { return !not_supported(subject, problem); },
+      .near = {},
+      .count = extent == Proof::screening ? variant::k_screening_draws
+               : is_jit                   ? variant::k_jit_draws
+                                          : variant::k_edge_draws};
+  if (count) terms.count = static_cast<std::size_t>(*count);
+  for (const SuiteProblem& member : suite.problems) {
+    if (!member.held_out) terms.near.push_back(member.problem);
+  }
+  KeyedRandom random =
+      context.services.edge_key ? KeyedRandom(*context.services.edge_key) : KeyedRandom::secret();
+  return variant::draw_edges(terms, random);
+}
+
+}  // namespace wb::engine

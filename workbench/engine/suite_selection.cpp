@@ -10,7 +10,11 @@
 
 #include "variant/variant.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using problem::Suite;
+using problem::SuiteProblem;
+
 namespace {
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -25,7 +29,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 Error not_there(std::string action, const std::string& word, std::string cause,
                 const std::vector<std::string>& known, std::string_view kind) {
-  const std::string near = did_you_mean(word, known);
+  const std::string near = variant::did_you_mean(word, known);
   return Error{ErrorCode::not_found, std::move(action), printable(word), std::move(cause),
                near.empty() ? fmt::format("{}: {}", kind, fmt::join(known, ", "))
                             : fmt::format("did you mean {}?", near)};
@@ -87,4 +91,4 @@ Result<Suite> select_problems(const std::map<std::string, Suite>& suites, std::s
   return result;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

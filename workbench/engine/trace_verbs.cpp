@@ -12,7 +12,7 @@
 #include "trace/prepare.hpp"
 #include "trace/suite_maker.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 using verbs::K;
@@ -45,6 +45,10 @@ Json prepare_json(const trace::PrepareResult& result) {
       "in {} rows\n",
       result.events, static_cast<double>(result.text_bytes) / 1e6, result.platform,
       result.forward_calls, result.forward_rows, result.backward_calls, result.backward_rows);
+  if (!result.nothing_seen.empty()) {
+    text += "nothing could be looked at: " + result.nothing_seen + "\n";
+  }
+  for (const std::string& rank : result.ranks) text += "rank " + rank + "\n";
   for (const std::string& gap : result.gaps) text += "gap: " + gap + "\n";
   for (const fs::path& path : result.files) text += path.string() + "\n";
   return {{"platform", result.platform},
@@ -53,6 +57,8 @@ Json prepare_json(const trace::PrepareResult& result) {
           {"backward_calls", result.backward_calls},
           {"backward_rows", result.backward_rows},
           {"gaps", result.gaps},
+          {"ranks", result.ranks},
+          {"nothing_seen", result.nothing_seen},
           {"files", std::move(files)},
           {"events", result.events},
           {"text_bytes", result.text_bytes},
@@ -101,7 +107,7 @@ Result<Json> suite_here(FileSystem& files, const Json& args) {
   WB_TRY(files.write_atomic(file, trace::suite_file(made.suite), Durability::none));
   Json problems = Json::array(), left_out = Json::array();
   std::string text = fmt::format("suite {}, of a GPU span of {:.3f} ms\n", name, made.gpu_span_ms);
-  for (const SuiteProblem& entry : made.suite.problems) {
+  for (const problem::SuiteProblem& entry : made.suite.problems) {
     problems.push_back({{"name", entry.problem.name},
                         {"problem", to_text(entry.problem)},
                         {"weight", entry.weight},
@@ -113,7 +119,8 @@ Result<Json> suite_here(FileSystem& files, const Json& args) {
     left_out.push_back({{"name", entry.name},
                         {"why", entry.why},
                         {"share_frac", entry.share_frac},
-                        {"calls", entry.calls}});
+                        {"calls", entry.calls},
+                        {"kernel_ms", entry.kernel_ms}});
     text += fmt::format("left out: {:.2f} %  {} calls  {}: {}\n", 100 * entry.share_frac,
                         entry.calls, printable(entry.name), entry.why);
   }
@@ -237,7 +244,8 @@ Result<Json> verb_trace(Context& context, std::string_view verb, const Json& arg
 
 std::vector<VerbSpec> trace_verb_specs() {
   const std::pair<std::string_view, std::string_view> categories{
-      "categories", "list: name, status (OK or none) and metrics (docs/trace.md) of each category"};
+      "categories",
+      "list: name, status (OK, none or unseen) and metrics (docs/guide/trace.md) of each category"};
   const std::pair<std::string_view, std::string_view> files{"files", "list: written"};
   const std::pair<std::string_view, std::string_view> text{"text", "string: the findings"};
   return {
@@ -250,6 +258,8 @@ std::vector<VerbSpec> trace_verb_specs() {
                   {"backward_calls", "int: the same of backward"},
                   {"backward_rows", "int: the same of backward"},
                   {"gaps", "list: what could not be used, in sentences"},
+                  {"ranks", "list: of a file that holds several: calls and time of each"},
+                  {"nothing_seen", "string: why nothing could be looked at; empty: it could"},
                   {"files", "list: written"},
                   {"events", "int: events of the profile"},
                   {"text_bytes", "int: unpacked size (bytes)"},
@@ -282,10 +292,10 @@ std::vector<VerbSpec> trace_verb_specs() {
                   {"file", "string: the suites.json written"},
                   {"gpu_span_ms", "real: what shares are of (ms)"},
                   {"problems", "list: name, problem, weight (calls), share_frac"},
-                  {"left_out", "list: name, why, share_frac, calls"},
+                  {"left_out", "list: name, why, share_frac, calls, kernel_ms"},
                   {"text", "string: the same for people"}},
        .is_long = true,
        .in_playbook = false}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

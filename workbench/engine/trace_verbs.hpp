@@ -8,7 +8,7 @@
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Their entries in the verb table.
 std::vector<VerbSpec> trace_verb_specs();
@@ -23,4 +23,4 @@ Result<std::vector<std::string>> remote_command(const std::string& node,
                                                 const std::string& container,
                                                 std::vector<std::string> words);
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -8,7 +8,10 @@
 
 #include <algorithm>
 
-namespace wb {
+namespace wb::engine {
+
+using search::Strategy;
+
 namespace {
 
 constexpr std::size_t k_rows_max = 40;  ///< of the answer's table; the log has all
@@ -28,7 +31,7 @@ std::string best_name(const Candidate& best) {
 Json answer_rows(const Tuner& tuner, const TunePlan& plan) {
   struct Row {
     const TuneAnswer* answer;
-    Score score;
+    search::Score score;
   };
   std::vector<Row> rows;
   for (const TuneAnswer& answer : tuner.answers()) {
@@ -47,7 +50,7 @@ Json answer_rows(const Tuner& tuner, const TunePlan& plan) {
     for (const char* key : {"turns", "samples"}) json.erase(key);
     const Candidate made = plan.candidate(row.answer->evaluation.configuration);
     json["variant"] = plan.entrants.empty() ? made.variant.manifest.name : made.name;
-    json["configuration"] = to_json(made.configuration);
+    json["configuration"] = variant::to_json(made.configuration);
     json["duplicate"] = row.answer->evaluation.score.is_duplicate;
     json["message"] = printable(row.answer->message, 200);
     list.push_back(std::move(json));
@@ -80,12 +83,12 @@ Failure no_valid(const Tuner& tuner, const TunePlan& plan) {
 }
 
 /// The same code as the incumbent's: nothing that a comparison could find.
-Comparison unchanged(const std::string& label) {
-  Comparison comparison;
+measure::Comparison unchanged(const std::string& label) {
+  measure::Comparison comparison;
   comparison.candidate = comparison.rival = label;
   comparison.speedup = 1.0;
   comparison.interval = {1.0, 1.0, 0.99};
-  comparison.outcome = ComparisonOutcome::same;
+  comparison.outcome = measure::ComparisonOutcome::same;
   comparison.reason = "the incumbent's own configuration looks best";
   return comparison;
 }
@@ -93,7 +96,7 @@ Comparison unchanged(const std::string& label) {
 /// The most promising configuration, measured beside incumbent and rivals in fresh processes.
 Result<void> confirm(Context& context, const TunePlan& plan, Tuner& tuner, Run& run,
                      const std::string& ended) {
-  const Standing standing = tuner.strategy().standing();
+  const search::Standing standing = tuner.strategy().standing();
   const auto promising = tuner.strategy().promising();
   if (tuner.answers().empty()) {
     run.preface = "nothing was evaluated: " + ended;
@@ -125,7 +128,7 @@ Result<void> confirm(Context& context, const TunePlan& plan, Tuner& tuner, Run& 
   if (!tuner.was_judged(*run.candidate)) {
     WB_TRY(judge_candidate(context, run));
   } else {
-    for (const SuiteProblem& member : context.settings.suite.problems) {
+    for (const problem::SuiteProblem& member : context.settings.suite.problems) {
       if (member.held_out || not_supported(*run.candidate, member.problem)) continue;
       run.problems.push_back(member.problem);
     }
@@ -136,7 +139,7 @@ Result<void> confirm(Context& context, const TunePlan& plan, Tuner& tuner, Run& 
 
 /// Member `tune` of iteration_closed and of the answer.
 Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std::string& ended) {
-  const Standing standing = tuner.strategy().standing();
+  const search::Standing standing = tuner.strategy().standing();
   const TuneTotals& totals = tuner.totals();
   const auto promising = tuner.strategy().promising();
   // What the builders had: their own CPUs always, the device's own while it waited.
@@ -150,7 +153,8 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
             {"told", standing.told},
             {"valid", standing.valid},
             {"contenders", standing.contenders},
-            {"best", promising ? to_json(plan.candidate(*promising).configuration) : Json(nullptr)},
+            {"best", promising ? variant::to_json(plan.candidate(*promising).configuration)
+                               : Json(nullptr)},
             {"ended", ended},
             {"tries", standing.told},
             {"confirmed", run.confirmed},
@@ -193,7 +197,8 @@ Json with_no_rows(Json answer) {
 
 Result<Json> search_and_confirm(Context& context, const TunePlan& plan, const Json& args) {
   WB_TRY_ASSIGN(Strategy strategy, Strategy::make(plan.space, plan.options));
-  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                context.session->current(session::FoldDepth::brief));
   WB_TRY_ASSIGN(const TunePast past, past_of_tune(*view, plan.id));
   WB_TRY_ASSIGN(const auto known, replayable(plan, past));
   Run run;
@@ -211,8 +216,9 @@ Result<Json> search_and_confirm(Context& context, const TunePlan& plan, const Js
   WB_TRY_ASSIGN(const std::string ended, tuner.search());
   WB_TRY(confirm(context, plan, tuner, run, ended));
   const Json tune = summary(tuner, plan, run, ended);
-  const Variant& searched = run.candidate ? run.candidate->variant : plan.variant;
-  WB_TRY_ASSIGN(Json answer, conclude_iteration(context, run, Variant(searched), {{"tune", tune}}));
+  const variant::Variant& searched = run.candidate ? run.candidate->variant : plan.variant;
+  WB_TRY_ASSIGN(Json answer,
+                conclude_iteration(context, run, variant::Variant(searched), {{"tune", tune}}));
   answer["configuration"] = tune["best"];
   answer["evaluations"] = answer_rows(tuner, plan);
   return answer;
@@ -234,4 +240,4 @@ Result<Json> verb_race(Context& context, const Json& args) {
   return search_and_confirm(context, plan, args);
 }
 
-}  // namespace wb
+}  // namespace wb::engine

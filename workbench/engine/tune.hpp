@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to engine: one tune or race, from the verb's arguments to the configuration worth
 // confirming. The strategy asks, Tuner builds, judges and times, every answer is an event before
-// the strategy hears of it. docs/simulation.md has the strategies.
+// the strategy hears of it. docs/guide/simulation.md has the strategies.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@
 
 #include "engine/building.hpp"
 #include "engine/evaluation.hpp"
-#include "engine/strategy.hpp"
 #include "engine/tune_builds.hpp"
 #include "engine/tune_crew.hpp"
+#include "search/strategy.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// What ends the search; the confirmation comes on top. Nothing means no limit.
 struct TuneBudget {
@@ -25,20 +25,20 @@ struct TuneBudget {
 };
 
 struct TunePlan {
-  Variant variant;
+  variant::Variant variant;
   /// A race's, of any variants: its space has one parameter, `entrant`, that counts them from 1. A
   /// tune has none: its configurations are `variant`'s own.
   std::vector<Candidate> entrants;
-  SearchSpace space;
-  StrategyOptions options;
+  search::SearchSpace space;
+  search::StrategyOptions options;
   TuneBudget budget;
-  EarlyStop early_stop;
-  Effort effort;  ///< of one question; its rounds are those of the options
+  search::EarlyStop early_stop;
+  measure::Effort effort;  ///< of one question; its rounds are those of the options
   std::optional<std::int64_t> ahead;
   std::int64_t in_flight = 0;  ///< evaluations that the program's executor runs; 0: it has none
   std::string id;              ///< equal for tunes whose answers may be joined
 
-  [[nodiscard]] Candidate candidate(const Configuration& configuration) const;
+  [[nodiscard]] Candidate candidate(const variant::Configuration& configuration) const;
 };
 /// Errors: usage (no limit on a large space, a money budget without a rate), those of
 /// read_proposal() and SearchSpace::make(); environment (no worker, no compiler).
@@ -53,7 +53,7 @@ struct TunePast {
   std::vector<TuneAnswer> answers;
   double seconds = 0, usd = 0;
 };
-Result<TunePast> past_of_tune(const SessionView& view, std::string_view tune_id);
+Result<TunePast> past_of_tune(const session::SessionView& view, std::string_view tune_id);
 /// The past as a strategy may be told it. Failures for the machine's sake are left out, to be asked
 /// again; where the strategy cannot go on without one (a race had gone on to its next stage), those
 /// that were never answered otherwise stay.
@@ -73,7 +73,7 @@ struct TuneTotals {
 
 class Tuner {
  public:
-  Tuner(Context& context, const TunePlan& plan, Strategy strategy, const TunePast& past);
+  Tuner(Context& context, const TunePlan& plan, search::Strategy strategy, const TunePast& past);
 
   /// Tells the strategy what is known, before the search. Errors: damaged.
   Result<void> replay_past(const std::vector<TuneAnswer>& answers);
@@ -81,9 +81,9 @@ class Tuner {
   /// of the log; canceled.
   Result<std::string> search();
   /// The subject of a configuration that was built before.
-  Result<Outcome<Subject>> subject(const Configuration& configuration);
+  Result<Outcome<Subject>> subject(const variant::Configuration& configuration);
 
-  [[nodiscard]] const Strategy& strategy() const { return m_strategy; }
+  [[nodiscard]] const search::Strategy& strategy() const { return m_strategy; }
   [[nodiscard]] const TuneTotals& totals() const { return m_totals; }
   [[nodiscard]] const BuildPlace& place() const { return m_place; }
   /// The last answer for each configuration, in order of first asking.
@@ -94,54 +94,56 @@ class Tuner {
 
  private:
   [[nodiscard]] Result<std::optional<std::string>> why_stop() const;
-  Result<void> answer(const Ask& ask);
-  Result<TuneAnswer> evaluate(const Ask& ask);
-  Result<PairLanes*> lanes_of(const Ask& ask);
+  Result<void> answer(const search::Ask& ask);
+  Result<TuneAnswer> evaluate(const search::Ask& ask);
+  Result<PairLanes*> lanes_of(const search::Ask& ask);
   Result<void> restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const;
   Result<void> tell(const TuneAnswer& answer);
   [[nodiscard]] std::size_t left_to_tell(std::size_t most) const;
   /// Where equal code was measured under another name: its score, and true.
-  bool take_from_twin(const Ask& ask, TuneAnswer& answer) const;
+  bool take_from_twin(const search::Ask& ask, TuneAnswer& answer) const;
 
   // tune_elsewhere.cpp
   /// The answer of the program's executor; nothing where a budget was spent meanwhile.
-  Result<std::optional<TuneAnswer>> evaluate_elsewhere(const Ask& ask);
+  Result<std::optional<TuneAnswer>> evaluate_elsewhere(const search::Ask& ask);
   /// Keeps the executor busy: `first`, and what will be asked after it whatever it gives.
-  Result<void> send_out(const Ask& first);
-  Result<void> send(const Ask& ask);
+  Result<void> send_out(const search::Ask& first);
+  Result<void> send(const search::Ask& ask);
   Result<void> collect_replies();
   Result<void> dismiss_crew();
-  [[nodiscard]] Result<EvaluationRequest> request_for(const Ask& ask) const;
+  [[nodiscard]] Result<EvaluationRequest> request_for(const search::Ask& ask) const;
   [[nodiscard]] std::optional<std::string> missing_of(const EvaluationRequest& request,
                                                       const PairLanes& lanes) const;
-  Result<void> take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswer& answer);
+  Result<void> take_reply(const search::Ask& ask, const Crew::Sent& sent, TuneAnswer& answer);
 
   /// Until what looks best has the whole verdict; what fails it is retracted.
   Result<void> prove_promising();
 
   [[nodiscard]] double seconds_since(std::chrono::steady_clock::time_point begin) const;
-  Result<const BuildQueue::Built*> need(const Configuration& configuration);
+  Result<const BuildQueue::Built*> need(const variant::Configuration& configuration);
   Result<void> collect_builds(std::chrono::milliseconds patience);
-  [[nodiscard]] std::vector<Configuration> wishes(const Configuration& first) const;
+  [[nodiscard]] std::vector<variant::Configuration> wishes(
+      const variant::Configuration& first) const;
 
   Context& m_context;
   const TunePlan& m_plan;
-  Strategy m_strategy;
-  TuneLedger m_ledger;
+  search::Strategy m_strategy;
+  search::TuneLedger m_ledger;
   TuneTotals m_totals;
   double m_past_seconds, m_past_usd;
   std::chrono::steady_clock::time_point m_started;
   bool m_is_searching = false;
   std::int64_t m_told = 0, m_machine_failures = 0;  ///< the latter in a row
   std::vector<TuneAnswer> m_answers, m_past;
-  std::map<Configuration, std::size_t> m_place_of_answer;
-  std::map<std::pair<Configuration, Configuration>, PairLanes> m_lanes;  ///< racing only
-  std::map<Configuration, BuildQueue::Built> m_built;
-  std::set<Configuration> m_logged;  ///< builds that have their event in this iteration
+  std::map<variant::Configuration, std::size_t> m_place_of_answer;
+  std::map<std::pair<variant::Configuration, variant::Configuration>, PairLanes>
+      m_lanes;  ///< racing only
+  std::map<variant::Configuration, BuildQueue::Built> m_built;
+  std::set<variant::Configuration> m_logged;  ///< builds that have their event in this iteration
   BuildPlace m_place;
   BuildQueue m_queue;
   Evaluator m_evaluator;
   std::optional<Crew> m_crew;  ///< of a plan that has one
 };
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -4,7 +4,9 @@
 #include "engine/evaluation_exchange.hpp"
 #include "engine/tune.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using search::Ask;
 
 Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
   TuneAnswer answer;
@@ -48,9 +50,9 @@ bool Tuner::take_from_twin(const Ask& ask, TuneAnswer& answer) const {
 }
 
 Result<PairLanes*> Tuner::lanes_of(const Ask& ask) {
-  const bool lasts = m_plan.options.kind == StrategyKind::racing && ask.against;
+  const bool lasts = m_plan.options.kind == search::StrategyKind::racing && ask.against;
   if (!lasts) m_lanes.clear();
-  const auto key = std::pair{ask.configuration, ask.against.value_or(Configuration{})};
+  const auto key = std::pair{ask.configuration, ask.against.value_or(variant::Configuration{})};
   const auto [found, is_new] = m_lanes.try_emplace(key, m_context.settings.suite.problems.size());
   if (!is_new || !lasts) return &found->second;
   for (const TuneAnswer& answer : m_past) {
@@ -75,7 +77,7 @@ Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) co
     return {};
   }
   if (answer.turns.first == 0) return {};
-  const EventLog& log = m_context.session->log();
+  const session::EventLog& log = m_context.session->log();
   for (std::int64_t seq = answer.turns.first; seq <= answer.turns.second; ++seq) {
     if (seq > log.size() || log.envelope(seq).type != "turn_measured") continue;
     WB_TRY_ASSIGN(Json payload, log.payload(seq));
@@ -83,8 +85,8 @@ Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) co
     for (const char* key : {"iteration", "problem", "plan", "phase", "spot_pass"}) {
       payload.erase(key);
     }
-    WB_TRY_ASSIGN(Turn turn, turn_from_json(payload));
-    if (is_disturbed(turn.flags)) continue;
+    WB_TRY_ASSIGN(measure::Turn turn, measure::turn_from_json(payload));
+    if (measure::is_disturbed(turn.flags)) continue;
     const std::size_t place = m_evaluator.place_in_suite(problem);
     if (place >= lanes.size()) continue;
     // Labels end in the first digits of the artifact's id.
@@ -106,7 +108,7 @@ Result<void> Tuner::prove_promising() {
     if (!failure || failure->invalidity == Invalidity::environment) return {};
     WB_TRY(m_strategy.retract(*promising, failure->invalidity));
     TuneAnswer& answer = m_answers.at(m_place_of_answer.at(*promising));
-    answer.evaluation.score = invalid_score(failure->invalidity);
+    answer.evaluation.score = search::invalid_score(failure->invalidity);
     answer.message = failure->message;
     answer.proof = Proof::none;
     ++m_totals.retracted;
@@ -114,4 +116,4 @@ Result<void> Tuner::prove_promising() {
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <iterator>
 
-namespace wb {
+namespace wb::engine {
+
+using variant::Configuration;
+
 namespace {
 
 /// Left free on a machine whose GPU is measured: for the subject and for supervisor or judge. One
@@ -26,7 +29,7 @@ void keep_to(const std::vector<int>& cpus) {
 
 }  // namespace
 
-BuildPlace place_of_builds(const Device& device, std::string_view transport,
+BuildPlace place_of_builds(const device::Device& device, std::string_view transport,
                            const std::vector<int>& allowed) {
   const std::size_t all = std::max<std::size_t>(allowed.size(), 1);
   if (transport.starts_with("ssh ")) return {true, all, {}, {}};
@@ -35,7 +38,7 @@ BuildPlace place_of_builds(const Device& device, std::string_view transport,
   }
   const std::size_t colon = device.id.rfind(':');
   const auto measured =
-      parse_cpu_set(colon == std::string::npos ? "" : device.id.substr(colon + 1));
+      device::parse_cpu_set(colon == std::string::npos ? "" : device.id.substr(colon + 1));
   if (!measured) return {false, all, {}, {}};
   BuildPlace place{true, 0, {}, {}};
   std::partition_copy(allowed.begin(), allowed.end(), std::back_inserter(place.lent_cpus),
@@ -135,4 +138,4 @@ void BuildQueue::work(const std::vector<int>& cpus, bool is_guest) {
   }
 }
 
-}  // namespace wb
+}  // namespace wb::engine

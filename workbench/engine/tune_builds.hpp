@@ -14,7 +14,7 @@
 
 #include "engine/context.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// CPUs for the builders. The device's own CPUs are never shared with a turn: builds on them would
 /// be foreign load. `overlaps`: there are others, so that builds go on while the device measures;
@@ -27,14 +27,14 @@ struct BuildPlace {
 };
 /// `allowed`: the CPUs this process may use. A device elsewhere leaves all of them free, a GPU all
 /// but two. `transport`: Transport::description().
-BuildPlace place_of_builds(const Device& device, std::string_view transport,
+BuildPlace place_of_builds(const device::Device& device, std::string_view transport,
                            const std::vector<int>& allowed);
 
 class BuildQueue {
  public:
-  using Build = std::function<Outcome<Subject>(const Configuration&)>;
+  using Build = std::function<Outcome<Subject>(const variant::Configuration&)>;
   struct Built {
-    Configuration configuration;
+    variant::Configuration configuration;
     Outcome<Subject> subject;
     double wall_s = 0;  ///< of this call, cache hits included
   };
@@ -46,7 +46,7 @@ class BuildQueue {
   BuildQueue& operator=(const BuildQueue&) = delete;
 
   /// Replaces the list of what to build next. What runs already is not started twice.
-  void want(const std::vector<Configuration>& soonest_first);
+  void want(const std::vector<variant::Configuration>& soonest_first);
   /// True: the device's own CPUs wait for a build, so builds may start there too. False: none
   /// starts there any more, and a turn may begin once is_returned().
   void lend(bool is_lent);
@@ -60,12 +60,12 @@ class BuildQueue {
   Build m_build;
   mutable std::mutex m_mutex;
   std::condition_variable m_wanted, m_ended;
-  std::vector<Configuration> m_waiting;  ///< soonest first
-  std::set<Configuration> m_running;
+  std::vector<variant::Configuration> m_waiting;  ///< soonest first
+  std::set<variant::Configuration> m_running;
   std::vector<Built> m_built;
   bool m_closing = false, m_is_lent = false;
   std::size_t m_guests_running = 0;
   std::vector<std::thread> m_threads;
 };
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -7,7 +7,7 @@
 
 #include "core/hash.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 constexpr std::size_t k_fault_max = 2'000;
@@ -16,16 +16,16 @@ constexpr double k_patience_s = 900, k_patience_times = 10;
 
 }  // namespace
 
-Result<std::int64_t> crew_size(const AskProgram& ask) {
+Result<std::int64_t> crew_size(const search::AskProgram& ask) {
   if (!ask) return std::int64_t{0};
   WB_TRY_ASSIGN(const Json answer, ask({{"ask", "crew_size"}}));
   ObjectReader reader(answer, "the program's answer");
-  const std::int64_t in_flight = reader.integer("in_flight", 0, k_in_flight_max);
+  const std::int64_t in_flight = reader.integer("in_flight", 0, search::k_in_flight_max);
   WB_TRY(reader.finish(true));
   return in_flight;
 }
 
-bool Crew::has_reply(const Ask& ask) const {
+bool Crew::has_reply(const search::Ask& ask) const {
   const auto found = m_numbers.find(key(ask));
   return found != m_numbers.end() && m_sent.at(found->second).is_back;
 }
@@ -90,7 +90,7 @@ Result<std::vector<const Crew::Sent*>> Crew::collect(std::chrono::milliseconds p
   return came;
 }
 
-Crew::Sent Crew::take(const Ask& ask) {
+Crew::Sent Crew::take(const search::Ask& ask) {
   const auto number = m_numbers.find(key(ask));
   Sent sent = std::move(m_sent.at(number->second));
   m_sent.erase(number->second);
@@ -103,4 +103,4 @@ Result<void> Crew::cancel() {
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

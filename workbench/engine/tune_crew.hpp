@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "engine/evaluation_exchange.hpp"
-#include "engine/program.hpp"
+#include "search/program.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// How many evaluations the program's executor runs at a time; 0 where there is none.
-Result<std::int64_t> crew_size(const AskProgram& ask);
+Result<std::int64_t> crew_size(const search::AskProgram& ask);
 
 class Crew {
  public:
@@ -27,10 +27,10 @@ class Crew {
     std::string fault;  ///< why there is none
     bool is_back = false;
   };
-  Crew(AskProgram ask, const Clock& clock) : m_ask(std::move(ask)), m_clock(clock) {}
+  Crew(search::AskProgram ask, const Clock& clock) : m_ask(std::move(ask)), m_clock(clock) {}
 
-  [[nodiscard]] bool knows(const Ask& ask) const { return m_numbers.contains(key(ask)); }
-  [[nodiscard]] bool has_reply(const Ask& ask) const;
+  [[nodiscard]] bool knows(const search::Ask& ask) const { return m_numbers.contains(key(ask)); }
+  [[nodiscard]] bool has_reply(const search::Ask& ask) const;
   [[nodiscard]] std::size_t size() const { return m_sent.size(); }  ///< not taken yet
   [[nodiscard]] std::size_t away() const;                           ///< without a reply
   /// Its id is made here. Errors: those of the program.
@@ -39,14 +39,14 @@ class Crew {
   /// long after the slowest. Good until it is taken. Errors: those of the program; canceled.
   Result<std::vector<const Sent*>> collect(std::chrono::milliseconds patience);
   /// What has a reply, or none for good. It is forgotten here: the same may be sent again.
-  Sent take(const Ask& ask);
+  Sent take(const search::Ask& ask);
   /// What does not run yet comes back as a fault.
   Result<void> cancel();
 
  private:
-  using Key = std::pair<std::int64_t, Configuration>;
-  static Key key(const Ask& ask) { return {ask.stage, ask.configuration}; }
-  AskProgram m_ask;
+  using Key = std::pair<std::int64_t, variant::Configuration>;
+  static Key key(const search::Ask& ask) { return {ask.stage, ask.configuration}; }
+  search::AskProgram m_ask;
   const Clock& m_clock;
   double m_slowest_s = 0;
   std::int64_t m_next = 1;
@@ -54,4 +54,4 @@ class Crew {
   std::map<std::int64_t, Sent> m_sent;
 };
 
-}  // namespace wb
+}  // namespace wb::engine

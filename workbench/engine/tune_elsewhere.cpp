@@ -7,7 +7,10 @@
 
 #include "engine/tune.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using search::Ask;
+
 namespace {
 
 constexpr auto k_reply_patience = std::chrono::milliseconds(100);
@@ -30,7 +33,7 @@ bool are_of_the_same(const PairLanes& known, const PairLanes& more) {
 }  // namespace
 
 Result<EvaluationRequest> Tuner::request_for(const Ask& ask) const {
-  const Device& device = m_context.hello->device;
+  const device::Device& device = m_context.hello->device;
   EvaluationRequest request{
       .workbench_version = m_context.services.workbench_version,
       .backend = device.backend,
@@ -74,9 +77,9 @@ Result<void> Tuner::collect_replies() {
     if (!sent->reply) continue;
     const std::string what = m_plan.candidate(sent->request.ask.configuration).name;
     const EvaluationReply& reply = *sent->reply;
-    WB_TRY(m_context.debit(CostItem::compile_cpu, reply.compile_cpu_s, what));
-    WB_TRY(
-        m_context.debit(CostItem::device, reply.device_s, what, {{"elsewhere", reply.device_s}}));
+    WB_TRY(m_context.debit(session::CostItem::compile_cpu, reply.compile_cpu_s, what));
+    WB_TRY(m_context.debit(session::CostItem::device, reply.device_s, what,
+                           {{"elsewhere", reply.device_s}}));
     m_totals.elsewhere_build_s += reply.build_s;
     m_totals.elsewhere_device_s += reply.device_s;
   }
@@ -122,7 +125,7 @@ std::optional<std::string> Tuner::missing_of(const EvaluationRequest& request,
     return subject;
   };
   const Subject own = subject_of(request.candidate);
-  for (const Problem& problem : m_evaluator.problems_to_time(own)) {
+  for (const problem::Problem& problem : m_evaluator.problems_to_time(own)) {
     const auto& pair = lanes.at(m_evaluator.place_in_suite(to_text(problem)));
     bool is_there = !pair[0].turns.empty();
     if (request.against && !not_supported(subject_of(*request.against), problem)) {
@@ -162,9 +165,9 @@ Result<void> Tuner::take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswe
   WB_TRY_ASSIGN(PairLanes* const known, lanes_of(measured));
   PairLanes lanes = *known;
   PairLanes more = reply.lanes;
-  const PlanKind plan = m_context.settings.objective.plan;
+  const measure::PlanKind plan = m_context.settings.objective.plan;
   for (std::size_t p = 0; p < more.size(); ++p) {
-    const Problem& problem = m_context.settings.suite.problems[p].problem;
+    const problem::Problem& problem = m_context.settings.suite.problems[p].problem;
     for (Lane& lane : more[p]) refuse_impossible(m_context, problem, plan, lane);
   }
   if (!are_of_the_same(lanes, more)) {
@@ -172,7 +175,7 @@ Result<void> Tuner::take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswe
   }
   append(lanes, more);
   m_evaluator.set_score(measured, lanes, answer);
-  Score& score = answer.evaluation.score;
+  search::Score& score = answer.evaluation.score;
   if (score.invalidity) return {};
   *known = std::move(lanes);
   WB_TRY_ASSIGN(const std::string blob, m_context.session->put_blob(sent.text));
@@ -180,10 +183,10 @@ Result<void> Tuner::take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswe
   // Another was found faster since this was asked.
   if (measured.against && measured.against != ask.against) {
     if (const auto other = m_strategy.duplicate_of(*measured.against)) {
-      score = chained(score, *other);
+      score = search::chained(score, *other);
     }
   }
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -4,7 +4,10 @@
 
 #include "engine/tune.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using variant::Configuration;
+
 namespace {
 
 std::optional<Configuration> configuration_or_nothing(const Json& json) {
@@ -17,11 +20,11 @@ std::optional<Configuration> configuration_or_nothing(const Json& json) {
 }
 
 std::string pair_key(const TuneAnswer& answer) {
-  return fmt::format("{} {}", answer.stage, to_text(answer.evaluation.configuration));
+  return fmt::format("{} {}", answer.stage, variant::to_text(answer.evaluation.configuration));
 }
 
-std::vector<Evaluation> evaluations_of(const std::vector<TuneAnswer>& answers) {
-  std::vector<Evaluation> evaluations;
+std::vector<search::Evaluation> evaluations_of(const std::vector<TuneAnswer>& answers) {
+  std::vector<search::Evaluation> evaluations;
   for (const TuneAnswer& answer : answers) evaluations.push_back(answer.evaluation);
   return evaluations;
 }
@@ -34,10 +37,10 @@ bool is_environment(const TuneAnswer& answer) {
 
 Json to_json(const TuneAnswer& answer) {
   const auto or_null = [](const std::optional<Configuration>& configuration) {
-    return configuration ? to_json(*configuration) : Json(nullptr);
+    return configuration ? variant::to_json(*configuration) : Json(nullptr);
   };
   Json json = to_json(answer.evaluation.score);
-  json["configuration"] = to_json(answer.evaluation.configuration);
+  json["configuration"] = variant::to_json(answer.evaluation.configuration);
   json["artifact_id"] = answer.artifact_id;
   json["code_hash"] = answer.evaluation.artifact;
   json["stage"] = answer.stage;
@@ -77,7 +80,7 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   answer.evaluation.configuration = configuration_or_nothing(*configuration).value();
   answer.against = configuration_or_nothing(payload.value("against", Json()));
   answer.duplicate_of = configuration_or_nothing(payload.value("duplicate_of", Json()));
-  WB_TRY_ASSIGN(answer.evaluation.score, score_from_json(payload));
+  WB_TRY_ASSIGN(answer.evaluation.score, search::score_from_json(payload));
   if (const Json there = payload.value("elsewhere", Json()); there.is_object()) {
     ObjectReader kept(there, "what was measured elsewhere");
     answer.elsewhere.emplace();
@@ -85,7 +88,7 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
     answer.elsewhere->reply = kept.string("reply_blob");
     WB_TRY(kept.finish(true));
     answer.elsewhere->against = configuration_or_nothing(there.value("against", Json()));
-    WB_TRY_ASSIGN(answer.elsewhere->score, score_from_json(there));
+    WB_TRY_ASSIGN(answer.elsewhere->score, search::score_from_json(there));
   }
   const Json events = payload.value("events", Json());
   if (events.is_array() && events.size() == 2 && events[0].is_number_integer() &&
@@ -95,9 +98,9 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   return answer;
 }
 
-Result<TunePast> past_of_tune(const SessionView& view, std::string_view tune_id) {
+Result<TunePast> past_of_tune(const session::SessionView& view, std::string_view tune_id) {
   TunePast past;
-  for (const IterationView& iteration : view.iterations) {
+  for (const session::IterationView& iteration : view.iterations) {
     const Json tune = iteration.opened.payload.value("tune", Json::object());
     if (!tune.is_object() || tune.value("tune_id", "") != tune_id || !iteration.closed) continue;
     if (iteration.closed->payload.value("outcome", "") != "abandoned") {
@@ -105,7 +108,7 @@ Result<TunePast> past_of_tune(const SessionView& view, std::string_view tune_id)
       continue;
     }
     past.usd += iteration.ledger.total().usd;
-    for (const Fact& fact : iteration.evaluations) {
+    for (const session::Fact& fact : iteration.evaluations) {
       WB_TRY_ASSIGN(TuneAnswer answer, answer_from_json(fact.payload));
       past.answers.push_back(std::move(answer));
     }
@@ -127,9 +130,9 @@ Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast&
   }
   if (answers.size() == past.answers.size()) return answers;
   const auto can_be_told = [&](const std::vector<TuneAnswer>& told) -> Result<bool> {
-    WB_TRY_ASSIGN(Strategy strategy, Strategy::make(plan.space, plan.options));
-    TuneLedger ledger;
-    return replay(strategy, ledger, evaluations_of(told)).ok();
+    WB_TRY_ASSIGN(search::Strategy strategy, search::Strategy::make(plan.space, plan.options));
+    search::TuneLedger ledger;
+    return search::replay(strategy, ledger, evaluations_of(told)).ok();
   };
   WB_TRY_ASSIGN(const bool without, can_be_told(answers));
   if (without) return answers;
@@ -142,4 +145,4 @@ Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast&
   return answers;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

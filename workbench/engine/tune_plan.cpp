@@ -3,10 +3,18 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
-#include "engine/program.hpp"
 #include "engine/tune.hpp"
+#include "search/program.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using search::SearchSpace;
+using search::StrategyKind;
+using search::StrategyOptions;
+using variant::Backend;
+using variant::Configuration;
+using variant::Variant;
+
 namespace {
 
 /// More than anyone waits for without having said so.
@@ -15,7 +23,7 @@ constexpr std::size_t k_entrants_max = 64;
 const std::string k_entrant = "entrant";  ///< the only parameter of a race's space
 
 Json start_json(const StrategyOptions& options) {
-  return options.start ? to_json(*options.start) : Json(nullptr);
+  return options.start ? variant::to_json(*options.start) : Json(nullptr);
 }
 
 Json options_json(const StrategyOptions& options) {
@@ -40,7 +48,7 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
                  "run `sdpa-wb doctor`"};
   }
   Json problems = Json::array();
-  for (const SuiteProblem& member : context.settings.suite.problems) {
+  for (const problem::SuiteProblem& member : context.settings.suite.problems) {
     problems.push_back({to_text(member.problem), member.weight, member.held_out});
   }
   const Services& services = context.services;
@@ -48,7 +56,7 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
   std::set<Backend> backends;
   if (plan.entrants.empty()) backends.insert(plan.variant.manifest.backend);
   for (const Candidate& entrant : plan.entrants) {
-    entrants.push_back({entrant.variant.id, to_json(entrant.configuration)});
+    entrants.push_back({entrant.variant.id, variant::to_json(entrant.configuration)});
     backends.insert(entrant.variant.manifest.backend);
   }
   Json key{{"variant", plan.variant.id},
@@ -61,11 +69,11 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
            {"effort", context.settings.effort},
            {"device", context.hello->device.id}};
   // As many proposals as are wanted at once: others come of another number.
-  if (is_outside(plan.options.kind)) key["in_flight"] = plan.options.in_flight;
+  if (search::is_outside(plan.options.kind)) key["in_flight"] = plan.options.in_flight;
   for (const Backend backend : backends) {
-    const Toolchain* toolchain = toolchain_of(services, backend);
+    const variant::Toolchain* toolchain = toolchain_of(services, backend);
     if (toolchain == nullptr) continue;  // python, or its builds say what is missing
-    WB_TRY_ASSIGN(const CompilerIdentity compiler,
+    WB_TRY_ASSIGN(const variant::CompilerIdentity compiler,
                   toolchain->remembered_identity(context.cache.root() / "compilers"));
     // The target of a CUDA build follows from variant and device, which stand here already.
     const std::string prefix = backend == Backend::cuda ? "cuda_" : "";
@@ -85,9 +93,9 @@ Result<TuneBudget> read_budget(const Context& context, const Json& args, const S
                                const std::string& name, StrategyKind kind) {
   TuneBudget budget{given<std::int64_t>(args, "evaluations"), given<double>(args, "seconds"),
                     given<double>(args, "usd")};
-  const Rates& rates = context.settings.rates;
-  const bool has_rate = price_usd(rates, CostItem::compile_cpu, 1).has_value() ||
-                        price_usd(rates, CostItem::device, 1).has_value();
+  const session::Rates& rates = context.settings.rates;
+  const bool has_rate = session::price_usd(rates, session::CostItem::compile_cpu, 1).has_value() ||
+                        session::price_usd(rates, session::CostItem::device, 1).has_value();
   if (budget.usd && !has_rate) {
     return Error{ErrorCode::usage, "tune", name,
                  "a money budget was given, but the session knows no rate",
@@ -113,7 +121,7 @@ Result<Configuration> start_of(const Context& context, const Variant& variant,
   if (named.empty() && context.incumbent->variant.id == variant.id) {
     named = context.incumbent->configuration;
   }
-  return complete_configuration(variant.manifest, named);
+  return variant::complete_configuration(variant.manifest, named);
 }
 
 /// Whose configurations are searched.
@@ -138,7 +146,7 @@ Result<TunePlan> make_plan(Context& context, const Json& args, Field field, Stra
                 .ahead = given<std::int64_t>(args, "ahead"),
                 .in_flight = in_flight,
                 .id = {}};
-  const Effort selection = effort_plan(context.settings.effort).selection;
+  const measure::Effort selection = effort_plan(context.settings.effort).selection;
   plan.effort = {1, selection.placements, selection.rounds};
   plan.options.seed = args.value("seed", std::uint64_t{1});
   plan.options.rounds = selection.rounds;
@@ -149,7 +157,7 @@ Result<TunePlan> make_plan(Context& context, const Json& args, Field field, Stra
 }  // namespace
 
 Candidate TunePlan::candidate(const Configuration& configuration) const {
-  if (entrants.empty()) return {variant, configuration, to_text(configuration)};
+  if (entrants.empty()) return {variant, configuration, variant::to_text(configuration)};
   return entrants.at(static_cast<std::size_t>(configuration.at(k_entrant)) - 1);
 }
 
@@ -158,10 +166,10 @@ Result<TunePlan> plan_tune(Context& context, const Json& args) {
   WB_TRY_ASSIGN(SearchSpace space,
                 SearchSpace::make(proposal.first.manifest, context.settings.suite));
   StrategyOptions options;
-  options.kind = *parse_strategy_kind(args.value("strategy", "random"));
+  options.kind = *search::parse_strategy_kind(args.value("strategy", "random"));
   WB_TRY_ASSIGN(const std::int64_t in_flight, crew_size(context.services.ask_program));
   options.in_flight = std::max<std::int64_t>(in_flight, 1);
-  options.make_proposer = proposers_of(context.services.ask_program, options.in_flight);
+  options.make_proposer = search::proposers_of(context.services.ask_program, options.in_flight);
   WB_TRY_ASSIGN(options.start, start_of(context, proposal.first, std::move(proposal.second)));
   return make_plan(context, args, {std::move(proposal.first), {}, std::move(space)},
                    std::move(options), in_flight);
@@ -174,8 +182,8 @@ Result<TunePlan> plan_race(Context& context, const Json& args) {
     const auto word = id.get<std::string>();
     WB_TRY_ASSIGN(auto resolved, resolve_variant(context, word));
     WB_TRY_ASSIGN(Configuration configuration,
-                  complete_configuration(resolved.first.manifest, resolved.second));
-    if (!seen.insert(resolved.first.id + to_text(configuration)).second) {
+                  variant::complete_configuration(resolved.first.manifest, resolved.second));
+    if (!seen.insert(resolved.first.id + variant::to_text(configuration)).second) {
       return Error{ErrorCode::usage, "race", word, "the same code and configuration runs already",
                    "name each variant once"};
     }
@@ -186,7 +194,7 @@ Result<TunePlan> plan_race(Context& context, const Json& args) {
                  fmt::format("a race has 2 to {} of them", k_entrants_max),
                  "use `iterate` for one, `tune` for a variant's configurations"};
   }
-  Manifest field;
+  variant::Manifest field;
   field.name = "race";
   for (std::size_t n = 1; n <= entrants.size(); ++n) {
     field.tune_params[k_entrant].push_back(static_cast<std::int64_t>(n));
@@ -212,9 +220,9 @@ Json to_json(const TunePlan& plan) {
   for (const Candidate& entrant : plan.entrants) {
     json["entrants"].push_back({{"variant", entrant.name},
                                 {"variant_id", entrant.variant.id},
-                                {"configuration", to_json(entrant.configuration)}});
+                                {"configuration", variant::to_json(entrant.configuration)}});
   }
   return json;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

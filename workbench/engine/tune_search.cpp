@@ -6,7 +6,10 @@
 
 #include "engine/tune.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using variant::Configuration;
+
 namespace {
 
 constexpr int k_attempts = 3;  ///< of an evaluation that failed for the machine's sake
@@ -18,15 +21,16 @@ constexpr auto k_patience = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Tuner::Tuner(Context& context, const TunePlan& plan, Strategy strategy, const TunePast& past)
+Tuner::Tuner(Context& context, const TunePlan& plan, search::Strategy strategy,
+             const TunePast& past)
     : m_context(context),
       m_plan(plan),
       m_strategy(std::move(strategy)),
       m_past_seconds(past.seconds),
       m_past_usd(past.usd),
       m_started(context.services.clock.steady_now()),
-      m_place(
-          place_of_builds(context.hello->device, context.worker->description(), allowed_cpus())),
+      m_place(place_of_builds(context.hello->device, context.worker->description(),
+                              device::allowed_cpus())),
       m_queue(
           [this](const Configuration& wanted) {
             const Candidate made = m_plan.candidate(wanted);
@@ -72,9 +76,10 @@ Result<std::optional<std::string>> Tuner::why_stop() const {
     return reason(
         fmt::format("{} evaluations in a row failed for the machine's sake", m_machine_failures));
   }
-  WB_TRY_ASSIGN(const SessionView* view, m_context.session->current(FoldDepth::brief));
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                m_context.session->current(session::FoldDepth::brief));
   if (budget.usd) {
-    const IterationView* own = view->find(m_context.iteration);
+    const session::IterationView* own = view->find(m_context.iteration);
     const double usd = m_past_usd + (own == nullptr ? 0.0 : own->ledger.total().usd);
     if (!(usd < *budget.usd)) {
       return reason(fmt::format("budget: ${:.4f} of ${:.4f}", usd, *budget.usd));
@@ -108,7 +113,7 @@ Result<std::string> Tuner::search() {
   return ended;
 }
 
-Result<void> Tuner::answer(const Ask& ask) {
+Result<void> Tuner::answer(const search::Ask& ask) {
   m_context.report_progress({.stage = "tune",
                              .what = m_plan.candidate(ask.configuration).name,
                              .done = m_told,
@@ -180,7 +185,7 @@ std::vector<Configuration> Tuner::wishes(const Configuration& first) const {
   std::vector<Configuration> wished;
   if (!m_built.contains(first)) wished.push_back(first);
   std::size_t seen = 0;
-  for (const Guess& guess : m_strategy.lookahead(most)) {
+  for (const search::Guess& guess : m_strategy.lookahead(most)) {
     const bool may_guess =
         m_place.overlaps ? seen < most_guessed : wished.size() < m_place.builders;
     const bool fits = guess.is_certain || may_guess;
@@ -238,4 +243,4 @@ Result<Outcome<Subject>> Tuner::subject(const Configuration& configuration) {
   return built->subject;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

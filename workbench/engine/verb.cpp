@@ -10,7 +10,7 @@
 
 #include "variant/variant.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 constexpr std::array<std::pair<ArgumentKind, std::string_view>, 12> k_kind_words{{
@@ -157,7 +157,7 @@ std::string misfit(const ArgumentSpec& spec, const Json& value) {
       for (const auto& choice : words) {
         if (choice == word) return {};
       }
-      const std::string near = did_you_mean(word, words);
+      const std::string near = variant::did_you_mean(word, words);
       return fmt::format("is \"{}\"; it must be one of {}{}", word, fmt::join(words, ", "),
                          near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
     }
@@ -244,7 +244,7 @@ Result<Json> check_arguments(const VerbSpec& verb, const Json& args) {
       if (candidate.name == key) spec = &candidate;
     }
     if (spec == nullptr) {
-      const std::string near = did_you_mean(key, names);
+      const std::string near = variant::did_you_mean(key, names);
       return usage(verb, fmt::format("there is no argument \"{}\"", key),
                    near.empty() ? fmt::format("it takes: {}", fmt::join(names, ", "))
                                 : fmt::format("did you mean {}?", near));
@@ -308,4 +308,4 @@ Json verb_table_json() {
   return table;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verb table (design 4.13): every action of the workbench with its arguments and flags. The
+// The verb table: every action of the workbench with its arguments and flags. The
 // command line, Lua, Python and agent tools are generated from it or checked against it.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::engine {
 
 /// Frozen words. `id` names a kernel, variant label, session folder, playbook or event; `text` may
 /// hold line breaks; `configuration` maps parameter names to integers; `file_map` maps paths inside
@@ -73,4 +73,4 @@ Result<Json> check_arguments(const VerbSpec& verb, const Json& args);
 /// The table as JSON, for bindings, docs and tools.
 Json verb_table_json();
 
-}  // namespace wb
+}  // namespace wb::engine

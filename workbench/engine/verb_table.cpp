@@ -3,6 +3,7 @@
 // body (answering.cpp lists bodies) and a test.
 #include "engine/verb_table.hpp"
 
+#include "engine/adopt.hpp"
 #include "engine/agent_verbs.hpp"
 #include "engine/analyze_verb.hpp"
 #include "engine/audit_verb.hpp"
@@ -14,7 +15,7 @@
 #include "engine/page_verbs.hpp"
 #include "engine/trace_verbs.hpp"
 
-namespace wb {
+namespace wb::engine {
 namespace {
 
 std::vector<VerbSpec> make_table() {
@@ -29,6 +30,7 @@ std::vector<VerbSpec> make_table() {
   table.push_back(diagnose_verb_spec());
   table.push_back(experience_verb_spec());
   table.push_back(loops_verb_spec());
+  table.push_back(adopt_verb_spec());
   return table;
 }
 
@@ -39,4 +41,4 @@ std::span<const VerbSpec> verb_table() {
   return table;
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -6,7 +6,7 @@
 
 #include "engine/verb.hpp"
 
-namespace wb::verbs {
+namespace wb::engine::verbs {
 
 using K = ArgumentKind;
 
@@ -58,4 +58,4 @@ std::vector<VerbSpec> make_iteration_verbs();  ///< iterate, tune, race
 std::vector<VerbSpec> make_measuring_verbs();  ///< build, check, measure, compare
 std::vector<VerbSpec> make_reading_verbs();    ///< what never writes
 
-}  // namespace wb::verbs
+}  // namespace wb::engine::verbs

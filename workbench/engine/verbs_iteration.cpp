@@ -2,7 +2,7 @@
 // Verbs that make an iteration of a session.
 #include "engine/verb_table.hpp"
 
-namespace wb::verbs {
+namespace wb::engine::verbs {
 namespace {
 
 const ArgumentSpec k_predicted{.name = "predicted_speedup",
@@ -118,25 +118,25 @@ std::vector<VerbSpec> make_iteration_verbs() {
        .doc = "one iteration that searches a variant's tunable parameters and confirms the best in "
               "fresh processes",
        .session = SessionNeed::writes,
-       .arguments = {{.name = "variant",
-                      .kind = K::id,
-                      .doc = "the kernel, or the label of a variant (default: the incumbent)"},
-                     {.name = "hypothesis",
-                      .kind = K::text,
-                      .doc = "why tuning should help, one sentence",
-                      .required = true},
-                     k_predicted,
-                     {.name = "strategy",
-                      .kind = K::enumeration,
-                      .doc = "what to ask for next (default random; docs/simulation.md); tpe, "
-                             "cma_es and gp are Optuna's, from Python only",
-                      .choices = {"exhaustive", "random", "hill_climb", "racing", "tpe", "cma_es",
-                                  "gp"}},
-                     k_seed,
-                     k_evaluations,
-                     k_seconds,
-                     k_usd,
-                     k_ahead},
+       .arguments =
+           {{.name = "variant",
+             .kind = K::id,
+             .doc = "the kernel, or the label of a variant (default: the incumbent)"},
+            {.name = "hypothesis",
+             .kind = K::text,
+             .doc = "why tuning should help, one sentence",
+             .required = true},
+            k_predicted,
+            {.name = "strategy",
+             .kind = K::enumeration,
+             .doc = "what to ask for next (default random; docs/guide/simulation.md); tpe, "
+                    "cma_es and gp are Optuna's, from Python only",
+             .choices = {"exhaustive", "random", "hill_climb", "racing", "tpe", "cma_es", "gp"}},
+            k_seed,
+            k_evaluations,
+            k_seconds,
+            k_usd,
+            k_ahead},
        .result = k_search_result,
        .is_long = true},
       {.name = "race",
@@ -162,4 +162,4 @@ std::vector<VerbSpec> make_iteration_verbs() {
   };
 }
 
-}  // namespace wb::verbs
+}  // namespace wb::engine::verbs

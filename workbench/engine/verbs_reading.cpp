@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Verbs that measure without an iteration, and verbs that only read.
 #include "engine/verb_table.hpp"
+#include "variant/edge_draws.hpp"
 
-namespace wb::verbs {
+namespace wb::engine::verbs {
 
 namespace {
 
@@ -22,7 +23,8 @@ VerbSpec spec_of_build() {
                      {"compiler", "string: its version"},
                      {"wall_s", "real: compile time, 0 when cached (s)"},
                      {"cpu_s", "real: the same in CPU time (s)"},
-                     {"kernels", "list: what ptxas says of each GPU kernel (docs/kernel_abi.md)"},
+                     {"kernels",
+                      "list: what ptxas says of each GPU kernel (docs/contracts/kernel_abi.md)"},
                      {"kernels_left_out", "int: kernels that had no room"},
                      {"spilling_left_out", "int: those of them that spill registers"},
                      {"warnings", "list: of ptxas, about lost performance: code, text, kernel"},
@@ -65,12 +67,21 @@ std::vector<VerbSpec> make_measuring_verbs() {
       {.name = "check",
        .doc = "build a variant and judge it against scaled dot product attention",
        .session = SessionNeed::optional,
-       .arguments = {k_variant, k_suite, k_problem, k_configuration},
-       .result = {{"pass", "bool: every supported problem passed"},
+       .arguments = {k_variant,
+                     k_suite,
+                     k_problem,
+                     k_configuration,
+                     {.name = "draws",
+                      .kind = K::integer,
+                      .doc = "drawn runs, of everything that the manifest claims (default 72; a "
+                             "Python subject on a GPU 16)",
+                      .min = 1,
+                      .max = static_cast<double>(variant::k_most_edge_draws)}},
+       .result = {{"pass", "bool: every supported problem passed, and every drawn run"},
                   {"variant", "string: label"},
                   {"problems",
-                   "list: per problem outcome, message and the worst share of the "
-                   "error budget"},
+                   "list: per problem, and once for the drawn runs, outcome, message and the worst "
+                   "share of the error budget"},
                   {"subject_output", "string: what the variant printed before it failed"},
                   {"subject_output_ref", "string or null: for read_ref, the whole of that"}},
        .is_long = true},
@@ -158,6 +169,7 @@ std::vector<VerbSpec> make_reading_verbs() {
                   {"best_speedup", "real or null: incumbent over the start, confirmed (ratio)"},
                   {"cost", "map: ledger"},
                   {"stop_reason", "string or null: which budget or stop rule holds"},
+                  {"warning", "string or null: which events the log lost, and what to do"},
                   {"text", "string: the screen"}},
        .reads_only = true},
       {.name = "report",
@@ -174,7 +186,7 @@ std::vector<VerbSpec> make_reading_verbs() {
                       .max = 1e6},
                      {.name = "html",
                       .kind = K::boolean,
-                      .doc = "one self-contained file of HTML with plots (docs/pages.md)"},
+                      .doc = "one self-contained file of HTML with plots (docs/guide/pages.md)"},
                      {.name = "output",
                       .kind = K::string,
                       .doc = "the file to write (default: standard output)"}},
@@ -231,4 +243,4 @@ std::vector<VerbSpec> make_reading_verbs() {
   };
 }
 
-}  // namespace wb::verbs
+}  // namespace wb::engine::verbs

@@ -2,7 +2,7 @@
 // Verbs that open, drive, note in and close a session.
 #include "engine/verb_table.hpp"
 
-namespace wb::verbs {
+namespace wb::engine::verbs {
 namespace {
 
 // `open` has them, and `run`, which opens too.
@@ -123,6 +123,10 @@ std::vector<VerbSpec> make_session_verbs() {
        .result = {{"session", "string: the session's folder"},
                   {"incumbent", "string: label of the starting variant"},
                   {"baseline", "list: per problem the medians (us) of start and rivals"},
+                  {"cannot_show",
+                   "list: per problem the gain (cannot_show_frac) below which a confirmation shows "
+                   "nothing, and why its noise floor cannot serve (unfit, or empty)"},
+                  {"cannot_show_text", "string: the same for people"},
                   {"rivals", "list: names of the rivals that passed"}},
        .is_long = true,
        .in_playbook = false},
@@ -174,6 +178,23 @@ std::vector<VerbSpec> make_session_verbs() {
                   {"environment_changed", "list: what differs from when it was opened"}},
        .is_long = true,
        .in_playbook = false},
+      {.name = "remeasure_floor",
+       .doc = "take the noise floors again: those of a busy machine hide gains that are there",
+       .session = SessionNeed::writes,
+       .arguments = {{.name = "problem",
+                      .kind = K::string,
+                      .doc = "one of the suite's, by its name (default: all of them)",
+                      .positional = true},
+                     {.name = "all_plans",
+                      .kind = K::boolean,
+                      .doc = "hot, cold and eager, not the objective's plan alone"}},
+       .result =
+           {{"fit", "bool: every floor can serve now"},
+            {"floors",
+             "list: per problem and plan floor_frac, between_instance_frac, cannot_show_frac, "
+             "used (else the narrower one before stands) and unfit (why it cannot serve)"},
+            {"text", "string: the same for people"}},
+       .is_long = true},
       {.name = "get_job",
        .doc = "what runs in a session, waiting for it to end if asked",
        .session = SessionNeed::reads,
@@ -256,4 +277,4 @@ std::vector<VerbSpec> make_session_verbs() {
   };
 }
 
-}  // namespace wb::verbs
+}  // namespace wb::engine::verbs

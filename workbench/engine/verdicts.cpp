@@ -7,13 +7,18 @@
 #include "engine/timing.hpp"
 #include "variant/ptxas_record.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using problem::Problem;
+using runner::WorkerClient;
+using variant::EdgeDraw;
+using variant::k_edge_draws;
+
 namespace {
 
-Json run_json(Draw draw, const protocol::RunResult& run) {
-  static constexpr std::string_view k_draw_words[] = {"normal", "large", "edge"};
-  const BudgetUse& worst = run.verdict.worst;
-  return {{"draw", k_draw_words[static_cast<int>(draw)]},
+Json run_json(problem::Draw draw, const protocol::RunResult& run) {
+  const problem::BudgetUse& worst = run.verdict.worst;
+  return {{"draw", to_string(draw)},
           {"seed", run.seed},
           {"pass", run.verdict.pass},
           {"reason", run.verdict.reason},
@@ -38,7 +43,7 @@ Outcome<protocol::VerdictResult> screen(WorkerClient& worker, const protocol::Ve
   protocol::RunArgs one;
   one.handle = args.handle;
   one.problem = args.problem;
-  one.draw = Draw::normal;
+  one.draw = problem::Draw::normal;
   one.want_lse = args.want_lse;
   one.max_blocks = k_screening_blocks;
   auto run = worker.run(one);
@@ -69,10 +74,128 @@ Json read_verdict(const Outcome<protocol::VerdictResult>& verdict, Judgement& ju
   return runs;
 }
 
-bool is_held_out(const Suite& suite, const Problem& problem) {
-  return std::any_of(suite.problems.begin(), suite.problems.end(), [&](const SuiteProblem& member) {
-    return member.held_out && to_text(member.problem) == to_text(problem);
-  });
+/// What a session keeps of a drawn run: that of others is the same with its problem and form.
+Json drawn_json(const EdgeDraw& drawn, const protocol::RunResult& run) {
+  Json json = run_json(drawn.draw, run);
+  if (run.verdict.pass) {
+    json["worst"] = {{"rule", run.verdict.worst.rule}, {"share", run.verdict.worst.share}};
+  }
+  json["problem"] = to_text(drawn.problem);
+  json["form"] = to_json(drawn.form);
+  return json;
+}
+
+Json part_of(const Json& runs, std::size_t begin, std::size_t end) {
+  Json part = Json::array();
+  for (std::size_t i = begin; i < end; ++i) part.push_back(runs[i]);
+  return part;
+}
+
+std::string how(const EdgeDraw& drawn) {
+  std::string words = fmt::format("in a drawn run (draw {}", to_string(drawn.draw));
+  const std::string form = to_text(drawn.form);
+  return words + (form.empty() ? "" : "; ") + form + ")";
+}
+
+/// The drawn runs, some with each request: others may want the device too.
+class DrawnRuns {
+ public:
+  DrawnRuns(Context& context, const Subject& subject, const std::vector<EdgeDraw>& drawn,
+            Proof extent)
+      : m_context(context), m_subject(subject), m_drawn(drawn), m_extent(extent) {
+    m_judgement.drawn = drawn.size();
+    m_judgement.problem = drawn.front().problem;
+    m_judgement.worst_share = -1;
+  }
+
+  Result<Judgement> judge(WorkerClient& worker, std::int64_t handle) {
+    for (std::size_t at = 0; at < m_drawn.size() && !m_judgement.invalidity;) {
+      WB_TRY(m_context.check_stop());
+      m_context.report_progress({.stage = "verdict",
+                                 .what = m_subject.label + " on drawn runs",
+                                 .done = static_cast<std::int64_t>(at),
+                                 .total = static_cast<std::int64_t>(m_drawn.size())});
+      const std::size_t end = std::min(at + k_at_once, m_drawn.size());
+      at = read(worker.verdict(request(handle, at, end)), at);
+    }
+    if (m_judgement.worst_share < 0) m_judgement.worst_share = 0;
+    return m_judgement;
+  }
+
+  [[nodiscard]] Json runs() const { return m_runs; }
+
+ private:
+  static constexpr std::size_t k_at_once = 24;
+
+  [[nodiscard]] protocol::VerdictArgs request(std::int64_t handle, std::size_t begin,
+                                              std::size_t end) const {
+    protocol::VerdictArgs args;
+    args.handle = handle;
+    args.problem = m_drawn[begin].problem;
+    for (std::size_t i = begin; i < end; ++i) {
+      protocol::RunArgs& run = args.drawn.emplace_back();
+      run.handle = handle;
+      run.problem = m_drawn[i].problem;
+      run.draw = m_drawn[i].draw;
+      run.want_lse = m_drawn[i].want_lse;
+      run.form = m_drawn[i].form;
+      if (m_extent == Proof::screening) run.max_blocks = k_screening_blocks;
+    }
+    return args;
+  }
+
+  /// Returns with which run to go on.
+  std::size_t read(const Outcome<protocol::VerdictResult>& verdict, std::size_t at) {
+    if (!verdict.ok()) {
+      fail(at, verdict.error());
+      return at;
+    }
+    for (const auto& [draw, run] : verdict->runs) {
+      if (at >= m_drawn.size()) break;
+      m_runs.push_back(drawn_json(m_drawn[at], run));
+      const double share = run.verdict.worst.share;
+      if (!(share <= m_judgement.worst_share)) {
+        m_judgement.worst_share = share;
+        m_judgement.problem = m_drawn[at].problem;
+      }
+      if (!run.verdict.pass) {
+        fail(at, {Invalidity::correctness, run.verdict.reason, ""});
+        return at;
+      }
+      ++at;
+    }
+    if (!verdict->failure && verdict->runs.empty()) {
+      fail(at, {Invalidity::environment, "the worker judged nothing", ""});
+      return at;
+    }
+    if (!verdict->failure || at >= m_drawn.size()) return at;
+    // A library knows only when it is called what it takes.
+    const bool is_refusal = verdict->failure->invalidity == Invalidity::constraints;
+    if (is_refusal && m_subject.variant.manifest.backend == variant::Backend::python) return at + 1;
+    fail(at, *verdict->failure);
+    return at;
+  }
+
+  void fail(std::size_t at, const Failure& failure) {
+    m_judgement.problem = m_drawn[at].problem;
+    m_judgement.invalidity = failure.invalidity;
+    m_judgement.message = failure.message + " " + how(m_drawn[at]);
+    m_judgement.output = failure.untrusted_output;
+  }
+
+  Context& m_context;
+  const Subject& m_subject;
+  const std::vector<EdgeDraw>& m_drawn;
+  Proof m_extent;
+  Judgement m_judgement;
+  Json m_runs = Json::array();
+};
+
+bool is_held_out(const problem::Suite& suite, const Problem& problem) {
+  return std::any_of(suite.problems.begin(), suite.problems.end(),
+                     [&](const problem::SuiteProblem& member) {
+                       return member.held_out && to_text(member.problem) == to_text(problem);
+                     });
 }
 
 }  // namespace
@@ -88,18 +211,51 @@ Proof parse_proof(std::string_view word) {
 
 Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
                                              const std::vector<Problem>& problems, Proof extent,
-                                             SubjectProcesses* kept, Refusal refusal) {
+                                             SubjectProcesses* kept, Refusal refusal,
+                                             const std::vector<EdgeDraw>& drawn) {
   std::vector<Judgement> judgements;
   // A subject that already died has no process left to unload; either way it is gone afterwards.
   SubjectProcesses own(context);
   std::optional<std::int64_t> handle;
   Json versions = Json::object();
-  const auto fail_load = [&](const Failure& failure) {
-    Judgement judgement;
-    judgement.invalidity = failure.invalidity;
-    judgement.message = failure.message;
-    judgement.output = failure.untrusted_output;
-    return judgement;
+  /// Null where there is no worker, or the subject cannot be loaded: the judgement says so.
+  const auto loaded_in = [&](Judgement& judgement) -> WorkerClient* {
+    const auto fail = [&judgement](const Failure& failure) -> WorkerClient* {
+      judgement.invalidity = failure.invalidity;
+      judgement.message = failure.message;
+      judgement.output = failure.untrusted_output;
+      return nullptr;
+    };
+    auto worker = context.need_worker();
+    if (!worker) return fail(worker.error());
+    if (!handle) {
+      auto loaded = (*worker)->load(subject.variant, subject.artifact);
+      if (!loaded) return fail(loaded.error());
+      handle = loaded->handle;
+      versions = loaded->versions;
+      (kept != nullptr ? *kept : own).handles.emplace_back(handle);
+    }
+    return *worker;
+  };
+  const auto log = [&](Judgement& judgement, Json runs) -> Result<void> {
+    Json event{{"iteration", context.iteration_or_null()},
+               {"subject", subject.label},
+               {"problem", to_text(judgement.problem)},
+               {"proof", to_string(extent)},
+               {"pass", !judgement.invalidity.has_value()},
+               {"outcome",
+                judgement.invalidity ? to_string(*judgement.invalidity) : std::string_view("pass")},
+               {"message", judgement.message},
+               {"versions", versions},
+               {"runs", std::move(runs)}};
+    if (judgement.drawn > 0) event["drawn"] = judgement.drawn;
+    // A subject may print the shape that it is shown: that of a held-out problem stays unsaid.
+    if (!judgement.output.empty() && context.session &&
+        !is_held_out(context.settings.suite, judgement.problem)) {
+      WB_TRY_ASSIGN(event["output_blob"], context.session->put_blob(judgement.output));
+    }
+    WB_TRY_ASSIGN(judgement.event, context.log("verdict_given", std::move(event)));
+    return {};
   };
   std::int64_t done = 0;
   for (const Problem& problem : problems) {
@@ -116,57 +272,56 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
       judgements.push_back(std::move(judgement));
       continue;
     }
-    auto worker = context.need_worker();
     Json runs = Json::array();
-    if (!worker) {
-      judgement = fail_load(worker.error());
-    } else {
-      if (!handle) {
-        auto loaded = (*worker)->load(subject.variant, subject.artifact);
-        if (loaded) {
-          handle = loaded->handle;
-          versions = loaded->versions;
-          (kept != nullptr ? *kept : own).handles.emplace_back(handle);
-        } else {
-          judgement = fail_load(loaded.error());
-        }
-      }
-      if (handle) {
-        protocol::VerdictArgs args;
-        args.handle = *handle;
-        args.problem = problem;
-        args.want_lse = subject.variant.manifest.backend != Backend::python;
-        args.rows_without_keys = subject.variant.manifest.support.rows_without_keys;
-        runs = read_verdict(
-            extent == Proof::whole ? (*worker)->verdict(args) : screen(**worker, args), judgement);
-      }
+    if (WorkerClient* worker = loaded_in(judgement); worker != nullptr) {
+      protocol::VerdictArgs args;
+      args.handle = *handle;
+      args.problem = problem;
+      args.want_lse = subject.variant.manifest.backend != variant::Backend::python;
+      args.rows_without_keys = subject.variant.manifest.support.rows_without_keys;
+      runs = read_verdict(extent == Proof::whole ? worker->verdict(args) : screen(*worker, args),
+                          judgement);
     }
     judgement.problem = problem;
-    Json event{{"iteration", context.iteration_or_null()},
-               {"subject", subject.label},
-               {"problem", to_text(problem)},
-               {"proof", to_string(extent)},
-               {"pass", !judgement.invalidity.has_value()},
-               {"outcome",
-                judgement.invalidity ? to_string(*judgement.invalidity) : std::string_view("pass")},
-               {"message", judgement.message},
-               {"versions", versions},
-               {"runs", std::move(runs)}};
-    // A subject may print the shape that it is shown: that of a held-out problem stays unsaid.
-    if (!judgement.output.empty() && context.session &&
-        !is_held_out(context.settings.suite, problem)) {
-      WB_TRY_ASSIGN(event["output_blob"], context.session->put_blob(judgement.output));
-    }
-    WB_TRY_ASSIGN(judgement.event, context.log("verdict_given", std::move(event)));
+    WB_TRY(log(judgement, std::move(runs)));
     if (refusal == Refusal::excludes && judgement.invalidity == Invalidity::constraints) {
       judgement.invalidity.reset();
       judgement.supported = false;
     }
     const bool failed = judgement.invalidity.has_value();
     judgements.push_back(std::move(judgement));
-    if (failed) break;  // wrong stops here and is never timed
+    if (failed) return judgements;  // wrong stops here and is never timed
   }
+  // Who takes none of the problems that were asked for is told that, and no more.
+  const bool takes_any =
+      std::any_of(judgements.begin(), judgements.end(),
+                  [](const Judgement& judgement) { return judgement.supported; });
+  if (drawn.empty() || !takes_any) return judgements;
+  Judgement judgement;
+  if (WorkerClient* worker = loaded_in(judgement); worker != nullptr) {
+    DrawnRuns runs(context, subject, drawn, extent);
+    WB_TRY_ASSIGN(judgement, runs.judge(*worker, *handle));
+    // An event is one line of limited length: many runs are several, and the last one decides.
+    const Json all = runs.runs();
+    std::size_t begin = 0;
+    for (; begin + k_edge_draws < all.size(); begin += k_edge_draws) {
+      Judgement passed;
+      passed.drawn = k_edge_draws;
+      passed.problem = drawn[begin].problem;
+      WB_TRY(log(passed, part_of(all, begin, begin + k_edge_draws)));
+    }
+    const std::size_t in_all = judgement.drawn;
+    judgement.drawn = std::max<std::size_t>(all.size() - begin, 1);
+    WB_TRY(log(judgement, part_of(all, begin, all.size())));
+    judgement.drawn = in_all;
+  }
+  judgements.push_back(std::move(judgement));
   return judgements;
+}
+
+std::string label(const Judgement& judgement) {
+  if (judgement.drawn == 0 || judgement.invalidity) return label(judgement.problem);
+  return fmt::format("{} drawn runs", judgement.drawn);
 }
 
 std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements) {
@@ -179,17 +334,17 @@ std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements)
 std::optional<Failure> failure_of(const std::vector<Judgement>& judgements) {
   const auto failed = first_failure(judgements);
   if (!failed) return std::nullopt;
-  return Failure{*failed->invalidity,
-                 fmt::format("{}: {}", label(failed->problem), failed->message), failed->output};
+  return Failure{*failed->invalidity, fmt::format("{}: {}", label(*failed), failed->message),
+                 failed->output};
 }
 
 Result<void> tell_subject_output(Context& context, const std::string& words, Json& answer) {
   constexpr std::size_t most_bytes = 4096;
-  answer["subject_output"] = words.empty() ? words : cut_in_the_middle(words, most_bytes);
+  answer["subject_output"] = words.empty() ? words : variant::cut_in_the_middle(words, most_bytes);
   answer["subject_output_ref"] = nullptr;
   if (words.empty() || !context.session) return {};
   WB_TRY_ASSIGN(answer["subject_output_ref"], context.session->put_blob(words));
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

@@ -10,7 +10,13 @@
 #include "engine/verb_bodies.hpp"
 #include "report/report.hpp"
 
-namespace wb {
+namespace wb::engine {
+
+using problem::Suite;
+using problem::SuiteProblem;
+using session::IterationView;
+using session::SessionView;
+
 namespace {
 
 std::optional<std::int64_t> number_after(std::string_view id, char prefix) {
@@ -28,8 +34,8 @@ Error unknown_id(const std::string& id, const std::string& what) {
 
 }  // namespace
 
-Result<Json> verb_status(const Session& session, const Clock& clock) {
-  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::brief));
+Result<Json> verb_status(const session::Session& session, const Clock& clock) {
+  WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::brief));
   const SessionView& view = *current;
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   const auto opened = parse_iso8601(view.opened.t);
@@ -37,6 +43,7 @@ Result<Json> verb_status(const Session& session, const Clock& clock) {
       opened ? std::chrono::duration<double>(clock.now() - *opened).count() : 0.0;
   const StopDecision stop = stop_decision(view, settings.budget, settings.stop, elapsed_s);
   const auto best = confirmed_gain(view);
+  WB_TRY_ASSIGN(const std::string warning, session.warning());
   std::int64_t closed = 0;
   for (const IterationView& iteration : view.iterations) closed += iteration.is_closed() ? 1 : 0;
   return Json{{"status", to_string(view.status)},
@@ -45,33 +52,35 @@ Result<Json> verb_status(const Session& session, const Clock& clock) {
               {"best_speedup", best ? Json(*best) : Json(nullptr)},
               {"cost", to_json(view.ledger)},
               {"stop_reason", stop.reason ? Json(*stop.reason) : Json(nullptr)},
-              {"text", render_status(view)}};
+              {"warning", warning.empty() ? Json(nullptr) : Json(warning)},
+              {"text", (warning.empty() ? "" : "WARNING: " + warning + "\n") +
+                           report::render_status(view)}};
 }
 
-Result<Json> verb_show(const Session& session, const Json& args) {
+Result<Json> verb_show(const session::Session& session, const Json& args) {
   const auto id = args["id"].get<std::string>();
   if (const auto seq = number_after(id, 'e')) {
     if (*seq < 1 || *seq > session.log().size()) {
       return unknown_id(id, fmt::format("the log has events e1 to e{}", session.log().size()));
     }
-    WB_TRY_ASSIGN(const Event event, session.log().event(*seq));
+    WB_TRY_ASSIGN(const session::Event event, session.log().event(*seq));
     return Json{
         {"kind", "event"},
         {"value",
          {{"seq", event.seq}, {"t", event.t}, {"type", event.type}, {"payload", event.payload}}},
-        {"text", render_event(event)}};
+        {"text", report::render_event(event)}};
   }
-  WB_TRY_ASSIGN(const SessionView* current, session.current(FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
   const SessionView& view = *current;
   if (const auto number = number_after(id, 'i')) {
     const IterationView* iteration = view.find(*number);
     if (iteration == nullptr) return unknown_id(id, "there is no such iteration");
     return Json{{"kind", "iteration"},
-                {"value", iteration_json(view, *iteration)},
-                {"text", render_iteration(view, *iteration)}};
+                {"value", report::iteration_json(view, *iteration)},
+                {"text", report::render_iteration(view, *iteration)}};
   }
   for (const IterationView& iteration : view.iterations) {
-    for (const Fact& built : iteration.built) {
+    for (const session::Fact& built : iteration.built) {
       if (built.payload.value("subject", "") != id) continue;
       WB_TRY_ASSIGN(const auto files,
                     session.load_variant_files(built.payload.value("variant_id", "")));
@@ -93,7 +102,7 @@ Result<std::map<std::string, Suite>> load_all_suites(const Services& services) {
     std::error_code error;
     if (!fs::exists(path, error)) continue;
     found = true;
-    WB_TRY_ASSIGN(auto suites, load_suites(services.file_system, path));
+    WB_TRY_ASSIGN(auto suites, problem::load_suites(services.file_system, path));
     all.merge(suites);  // the first root wins
   }
   if (!found) {
@@ -110,8 +119,9 @@ Result<Suite> suite_from_arguments(Context& context, const Json& args) {
     WB_TRY_ASSIGN(suite, select_problems(all, args["suite"].get<std::string>()));
   }
   if (args.contains("problem")) {
-    WB_TRY_ASSIGN(auto problems, parse_problems(args["problem"].get<std::string>()));
-    for (Problem& problem : problems) suite.problems.push_back({std::move(problem), 1.0, false});
+    WB_TRY_ASSIGN(auto problems, problem::parse_problems(args["problem"].get<std::string>()));
+    for (problem::Problem& problem : problems)
+      suite.problems.push_back({std::move(problem), 1.0, false});
     suite.name += suite.name.empty() ? "problem" : "+problems";
   }
   if (suite.problems.empty()) {
@@ -163,14 +173,14 @@ Result<Json> verb_kernels(Context& context, const Json& args) {
       rows.push_back({{"name", entry.name}, {"fault", variant.error().message()}});
       continue;
     }
-    const Manifest& manifest = variant->manifest;
+    const variant::Manifest& manifest = variant->manifest;
     rows.push_back({{"name", manifest.name},
                     {"about", manifest.about},
                     {"backend", to_string(manifest.backend)},
                     {"label", label(*variant)},
                     {"parent", manifest.parent},
                     {"parameters", manifest.tune_params},
-                    {"defaults", to_json(manifest.defaults)},
+                    {"defaults", variant::to_json(manifest.defaults)},
                     {"techniques", manifest.techniques},
                     {"folder", (entry.kernels_root / entry.name).string()}});
   }
@@ -178,4 +188,4 @@ Result<Json> verb_kernels(Context& context, const Json& args) {
   return Json{{"kernels", std::move(rows)}};
 }
 
-}  // namespace wb
+}  // namespace wb::engine

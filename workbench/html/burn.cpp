@@ -9,6 +9,12 @@
 #include "html/text.hpp"
 
 namespace wb::html {
+
+using session::CostItem;
+using session::Fact;
+using session::IterationView;
+using session::SessionView;
+
 namespace {
 
 struct Step {
@@ -37,33 +43,33 @@ struct Debits {
 };
 
 double seconds_at(const SessionView& view, const std::string& t) {
-  return std::max(0.0, page::seconds_between(view.first_t, t).value_or(0));
+  return std::max(0.0, report::seconds_between(view.first_t, t).value_or(0));
 }
 
-std::vector<Panel> panels_of(const page::Page& page) {
+std::vector<Panel> panels_of(const report::Page& page) {
   const SessionView& view = page.facts.view;
-  const Json& budget = page::field(view.opened.payload, "budget");
+  const Json& budget = report::field(view.opened.payload, "budget");
   const Debits debits(view);
   std::vector<Panel> panels;
   for (const CostItem item : {CostItem::device, CostItem::compile_cpu, CostItem::tokens}) {
-    const page::CostCell& cell = page.costs.total().cells[static_cast<std::size_t>(item)];
+    const report::CostCell& cell = page.costs.total().cells[static_cast<std::size_t>(item)];
     if (!cell.used) continue;
     Panel panel;
-    panel.unit = std::string(page::item_unit(item));
-    panel.title = fmt::format("{}, {}", page::item_title(item), panel.unit);
+    panel.unit = std::string(report::item_unit(item));
+    panel.title = fmt::format("{}, {}", report::item_title(item), panel.unit);
     panel.end_words = page.costs.quantity(item, cell);
     double total = 0;
     for (const Fact* cost : debits.facts) {
-      if (page::text(cost->payload, "item") != to_string(item)) continue;
-      total += page::number(cost->payload, "quantity").value_or(0);
+      if (report::text(cost->payload, "item") != to_string(item)) continue;
+      total += report::number(cost->payload, "quantity").value_or(0);
       panel.steps.push_back({seconds_at(view, cost->t), total, cost->seq});
     }
     panels.push_back(std::move(panel));
   }
-  Panel money{"money, US dollars", "$", {}, {}, page::number(budget, "usd"), {}};
+  Panel money{"money, US dollars", "$", {}, {}, report::number(budget, "usd"), {}};
   double total = 0;
   for (const Fact* cost : debits.facts) {
-    const auto usd = page::number(cost->payload, "usd");
+    const auto usd = report::number(cost->payload, "usd");
     if (!usd) continue;
     total += *usd;
     money.steps.push_back({seconds_at(view, cost->t), total, cost->seq});
@@ -71,16 +77,16 @@ std::vector<Panel> panels_of(const page::Page& page) {
   if (total > 0 || money.budget) {
     const std::string words = unmarked(page.costs.usd(page.costs.total()));
     money.end_words = words.starts_with('$') ? words : "not all priced";
-    if (money.budget) money.budget_words = "budget $" + page::fixed(*money.budget, 2);
+    if (money.budget) money.budget_words = "budget $" + report::fixed(*money.budget, 2);
     panels.push_back(std::move(money));
   }
-  if (const auto limit = page::integer(budget, "evaluations")) {
+  if (const auto limit = report::integer(budget, "evaluations")) {
     Panel panel{"evaluations", "", {}, {}, static_cast<double>(*limit), {}};
-    panel.budget_words = "budget " + page::count(*limit, "evaluation");
+    panel.budget_words = "budget " + report::count(*limit, "evaluation");
     double n = 0;  // what the budget counts: iterations that were closed and not abandoned
     for (const IterationView* iteration : page.facts.tries) {
-      const page::IterationOutcome outcome = page::outcome_of(*iteration);
-      if (!iteration->closed || outcome == page::IterationOutcome::abandoned) continue;
+      const report::IterationOutcome outcome = report::outcome_of(*iteration);
+      if (!iteration->closed || outcome == report::IterationOutcome::abandoned) continue;
       panel.steps.push_back({seconds_at(view, iteration->closed->t), ++n, iteration->closed->seq});
     }
     panel.end_words = tick_text(n);
@@ -117,8 +123,8 @@ double draw_panel(Svg& svg, Material& material, const Panel& panel, double top, 
   for (const Step& step : panel.steps) {
     if (panel.steps.size() > 150) break;
     svg.open(material.cited.link(step.seq),
-             fmt::format("{} {} after {} [e{}]", page::with_prefix(step.total), panel.unit,
-                         page::duration(step.at_s), step.seq));
+             fmt::format("{} {} after {} [e{}]", report::with_prefix(step.total), panel.unit,
+                         report::duration(step.at_s), step.seq));
     svg.mark(Shape::dot, x(step.at_s), y(step.total), 2.2, "main");
     svg.close();
   }
@@ -161,15 +167,15 @@ double end_of_work_s(const Material& material) {
 
 std::string burn_figure(Material& material) {
   constexpr std::string_view k_heading = "Cost burn";
-  const page::Page& page = material.page;
+  const report::Page& page = material.page;
   const std::vector<Panel> panels = panels_of(page);
   if (panels.empty()) return absent("cost-burn", k_heading, "Nothing was debited yet.");
   const SessionView& view = page.facts.view;
   std::string caption = "Each dot is a debit. Spent: " + unmarked(page.costs.spend());
-  const Json& budget = page::field(view.opened.payload, "budget");
-  if (const auto limit = page::number(budget, "wall_s")) {
-    caption += fmt::format("; budget {} of wall time", page::duration(*limit));
-  } else if (!page::number(budget, "usd") && !page::integer(budget, "evaluations")) {
+  const Json& budget = report::field(view.opened.payload, "budget");
+  if (const auto limit = report::number(budget, "wall_s")) {
+    caption += fmt::format("; budget {} of wall time", report::duration(*limit));
+  } else if (!report::number(budget, "usd") && !report::integer(budget, "evaluations")) {
     caption += "; no budget set";
   }
   caption += ".";

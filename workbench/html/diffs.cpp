@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t k_max_lines = 400;
 
-using Files = page::SourceFiles;
+using Files = report::SourceFiles;
 
 struct Change {
   std::string body;  ///< HTML
@@ -24,12 +24,12 @@ struct Change {
 
 void add_file(Change& change, const std::string& path, std::string_view before,
               std::string_view after) {
-  const auto lines = line_diff(before, after);
+  const auto lines = session::line_diff(before, after);
   if (!lines || lines->empty()) return;
   ++change.files;
   change.body += fmt::format("<p><code>{}</code></p><pre class=\"diff\"><code>", words(path, 200));
   std::size_t shown = 0;
-  for (const DiffLine& line : *lines) {
+  for (const session::DiffLine& line : *lines) {
     change.added += line.kind == '+' ? 1 : 0;
     change.removed += line.kind == '-' ? 1 : 0;
     if (++shown > k_max_lines) continue;
@@ -43,8 +43,9 @@ void add_file(Change& change, const std::string& path, std::string_view before,
     change.body += fmt::format("<span{}>{}{}</span>", css, line.kind, source_line(line.text));
   }
   if (shown > k_max_lines) {
-    change.body += fmt::format("<span class=\"h\">{} left out</span>",
-                               page::count(static_cast<std::int64_t>(shown - k_max_lines), "line"));
+    change.body +=
+        fmt::format("<span class=\"h\">{} left out</span>",
+                    report::count(static_cast<std::int64_t>(shown - k_max_lines), "line"));
   }
   change.body += "</code></pre>";
 }
@@ -66,12 +67,13 @@ struct Versus {
   std::string parent, before_id, after_id;
 };
 
-std::string item(Material& material, const IterationView& iteration, const Versus& versus) {
-  const std::string label = words(page::candidate_label(iteration), 80);
+std::string item(Material& material, const session::IterationView& iteration,
+                 const Versus& versus) {
+  const std::string label = words(report::candidate_label(iteration), 80);
   std::string head =
       fmt::format("iteration {}: {} \u2192 {}", iteration.number, words(versus.parent, 80), label);
   const std::string configuration =
-      page::configuration_text(page::field(iteration.opened.payload, "configuration"));
+      report::configuration_text(report::field(iteration.opened.payload, "configuration"));
   const std::string with =
       configuration.empty() ? std::string() : " (" + words(configuration, 160) + ")";
   const std::string link = material.cited.link(iteration.opened.seq);
@@ -90,29 +92,29 @@ std::string item(Material& material, const IterationView& iteration, const Versu
         head, with, cite);
   }
   const Change change =
-      change_of(page::without_own_folder(*before), page::without_own_folder(*after));
+      change_of(report::without_own_folder(*before), report::without_own_folder(*after));
   return fmt::format(
       "<details><summary>{}{} <span class=\"soft\">{}, +{} \u2212{}</span></summary>{}{}</details>",
-      head, with, page::count(change.files, "file"), change.added, change.removed, change.body,
+      head, with, report::count(change.files, "file"), change.added, change.removed, change.body,
       cite);
 }
 
 }  // namespace
 
 std::string diffs_part(Material& material, std::size_t max_bytes) {
-  const page::Facts& facts = material.page.facts;
+  const report::Facts& facts = material.page.facts;
   if (facts.tries.empty()) return {};
   std::string out = "<section id=\"diffs\"><h2>Source changes</h2>\n";
   std::string incumbent = facts.start;
   std::size_t left_out = 0;
-  for (const IterationView* iteration : facts.tries) {
+  for (const session::IterationView* iteration : facts.tries) {
     Versus versus;
-    versus.parent = page::text(iteration->opened.payload, "parent");
+    versus.parent = report::text(iteration->opened.payload, "parent");
     if (versus.parent.empty()) versus.parent = incumbent;
-    versus.before_id = page::variant_id_of(facts.view, versus.parent);
-    versus.after_id = page::own_variant_id(*iteration);
+    versus.before_id = report::variant_id_of(facts.view, versus.parent);
+    versus.after_id = report::own_variant_id(*iteration);
     if (iteration->incumbent_changed) {
-      incumbent = page::text(iteration->incumbent_changed->payload, "to");
+      incumbent = report::text(iteration->incumbent_changed->payload, "to");
     }
     const std::string one = item(material, *iteration, versus);
     if (out.size() + one.size() > max_bytes) {
@@ -125,7 +127,7 @@ std::string diffs_part(Material& material, std::size_t max_bytes) {
     out += fmt::format(
         "<p class=\"soft\">{} left out to keep the page small; the sources are in "
         "the session's kernels folder.</p>",
-        page::count(static_cast<std::int64_t>(left_out), "change"));
+        report::count(static_cast<std::int64_t>(left_out), "change"));
   }
   return out + "</section>\n";
 }

@@ -32,7 +32,7 @@ struct Group {
 };
 
 /// Samples of a subject on a problem, in the phase that the comparison was made from.
-std::optional<Row> row_of(const Material& material, const page::Compared& compared,
+std::optional<Row> row_of(const Material& material, const report::Compared& compared,
                           const std::string& subject, std::optional<double> time_us) {
   if (!time_us || !(*time_us > 0)) return std::nullopt;
   Row row;
@@ -48,24 +48,24 @@ std::optional<Row> row_of(const Material& material, const page::Compared& compar
       off.push_back(100 * (sample_us / *time_us - 1));
     }
     all.insert(all.end(), off.begin(), off.end());
-    row.turns.push_back(median(std::move(off)));
+    row.turns.push_back(measure::median(std::move(off)));
   }
   if (all.empty()) return std::nullopt;
   std::sort(all.begin(), all.end());
   row.samples = all.size();
-  row.p05 = quantile(all, 0.05);
-  row.p25 = quantile(all, 0.25);
-  row.p50 = quantile(all, 0.5);
-  row.p75 = quantile(all, 0.75);
-  row.p95 = quantile(all, 0.95);
+  row.p05 = measure::quantile(all, 0.05);
+  row.p25 = measure::quantile(all, 0.25);
+  row.p50 = measure::quantile(all, 0.5);
+  row.p75 = measure::quantile(all, 0.75);
+  row.p95 = measure::quantile(all, 0.95);
   row.subject = words(subject, 60);
-  row.time = page::microseconds(time_us) + " us";
+  row.time = report::microseconds(time_us) + " us";
   row.seq = compared.seq;
   return row;
 }
 
 Group group_of(const Material& material, const std::string& problem) {
-  const page::Page& page = material.page;
+  const report::Page& page = material.page;
   const std::string& plan = page.facts.plan;
   Group group{words(page.facts.title(problem), 60), {}};
   const auto add = [&](std::optional<Row> row, std::string_view css) {
@@ -77,7 +77,7 @@ Group group_of(const Material& material, const std::string& problem) {
   for (const auto& compared : page.held.all()) {
     if (compared.problem != problem || compared.plan != plan) continue;
     const std::string against =
-        compared.against_rival ? std::string(page::base_name(compared.against)) : std::string();
+        compared.against_rival ? std::string(report::base_name(compared.against)) : std::string();
     if (page.held.find(against, problem, plan) != &compared) continue;  // a later phase stands
     if (!has_own)
       add(row_of(material, compared, compared.candidate, compared.candidate_us), "main");
@@ -92,8 +92,8 @@ void draw_row(Svg& svg, Material& material, const Row& row, double y, const Scal
   svg.open(material.cited.link(row.seq),
            fmt::format("{}: {}; {} samples in {}, 5 to 95 % of them from {} % to {} % [e{}]",
                        row.subject, row.time, row.samples,
-                       page::count(static_cast<std::int64_t>(row.turns.size()), "turn"),
-                       page::fixed(row.p05, 2), page::fixed(row.p95, 2), row.seq));
+                       report::count(static_cast<std::int64_t>(row.turns.size()), "turn"),
+                       report::fixed(row.p05, 2), report::fixed(row.p95, 2), row.seq));
   svg.line(x(row.p05), y, x(row.p95), y, fmt::format("{} stem", row.css));
   svg.line(x(row.p25), y, std::max(x(row.p75), x(row.p25) + 1), y,
            fmt::format("{} thick", row.css));
@@ -147,11 +147,11 @@ std::string draw(Material& material, const std::vector<Group>& groups, double re
 
 std::string distributions_figure(Material& material) {
   constexpr std::string_view k_heading = "Samples behind the figures";
-  const page::Page& page = material.page;
+  const report::Page& page = material.page;
   std::vector<Group> groups;
   std::size_t rows = 0, left_out = 0;
   if (page.facts.holder != nullptr) {
-    for (const page::SuiteEntry& entry : page.facts.suite) {
+    for (const report::SuiteEntry& entry : page.facts.suite) {
       Group group = group_of(material, entry.problem);
       if (group.rows.empty()) continue;
       if (rows + group.rows.size() > k_max_rows) {
@@ -170,7 +170,7 @@ std::string distributions_figure(Material& material) {
     for (const Row& row : group.rows) spread.push_back(std::max(-row.p05, row.p95));
   }
   // Wide enough for nine rows of ten; what lies outside ends at the edge and says so on touch.
-  const double reach = std::clamp(1.25 * quantile(spread, 0.9), 0.2, 100.0);
+  const double reach = std::clamp(1.25 * measure::quantile(spread, 0.9), 0.2, 100.0);
   std::string caption = legend({{Shape::dot, "main", "incumbent"},
                                 {Shape::dot, "rival", "rivals"},
                                 {Shape::dot, "quiet", "the incumbent before"}});
@@ -183,7 +183,7 @@ std::string distributions_figure(Material& material) {
       words(page.facts.plan_label(page.facts.plan), 40));
   if (left_out > 0) {
     caption += fmt::format(" {} left out.",
-                           page::count(static_cast<std::int64_t>(left_out), "more problem"));
+                           report::count(static_cast<std::int64_t>(left_out), "more problem"));
   }
   return figure("samples", k_heading, caption,
                 [&](double width) { return draw(material, groups, reach, width); });

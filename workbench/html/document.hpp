@@ -33,10 +33,10 @@ class Citations {
 
 /// What all parts are drawn from. Parts point into others, so it stays where it is.
 struct Material {
-  Material(const Session& whole, const SessionView& view, std::size_t max_events)
+  Material(const session::Session& whole, const session::SessionView& view, std::size_t max_events)
       : session(whole), page(view), cited(view.events, max_events) {}
-  const Session& session;
-  page::Page page;
+  const session::Session& session;
+  report::Page page;
   TurnTable turns;
   Citations cited;
 };

@@ -10,27 +10,27 @@
 namespace wb::html {
 namespace {
 
-std::string summary(const page::Facts& facts, const Event& event) {
+std::string summary(const report::Facts& facts, const session::Event& event) {
   const Json& payload = event.payload;
   std::string out;
   const auto add = [&](const std::string& safe) {
     if (!safe.empty()) out += (out.empty() ? "" : ", ") + safe;
   };
-  if (const auto iteration = page::integer(payload, "iteration")) {
+  if (const auto iteration = report::integer(payload, "iteration")) {
     add(fmt::format("iteration {}", *iteration));
   }
-  const auto word = [&](const char* key) { return words(page::text(payload, key), 80); };
+  const auto word = [&](const char* key) { return words(report::text(payload, key), 80); };
   for (const char* key : {"phase", "plan", "analysis", "tool", "item", "verb"}) add(word(key));
   for (const char* key : {"subject", "variant", "candidate"}) add(word(key));
   if (const std::string against = word("against"); !against.empty()) add("against " + against);
-  const std::string problem = page::text(payload, "problem");
+  const std::string problem = report::text(payload, "problem");
   // A title, not the text: that of a held-out problem is hidden while the session is open.
   if (!problem.empty()) add(words(facts.title(problem), 80));
   add(word("outcome"));
-  if (const auto ratio = page::ratio(payload); ratio.value) add(page::speedup(ratio));
-  add(words(facts.words(page::text(payload, "reason")), 120));
-  if (const auto quantity = page::number(payload, "quantity")) {
-    add(page::with_prefix(*quantity) + word("unit"));
+  if (const auto ratio = report::ratio(payload); ratio.value) add(report::speedup(ratio));
+  add(words(facts.words(report::text(payload, "reason")), 120));
+  if (const auto quantity = report::number(payload, "quantity")) {
+    add(report::with_prefix(*quantity) + word("unit"));
   }
   return out;
 }
@@ -50,12 +50,12 @@ std::string events_part(const Material& material) {
       "<section id=\"events\"><h2>Events cited</h2><p class=\"soft\">The figures above come from "
       "these; <code>sdpa-wb show eN</code> prints one in full, a turn with all samples.</p>"
       "<details><summary>" +
-      page::count(static_cast<std::int64_t>(material.cited.all().size()), "event") +
+      report::count(static_cast<std::int64_t>(material.cited.all().size()), "event") +
       "</summary><div class=\"scroll\"><table "
       "class=\"wraps\"><thead><tr><th>event</th><th>time</th><th>type</th>"
       "<th>what</th></tr></thead><tbody>\n";
   for (const std::int64_t seq : material.cited.all()) {
-    const Result<Event> event = material.session.log().event(seq);
+    const Result<session::Event> event = material.session.log().event(seq);
     if (!event) continue;
     out +=
         fmt::format("<tr id=\"e{0}\"><td>e{0}</td><td>{1}</td><td>{2}</td><td>{3}</td></tr>\n", seq,

@@ -10,7 +10,7 @@
 
 #include "session/session.hpp"
 
-namespace wb {
+namespace wb::html {
 
 inline constexpr std::size_t k_max_html_bytes = 2'000'000;
 
@@ -18,12 +18,13 @@ inline constexpr std::size_t k_max_html_bytes = 2'000'000;
 /// source diffs is shown, then less of them, of the listed events and of the report's end together,
 /// and the page says so. With `index`, a file beside it, the page leads back there; else to no
 /// file. Errors: damaged (a payload that is not JSON); limit (larger even so).
-Result<std::string> session_html(const Session& session, const std::string& index = {});
+Result<std::string> session_html(const session::Session& session, const std::string& index = {});
 
 /// One session of a site. `text` and figures as its report prints them.
 struct SiteEntry {
   std::string name;           ///< of its folder; the page is "<name>.html"
   std::string fault;          ///< why it has no page; then nothing below is set
+  std::string copy;           ///< of which other one it is a copy, in a sentence
   std::string problems_text;  ///< of the suite: what is the same in the same task
   std::string title, suite, device, plan, status, start, incumbent;
   std::string gain, over_sdpa;            ///< as on the first screen, without events; HTML
@@ -39,9 +40,9 @@ struct SiteEntry {
 };
 
 /// What the index says of a session. Errors: as session_html().
-Result<SiteEntry> site_entry(const Session& session, std::string name);
+Result<SiteEntry> site_entry(const session::Session& session, std::string name);
 
 /// index.html over entries; `heading` is the site's. Links are relative.
 std::string site_index(const std::vector<SiteEntry>& entries, const std::string& heading);
 
-}  // namespace wb
+}  // namespace wb::html

@@ -44,11 +44,11 @@ struct Plot {
 };
 
 double peak(const Json& device, const std::string& key) {
-  return page::number(page::field(device, key), "value").value_or(0);
+  return report::number(report::field(device, key), "value").value_or(0);
 }
 
 std::string rate(double flops_per_s) {
-  return page::with_prefix(flops_per_s) + "FLOP/s";
+  return report::with_prefix(flops_per_s) + "FLOP/s";
 }
 
 /// "200 G": of a round value.
@@ -61,23 +61,23 @@ std::string short_rate(double value) {
   return tick_text(value);
 }
 
-void add_mark(Spot& spot, const Work& work, const page::Compared& compared, bool own, Shape shape,
-              std::string_view css, const std::string& who) {
+void add_mark(Spot& spot, const problem::Work& work, const report::Compared& compared, bool own,
+              Shape shape, std::string_view css, const std::string& who) {
   const auto time_us = own ? compared.candidate_us : compared.against_us;
   if (!time_us || !(*time_us > 0)) return;
   const double flops_per_s = work.flops / (*time_us * 1e-6);
   spot.marks.push_back({shape, css, flops_per_s, compared.seq,
                         fmt::format("{}, {}: {} us, {}, {} FLOP per byte [e{}]", spot.name, who,
-                                    page::microseconds(time_us), rate(flops_per_s),
+                                    report::microseconds(time_us), rate(flops_per_s),
                                     tick_text(spot.intensity), compared.seq)});
 }
 
 /// Any comparison of the problem in which the iteration's own variant was timed.
-const page::Compared* own_time(const page::Facts& facts, const page::ComparisonIndex& index,
-                               const std::string& problem) {
-  const page::Compared* found = index.find("", problem, facts.plan);
+const report::Compared* own_time(const report::Facts& facts, const report::ComparisonIndex& index,
+                                 const std::string& problem) {
+  const report::Compared* found = index.find("", problem, facts.plan);
   if (found != nullptr) return found;
-  for (const page::Compared& compared : index.all()) {
+  for (const report::Compared& compared : index.all()) {
     if (compared.problem == problem && compared.plan == facts.plan && compared.candidate_us) {
       return &compared;
     }
@@ -85,9 +85,10 @@ const page::Compared* own_time(const page::Facts& facts, const page::ComparisonI
   return nullptr;
 }
 
-Spot spot_of(const page::Page& page, const page::ComparisonIndex& baseline, const Problem& problem,
-             const std::string& text, std::set<std::string>& dtypes) {
-  const Work work = wb::work(problem);
+Spot spot_of(const report::Page& page, const report::ComparisonIndex& baseline,
+             const problem::Problem& problem, const std::string& text,
+             std::set<std::string>& dtypes) {
+  const problem::Work work = problem::work(problem);
   Spot spot;
   spot.name = words(page.facts.title(text), 60);
   spot.dtype = std::string(to_string(problem.dtype));
@@ -97,14 +98,14 @@ Spot spot_of(const page::Page& page, const page::ComparisonIndex& baseline, cons
       add_mark(spot, work, *start, true, Shape::square, "quiet", "the start");
     }
   }
-  if (const auto* rival = page::fastest_rival(page.facts, page.held, text, page.facts.plan)) {
+  if (const auto* rival = report::fastest_rival(page.facts, page.held, text, page.facts.plan)) {
     add_mark(spot, work, *rival, false, Shape::diamond, "rival",
-             words(std::string(page::base_name(rival->against)), 60));
-    spot.rival_time_us = page::microseconds(rival->against_us);
+             words(std::string(report::base_name(rival->against)), 60));
+    spot.rival_time_us = report::microseconds(rival->against_us);
   }
   if (const auto* own = own_time(page.facts, page.held, text)) {
     add_mark(spot, work, *own, true, Shape::dot, "main", "the incumbent");
-    spot.own_time_us = page::microseconds(own->candidate_us);
+    spot.own_time_us = report::microseconds(own->candidate_us);
     if (own->candidate_us && *own->candidate_us > 0) {
       spot.own_rate = rate(work.flops / (*own->candidate_us * 1e-6));
     }
@@ -114,25 +115,25 @@ Spot spot_of(const page::Page& page, const page::ComparisonIndex& baseline, cons
   return spot;
 }
 
-Plot plot_of(const page::Page& page) {
+Plot plot_of(const report::Page& page) {
   Plot plot;
-  const page::Facts& facts = page.facts;
-  const page::ComparisonIndex baseline = facts.baseline != nullptr
-                                             ? page::ComparisonIndex(*facts.baseline)
-                                             : page::ComparisonIndex(IterationView{});
+  const report::Facts& facts = page.facts;
+  const report::ComparisonIndex baseline = facts.baseline != nullptr
+                                               ? report::ComparisonIndex(*facts.baseline)
+                                               : report::ComparisonIndex(session::IterationView{});
   std::set<std::string> dtypes;
-  for (const page::SuiteEntry& entry : facts.suite) {
+  for (const report::SuiteEntry& entry : facts.suite) {
     if (entry.held_out && facts.hide_held_out) {  // its place would tell its shape
       ++plot.hidden;
       continue;
     }
-    const Result<Problem> problem = parse_problem(entry.problem);
+    const Result<problem::Problem> problem = problem::parse_problem(entry.problem);
     if (!problem) continue;
     Spot spot = spot_of(page, baseline, *problem, entry.problem, dtypes);
     if (!spot.marks.empty() && spot.intensity > 0) plot.spots.push_back(std::move(spot));
   }
   if (facts.view.environment) {
-    const Json& device = page::field(facts.view.environment->payload, "device");
+    const Json& device = report::field(facts.view.environment->payload, "device");
     plot.bytes_per_s = peak(device, "memory_bytes_per_s");
     for (const std::string& dtype : dtypes) {
       const double flops_per_s = peak(device, dtype + "_flops_per_s");
@@ -164,7 +165,7 @@ void draw_roofs(Svg& svg, const Plot& plot, const Scale& x, const Scale& y) {
   if (from >= to) return;
   svg.line(x(from), y(from * plot.bytes_per_s), x(to), y(to * plot.bytes_per_s), "roof");
   const double at = std::sqrt(from * to);
-  svg.text(x(at) + 8, y(at * plot.bytes_per_s) + 16, page::with_prefix(plot.bytes_per_s) + "B/s",
+  svg.text(x(at) + 8, y(at * plot.bytes_per_s) + 16, report::with_prefix(plot.bytes_per_s) + "B/s",
            "halo s");
 }
 
@@ -253,7 +254,7 @@ std::string table_of(Material& material, const Plot& plot) {
 
 std::string roofline_figure(Material& material) {
   constexpr std::string_view k_heading = "Roofline";
-  const page::Page& page = material.page;
+  const report::Page& page = material.page;
   const Plot plot = plot_of(page);
   if (plot.spots.empty()) return absent("roofline", k_heading, "Nothing was timed yet.");
   std::vector<Key> keys{{Shape::dot, "main", "incumbent"},
@@ -268,7 +269,7 @@ std::string roofline_figure(Material& material) {
                    "for the device; tensors that stay in a cache may lie above the slope.";
   if (plot.hidden > 0) {
     caption += fmt::format(" {} not shown while the session is open.",
-                           page::count(plot.hidden, "held-out problem"));
+                           report::count(plot.hidden, "held-out problem"));
   }
   return figure(
       "roofline", k_heading, caption, [&](double width) { return draw(material, plot, width); },

@@ -33,23 +33,23 @@ Tile tile_of(const std::string& safe, const std::string& tail) {
   return {safe.substr(0, end), tail + (rest.empty() ? "" : ": " + rest)};
 }
 
-std::string tiles(const page::Page& page) {
-  const page::Facts& facts = page.facts;
+std::string tiles(const report::Page& page) {
+  const report::Facts& facts = page.facts;
   std::vector<Tile> all;
-  all.push_back(tile_of(unmarked(page::gain_cell(page, facts.plan)), "over the start"));
+  all.push_back(tile_of(unmarked(report::gain_cell(page, facts.plan)), "over the start"));
   if (page.sdpa.measured() > 0) {
-    all.push_back(tile_of(unmarked(page::sdpa_cell(page, facts.plan)), "over SDPA"));
+    all.push_back(tile_of(unmarked(report::sdpa_cell(page, facts.plan)), "over SDPA"));
     all.push_back({fmt::format("{} of {}", page.sdpa.won.size(), page.sdpa.measured()),
                    fmt::format("problems faster than SDPA, {} slower", page.sdpa.lost.size())});
   } else {
     all.push_back({"\u2013", "no rival stands beside it"});
   }
-  const page::CostRow& total = page.costs.total();
-  const page::CostCell& device = total.cells[static_cast<std::size_t>(CostItem::device)];
+  const report::CostRow& total = page.costs.total();
+  const report::CostCell& device = total.cells[static_cast<std::size_t>(session::CostItem::device)];
   const std::string usd = unmarked(page.costs.usd(total));
-  all.push_back(
-      device.used ? Tile{page.costs.quantity(CostItem::device, device) + " s", "of device, " + usd}
-                  : Tile{usd, "spent"});
+  all.push_back(device.used ? Tile{page.costs.quantity(session::CostItem::device, device) + " s",
+                                   "of device, " + usd}
+                            : Tile{usd, "spent"});
   std::string out = "<div class=\"tiles\">";
   for (const Tile& tile : all) {
     out += fmt::format("<div><b>{}</b><span>{}</span></div>", tile.big, tile.small);
@@ -57,29 +57,29 @@ std::string tiles(const page::Page& page) {
   return out + "</div>\n";
 }
 
-std::string kind_line(const page::Facts& facts, const std::string& index) {
+std::string kind_line(const report::Facts& facts, const std::string& index) {
   const Json& opened = facts.view.opened.payload;
   std::string out = "SDPA Workbench";
   if (!index.empty()) {
     out = "<a href=\"./" + escape(index) + "\">all sessions</a> \u00b7 " + out;
   }
-  const std::string suite = page::text(page::field(opened, "suite"), "name");
+  const std::string suite = report::text(report::field(opened, "suite"), "name");
   if (!suite.empty()) out += " \u00b7 suite " + words(suite, 60);
   if (facts.view.environment) {
     const std::string device =
-        page::text(page::field(facts.view.environment->payload, "device"), "name");
+        report::text(report::field(facts.view.environment->payload, "device"), "name");
     if (!device.empty()) out += " \u00b7 " + words(device, 80);
   }
   out += " \u00b7 " + words(facts.view.first_t.substr(0, 10), 40);
   return "<p class=\"kind\">" + out + "</p>\n";
 }
 
-std::string redaction_note(const page::Facts& facts) {
-  const Json& redacted = page::field(facts.view.opened.payload, k_redacted_key);
+std::string redaction_note(const report::Facts& facts) {
+  const Json& redacted = report::field(facts.view.opened.payload, session::k_redacted_key);
   if (!redacted.is_object()) return {};
   return "<p class=\"copy\">A redacted copy: names, addresses and paths were replaced, and the log "
          "was chained anew. The original's head was <code>" +
-         words(page::text(redacted, "log_head").substr(0, 12), 64) + "</code>.</p>\n";
+         words(report::text(redacted, "log_head").substr(0, 12), 64) + "</code>.</p>\n";
 }
 
 std::string navigation(bool has_diffs, bool has_events) {
@@ -99,8 +99,9 @@ std::string navigation(bool has_diffs, bool has_events) {
   return out + "</nav>\n";
 }
 
-std::string page_of(const Session& session, const SessionView& view, const TurnTable& turns,
-                    const std::string& markdown, const std::string& index, const Room& room) {
+std::string page_of(const session::Session& session, const session::SessionView& view,
+                    const TurnTable& turns, const std::string& markdown, const std::string& index,
+                    const Room& room) {
   Material material(session, view, room.events);
   material.turns = turns;
   const SplitReport report = split_report(markdown);
@@ -119,8 +120,8 @@ std::string page_of(const Session& session, const SessionView& view, const TurnT
       "<footer>Made from {} of the session's log, head <code>{}</code>, recorded by "
       "sdpa-wb {}. One file, "
       "without scripts or anything from a network.</footer>\n",
-      page::count(view.events, "event"), words(view.log_head.substr(0, 12), 64),
-      words(page::text(view.opened.payload, "workbench_version"), 40));
+      report::count(view.events, "event"), words(view.log_head.substr(0, 12), 64),
+      words(report::text(view.opened.payload, "workbench_version"), 40));
   return document(title, first + navigation(!diffs.empty(), !events.empty()) + "<main>\n" +
                              figures + diffs + rest + events + "</main>\n" + footer);
 }
@@ -128,12 +129,12 @@ std::string page_of(const Session& session, const SessionView& view, const TurnT
 }  // namespace
 }  // namespace wb::html
 
-namespace wb {
+namespace wb::html {
 
-Result<std::string> session_html(const Session& session, const std::string& index) {
-  WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
+Result<std::string> session_html(const session::Session& session, const std::string& index) {
+  WB_TRY_ASSIGN(const session::SessionView* view, session.current(session::FoldDepth::full));
   WB_TRY_ASSIGN(const html::TurnTable turns, html::read_turns(session, *view));
-  const std::string markdown = render_session(*view);
+  const std::string markdown = report::render_session(*view);
   const html::Room rooms[] = {
       {}, {100'000, 3'000, 600'000}, {50'000, 1'000, 250'000}, {20'000, 200, 80'000}};
   std::size_t bytes = 0;
@@ -147,4 +148,4 @@ Result<std::string> session_html(const Session& session, const std::string& inde
                "read `sdpa-wb report` instead"};
 }
 
-}  // namespace wb
+}  // namespace wb::html

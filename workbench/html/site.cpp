@@ -11,6 +11,9 @@
 #include "html/text.hpp"
 
 namespace wb::html {
+
+using session::CostItem;
+
 namespace {
 
 /// "no name" rather than an empty cell.
@@ -119,7 +122,7 @@ struct Money {
   [[nodiscard]] std::string str() const {
     if (!is_used) return "none";
     if (!is_priced && !(usd > 0)) return "rate not given";
-    return "$" + page::fixed(usd, decimals) + (is_priced ? "" : " and what has no rate");
+    return "$" + report::fixed(usd, decimals) + (is_priced ? "" : " and what has no rate");
   }
 };
 
@@ -136,7 +139,7 @@ std::string cost_table(const std::vector<const SiteEntry*>& ordered) {
     money.add(*entry);
     table.row({day(entry->opened), anchor(*entry), or_dash(entry->used_device_s),
                or_dash(entry->used_compile_cpu_s), or_dash(entry->used_tokens),
-               or_dash(entry->cost), page::fixed(device_s, 1), money.str()});
+               or_dash(entry->cost), report::fixed(device_s, 1), money.str()});
   }
   return table.str();
 }
@@ -163,7 +166,7 @@ std::string draw_cost(const std::vector<const SiteEntry*>& ordered, double width
     sum += ordered[i]->device_s / unit;
     svg.open(address(ordered[i]->name),
              fmt::format("{}: {} s of device", words(ordered[i]->name, 80),
-                         page::fixed(ordered[i]->device_s, 1)));
+                         report::fixed(ordered[i]->device_s, 1)));
     svg.rect(x + 0.5, y(sum), std::max(step - 1, 1.0), y(0) - y(sum), "zone");
     svg.rect(x + 0.5, y(sum), std::max(step - 1, 1.0), std::max(y(before) - y(sum), 0.5),
              "main bar");
@@ -197,37 +200,49 @@ std::string faults_part(const std::vector<SiteEntry>& entries) {
   return "<section id=\"faults\"><h2>Without a page</h2><ul>\n" + items + "</ul></section>\n";
 }
 
+std::string copies_part(const std::vector<SiteEntry>& entries) {
+  std::string items;
+  for (const SiteEntry& entry : entries) {
+    if (!entry.copy.empty()) items += fmt::format("<li>{}</li>\n", words(entry.copy, 600));
+  }
+  if (items.empty()) return {};
+  return "<section id=\"copies\"><h2>Copies of one session</h2><ul>\n" + items +
+         "</ul></section>\n";
+}
+
 }  // namespace
 }  // namespace wb::html
 
-namespace wb {
+namespace wb::html {
 
-Result<SiteEntry> site_entry(const Session& session, std::string name) {
-  WB_TRY_ASSIGN(const SessionView* view, session.current(FoldDepth::full));
-  const page::Page page(*view);
-  const page::Facts& facts = page.facts;
+Result<SiteEntry> site_entry(const session::Session& session, std::string name) {
+  WB_TRY_ASSIGN(const session::SessionView* view, session.current(session::FoldDepth::full));
+  const report::Page page(*view);
+  const report::Facts& facts = page.facts;
   const Json& opened = view->opened.payload;
   SiteEntry entry;
   entry.name = std::move(name);
-  entry.title = page::text(opened, "title");
-  entry.suite = page::text(page::field(opened, "suite"), "name");
+  entry.title = report::text(opened, "title");
+  entry.suite = report::text(report::field(opened, "suite"), "name");
   if (view->environment) {
-    entry.device = page::text(page::field(view->environment->payload, "device"), "name");
+    entry.device = report::text(report::field(view->environment->payload, "device"), "name");
   }
   entry.plan = facts.plan_label(facts.plan);
   entry.status = std::string(to_string(view->status));
   entry.start = facts.start;
   entry.incumbent = view->incumbent;
-  entry.gain = html::unmarked(page::gain_cell(page, facts.plan));
-  if (page.sdpa.measured() > 0) entry.over_sdpa = html::unmarked(page::sdpa_cell(page, facts.plan));
-  for (const page::SuiteEntry& problem : facts.suite) entry.problems_text += problem.problem + "\n";
-  entry.over_sdpa_value = page::sdpa_mean(page, facts.plan).value_or(0);
+  entry.gain = html::unmarked(report::gain_cell(page, facts.plan));
+  if (page.sdpa.measured() > 0)
+    entry.over_sdpa = html::unmarked(report::sdpa_cell(page, facts.plan));
+  for (const report::SuiteEntry& problem : facts.suite)
+    entry.problems_text += problem.problem + "\n";
+  entry.over_sdpa_value = report::sdpa_mean(page, facts.plan).value_or(0);
   entry.problems = static_cast<std::int64_t>(page.sdpa.measured());
   entry.lost = static_cast<std::int64_t>(page.sdpa.lost.size());
   entry.iterations = static_cast<std::int64_t>(facts.tries.size());
   entry.wins = static_cast<std::int64_t>(facts.wins.size());
   entry.opened = view->first_t;
-  const page::CostRow& total = page.costs.total();
+  const report::CostRow& total = page.costs.total();
   const auto used = [&](CostItem item) {
     return page.costs.quantity(item, total.cells[static_cast<std::size_t>(item)]);
   };
@@ -237,13 +252,13 @@ Result<SiteEntry> site_entry(const Session& session, std::string name) {
   entry.cost = html::unmarked(page.costs.usd(total));
   entry.usd = page.costs.known_usd(total);
   entry.usd_decimals = page.costs.usd_decimals();
-  for (const page::CostCell& cell : total.cells) {
+  for (const report::CostCell& cell : total.cells) {
     entry.is_used = entry.is_used || cell.used;
     entry.is_priced = entry.is_priced && (cell.priced || !cell.used);
   }
   const auto device = view->ledger.items.find(CostItem::device);
   if (device != view->ledger.items.end()) entry.device_s = device->second.quantity;
-  entry.is_redacted = page::field(opened, k_redacted_key).is_object();
+  entry.is_redacted = report::field(opened, session::k_redacted_key).is_object();
   return entry;
 }
 
@@ -254,9 +269,9 @@ std::string site_index(const std::vector<SiteEntry>& entries, const std::string&
   return html::document(
       title, fmt::format("<header class=\"first\"><p class=\"kind\">SDPA Workbench</p><h1>{}</h1>"
                          "<p>{}.</p></header>\n<main class=\"index\">\n{}{}{}{}</main>\n",
-                         title, page::count(sessions, "session"), html::best_table(entries),
+                         title, report::count(sessions, "session"), html::best_table(entries),
                          html::sessions_table(entries), html::cost_part(entries),
-                         html::faults_part(entries)));
+                         html::copies_part(entries) + html::faults_part(entries)));
 }
 
-}  // namespace wb
+}  // namespace wb::html

@@ -12,35 +12,35 @@
 namespace wb::html {
 namespace {
 
-using page::IterationOutcome;
+using report::IterationOutcome;
 
 struct Point {
   std::int64_t number = 0, seq = 0, predicted_seq = 0;
-  page::Ratio ratio;
+  report::Ratio ratio;
   std::optional<double> predicted;
   IterationOutcome outcome = IterationOutcome::open;
   bool confirmed = false;
   std::string label, words;  ///< safe
 };
 
-std::vector<Point> points_of(const page::Facts& facts) {
+std::vector<Point> points_of(const report::Facts& facts) {
   std::vector<Point> points;
-  for (const IterationView* iteration : facts.tries) {
-    const page::ComparisonIndex index(*iteration);
+  for (const session::IterationView* iteration : facts.tries) {
+    const report::ComparisonIndex index(*iteration);
     Point point;
     point.number = iteration->number;
     point.seq = iteration->opened.seq;
     point.predicted_seq = iteration->opened.seq;
-    point.outcome = page::outcome_of(*iteration);
-    point.label = words(page::candidate_label(*iteration), 60);
+    point.outcome = report::outcome_of(*iteration);
+    point.label = words(report::candidate_label(*iteration), 60);
     point.predicted =
-        page::number(page::field(iteration->opened.payload, "hypothesis"), "predicted_speedup");
-    point.words = escape(page::to_string(point.outcome));
-    if (const auto* figure = page::objective_figure(facts, index, facts.plan)) {
+        report::number(report::field(iteration->opened.payload, "hypothesis"), "predicted_speedup");
+    point.words = escape(report::to_string(point.outcome));
+    if (const auto* figure = report::objective_figure(facts, index, facts.plan)) {
       point.ratio = figure->ratio;
       point.seq = figure->seq;
       point.confirmed = figure->phase == "confirmation";
-      point.words += ", " + unmarked(page::comparison_words(*figure));
+      point.words += ", " + unmarked(report::comparison_words(*figure));
     } else {
       point.words += ", not measured";
     }
@@ -74,7 +74,7 @@ void draw_point(Svg& svg, Material& material, const Point& point, double x, cons
   if (point.predicted && *point.predicted > 0) {
     svg.open(
         material.cited.link(point.predicted_seq),
-        fmt::format("iteration {}: predicted {}", point.number, page::speedup(point.predicted)));
+        fmt::format("iteration {}: predicted {}", point.number, report::speedup(point.predicted)));
     svg.mark(Shape::diamond, x - 5, y(*point.predicted), 3.6, "quiet");
     svg.close();
   }
@@ -93,7 +93,7 @@ void draw_point(Svg& svg, Material& material, const Point& point, double x, cons
            y(*point.ratio.value), 4, css_of(point.outcome));
   if (labeled) {
     svg.text(x + 11, y(*point.ratio.value) + 4,
-             page::fixed(*point.ratio.value, page::ratio_decimals(point.ratio)) + "x", "halo");
+             report::fixed(*point.ratio.value, report::ratio_decimals(point.ratio)) + "x", "halo");
   }
   svg.close();
 }
@@ -126,7 +126,7 @@ std::string draw(Material& material, const std::vector<Point>& points, double wi
 }  // namespace
 
 std::string speedups_figure(Material& material) {
-  const page::Facts& facts = material.page.facts;
+  const report::Facts& facts = material.page.facts;
   const std::vector<Point> points = points_of(facts);
   constexpr std::string_view k_heading = "Speedup, iteration by iteration";
   if (points.empty()) {
@@ -143,7 +143,7 @@ std::string speedups_figure(Material& material) {
           "suite ({}), by ratios; the bar is the {}. Above 1x is faster; \u00d7 was not "
           "measured.",
           words(facts.plan_label(facts.plan), 40),
-          unmarked(page::interval_name(material.page.held)));
+          unmarked(report::interval_name(material.page.held)));
   return figure("speedup", k_heading, caption,
                 [&](double width) { return draw(material, points, width); });
 }

@@ -11,38 +11,39 @@
 namespace wb::html {
 namespace {
 
-struct Row {
+struct StandingRow {
   std::string name, value, title;  ///< safe
-  const page::Compared* compared = nullptr;
+  const report::Compared* compared = nullptr;
 };
 
-std::vector<Row> rows_of(const page::Page& page) {
-  std::vector<Row> rows;
-  for (const page::SuiteEntry& entry : page.facts.suite) {
+std::vector<StandingRow> rows_of(const report::Page& page) {
+  std::vector<StandingRow> rows;
+  for (const report::SuiteEntry& entry : page.facts.suite) {
     const auto* compared =
-        page::fastest_rival(page.facts, page.held, entry.problem, page.facts.plan);
+        report::fastest_rival(page.facts, page.held, entry.problem, page.facts.plan);
     if (compared == nullptr || !(compared->ratio.value > 0.0)) continue;
-    const std::string rival = words(std::string(page::base_name(compared->against)), 60);
-    Row row;
+    const std::string rival = words(std::string(report::base_name(compared->against)), 60);
+    StandingRow row;
     row.name = words(page.facts.title(entry.problem), 60);
-    row.value = page::fixed(*compared->ratio.value, page::ratio_decimals(compared->ratio)) + "x";
+    row.value =
+        report::fixed(*compared->ratio.value, report::ratio_decimals(compared->ratio)) + "x";
     row.title = fmt::format("{} beside {}: {}; {} us beside {} us [e{}]", row.name, rival,
-                            unmarked(page::comparison_words(*compared)),
-                            page::microseconds(compared->candidate_us),
-                            page::microseconds(compared->against_us), compared->seq);
+                            unmarked(report::comparison_words(*compared)),
+                            report::microseconds(compared->candidate_us),
+                            report::microseconds(compared->against_us), compared->seq);
     row.compared = compared;
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-std::string_view css_of(const page::Compared& compared) {
+std::string_view css_of(const report::Compared& compared) {
   return compared.outcome == "faster" ? "good" : compared.outcome == "slower" ? "bad" : "quiet";
 }
 
-std::string draw(Material& material, const std::vector<Row>& rows, double width) {
+std::string draw(Material& material, const std::vector<StandingRow>& rows, double width) {
   double longest = 0;
-  for (const Row& row : rows) longest = std::max(longest, text_width(row.name));
+  for (const StandingRow& row : rows) longest = std::max(longest, text_width(row.name));
   const bool stacked = width < 500;  // the name above its line
   const double pitch = stacked ? 34 : 22;
   const double left = stacked ? 8 : std::min(longest + 16, 260.0);
@@ -50,8 +51,8 @@ std::string draw(Material& material, const std::vector<Row>& rows, double width)
   const double bottom = top + pitch * static_cast<double>(rows.size()) + 4;
   Svg svg(width, bottom + 40, "Speedup over the fastest rival, problem by problem");
   double low = 1, high = 1;
-  for (const Row& row : rows) {
-    const page::Ratio& ratio = row.compared->ratio;
+  for (const StandingRow& row : rows) {
+    const report::Ratio& ratio = row.compared->ratio;
     for (const auto& value : {ratio.value, ratio.low, ratio.high}) {
       if (!value || !(*value > 0)) continue;
       low = std::min(low, *value);
@@ -66,9 +67,9 @@ std::string draw(Material& material, const std::vector<Row>& rows, double width)
   }
   svg.line(x(1), top, x(1), bottom, "one");
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
+    const StandingRow& row = rows[i];
     const double y = top + pitch * (static_cast<double>(i) + (stacked ? 0.74 : 0.5));
-    const page::Ratio& ratio = row.compared->ratio;
+    const report::Ratio& ratio = row.compared->ratio;
     if (stacked) {
       svg.text(left, y - 9, fitted(row.name, width - 16, 11), "xs halo");
     } else {
@@ -90,8 +91,8 @@ std::string draw(Material& material, const std::vector<Row>& rows, double width)
 }  // namespace
 
 std::string standing_figure(Material& material) {
-  const page::Page& page = material.page;
-  const std::vector<Row> rows = rows_of(page);
+  const report::Page& page = material.page;
+  const std::vector<StandingRow> rows = rows_of(page);
   constexpr std::string_view k_heading = "Beside SDPA, problem by problem";
   if (rows.empty()) {
     return absent("sdpa", k_heading, "No rival stands beside the incumbent on any problem.");
@@ -102,12 +103,13 @@ std::string standing_figure(Material& material) {
   caption += fmt::format(
       "{} beside the fastest rival that takes the problem ({}): its time divided by the "
       "incumbent's, by ratios, with {}.",
-      unmarked(page::incumbent_name(page, false)),
-      words(page.facts.plan_label(page.facts.plan), 40), unmarked(page::interval_name(page.held)));
+      unmarked(report::incumbent_name(page, false)),
+      words(page.facts.plan_label(page.facts.plan), 40),
+      unmarked(report::interval_name(page.held)));
   if (!page.sdpa.missing.empty()) {
     caption +=
         fmt::format(" Not compared: {}.",
-                    page::count(static_cast<std::int64_t>(page.sdpa.missing.size()), "problem"));
+                    report::count(static_cast<std::int64_t>(page.sdpa.missing.size()), "problem"));
   }
   return figure("sdpa", k_heading, caption,
                 [&](double width) { return draw(material, rows, width); });

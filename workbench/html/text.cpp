@@ -67,7 +67,7 @@ std::string escape(std::string_view text) {
 }
 
 std::string words(std::string_view text, std::size_t max_bytes) {
-  return escape(page::plain(text, max_bytes));
+  return escape(report::plain(text, max_bytes));
 }
 
 std::string source_line(std::string_view line) {
@@ -79,7 +79,7 @@ std::string source_line(std::string_view line) {
       spaced += c;
     }
   }
-  return escape(page::plain(spaced, k_max_source_bytes));
+  return escape(report::plain(spaced, k_max_source_bytes));
 }
 
 std::string unmarked(std::string_view markdown) {

@@ -10,9 +10,12 @@
 #include "html/text.hpp"
 
 namespace wb::html {
+
+using session::IterationView;
+
 namespace {
 
-using page::IterationOutcome;
+using report::IterationOutcome;
 
 struct Span {
   double from_s = 0, to_s = 0;
@@ -38,7 +41,7 @@ struct Story {
   std::vector<Span> pauses;
 };
 
-std::string_view css_of(IterationOutcome outcome) {
+std::string_view css_of_bar(IterationOutcome outcome) {
   switch (outcome) {
     case IterationOutcome::win:
       return "good";
@@ -54,42 +57,42 @@ std::string_view css_of(IterationOutcome outcome) {
 
 class Times {
  public:
-  explicit Times(const SessionView& view) : m_first(view.first_t) {}
+  explicit Times(const session::SessionView& view) : m_first(view.first_t) {}
   [[nodiscard]] double at(std::string_view t) const {
-    return std::max(0.0, page::seconds_between(m_first, t).value_or(0));
+    return std::max(0.0, report::seconds_between(m_first, t).value_or(0));
   }
 
  private:
   std::string m_first;
 };
 
-Bar bar_of(const page::Facts& facts, const IterationView& iteration, const Times& times) {
+Bar bar_of(const report::Facts& facts, const IterationView& iteration, const Times& times) {
   Bar bar;
-  const IterationOutcome outcome = page::outcome_of(iteration);
+  const IterationOutcome outcome = report::outcome_of(iteration);
   const std::string& end = iteration.closed ? iteration.closed->t : facts.view.last_t;
   bar.span = {times.at(iteration.opened.t), times.at(end)};
-  bar.label = fmt::format("{} {}", iteration.number, page::to_string(outcome));
+  bar.label = fmt::format("{} {}", iteration.number, report::to_string(outcome));
   bar.title = fmt::format("iteration {}, {}: {}, {} [e{}]", iteration.number,
-                          words(page::candidate_label(iteration), 60), page::to_string(outcome),
-                          page::duration(bar.span.to_s - bar.span.from_s),
+                          words(report::candidate_label(iteration), 60), report::to_string(outcome),
+                          report::duration(bar.span.to_s - bar.span.from_s),
                           iteration.closed ? iteration.closed->seq : iteration.opened.seq);
-  bar.css = css_of(outcome);
+  bar.css = css_of_bar(outcome);
   bar.seq = iteration.closed ? iteration.closed->seq : iteration.opened.seq;
   bar.is_win = outcome == IterationOutcome::win;
   return bar;
 }
 
 void add_builds(Lane& lane, const IterationView& iteration, const Times& times) {
-  for (const Fact& built : iteration.built) {
+  for (const session::Fact& built : iteration.built) {
     const double end = times.at(built.t);
     lane.spans.push_back(
-        {std::max(0.0, end - page::number(built.payload, "wall_s").value_or(0)), end});
+        {std::max(0.0, end - report::number(built.payload, "wall_s").value_or(0)), end});
   }
 }
 
 Story story_of(const Material& material) {
-  const page::Facts& facts = material.page.facts;
-  const SessionView& view = facts.view;
+  const report::Facts& facts = material.page.facts;
+  const session::SessionView& view = facts.view;
   const Times times(view);
   Story story;
   story.end_s = end_of_work_s(material);
@@ -99,7 +102,7 @@ Story story_of(const Material& material) {
   for (const IterationView& iteration : view.iterations) {
     story.bars.push_back(bar_of(facts, iteration, times));
     add_builds(builds, iteration, times);
-    for (const Fact& verdict : iteration.verdicts) {
+    for (const session::Fact& verdict : iteration.verdicts) {
       verdicts.spans.push_back({times.at(verdict.t), times.at(verdict.t)});
     }
   }
@@ -110,7 +113,7 @@ Story story_of(const Material& material) {
   story.lanes = {std::move(builds), std::move(verdicts), std::move(turns)};
   double paused_s = -1;
   for (std::int64_t seq = 1; seq <= material.session.log().size(); ++seq) {
-    const EventEnvelope event = material.session.log().envelope(seq);
+    const session::EventEnvelope event = material.session.log().envelope(seq);
     if (event.type == "session_paused") paused_s = times.at(event.t);
     if (event.type == "session_resumed" && paused_s >= 0) {
       story.pauses.push_back({paused_s, times.at(event.t)});
@@ -170,7 +173,7 @@ std::string draw(Material& material, const Story& story, double width) {
   svg.text((left + right) / 2, bottom + 35, fmt::format("{} since the session opened", unit.name),
            "xs", Anchor::middle);
   for (const Span& pause : story.pauses) {
-    svg.open("", "paused for " + page::duration(pause.to_s - pause.from_s));
+    svg.open("", "paused for " + report::duration(pause.to_s - pause.from_s));
     svg.rect(x(pause.from_s), 4, std::max(1.0, x(pause.to_s) - x(pause.from_s)), bottom - 4,
              "zone");
     svg.close();
@@ -210,10 +213,10 @@ std::string timeline_figure(Material& material) {
   std::string caption = fmt::format(
       "{} in all. Built: wall time of the compiler, none where the cache had it; judged: when a "
       "verdict was given; timed: wall time of the turns.",
-      page::duration(story.log_s));
+      report::duration(story.log_s));
   if (story.log_s > story.end_s) {
     caption += fmt::format(" The axis ends with the work, after {}; the log was closed later.",
-                           page::duration(story.end_s));
+                           report::duration(story.end_s));
   }
   if (!story.pauses.empty()) caption += " Shaded: paused.";
   return figure("timeline", k_heading, caption,

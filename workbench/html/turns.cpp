@@ -8,19 +8,20 @@
 namespace wb::html {
 namespace {
 
-Result<void> read_into(const Session& session, const IterationView& iteration, TurnTable& table) {
+Result<void> read_into(const session::Session& session, const session::IterationView& iteration,
+                       TurnTable& table) {
   for (const std::int64_t seq : iteration.turns) {
     WB_TRY_ASSIGN(const Json payload, session.log().payload(seq));
     TurnRow row;
     row.seq = seq;
     row.iteration = iteration.number;
-    row.phase = page::text(payload, "phase");
-    row.plan = page::text(payload, "plan");
-    row.regime = page::text(payload, "regime");
-    row.problem = page::text(payload, "problem");
-    row.subject = page::text(payload, "subject");
-    row.wall_us = page::number(payload, "wall_us").value_or(0);
-    const Json& samples = page::field(payload, "samples_us");
+    row.phase = report::text(payload, "phase");
+    row.plan = report::text(payload, "plan");
+    row.regime = report::text(payload, "regime");
+    row.problem = report::text(payload, "problem");
+    row.subject = report::text(payload, "subject");
+    row.wall_us = report::number(payload, "wall_us").value_or(0);
+    const Json& samples = report::field(payload, "samples_us");
     if (samples.is_array()) {
       for (const Json& sample : samples) {
         if (sample.is_number() && std::isfinite(sample.get<double>())) {
@@ -35,10 +36,10 @@ Result<void> read_into(const Session& session, const IterationView& iteration, T
 
 }  // namespace
 
-Result<TurnTable> read_turns(const Session& session, const SessionView& view) {
+Result<TurnTable> read_turns(const session::Session& session, const session::SessionView& view) {
   TurnTable table;
   WB_TRY(read_into(session, view.outside, table));
-  for (const IterationView& iteration : view.iterations) {
+  for (const session::IterationView& iteration : view.iterations) {
     WB_TRY(read_into(session, iteration, table));
   }
   return table;

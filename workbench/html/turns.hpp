@@ -20,6 +20,6 @@ struct TurnRow {
 using TurnTable = std::vector<TurnRow>;
 
 /// Errors: damaged.
-Result<TurnTable> read_turns(const Session& session, const SessionView& view);
+Result<TurnTable> read_turns(const session::Session& session, const session::SessionView& view);
 
 }  // namespace wb::html

@@ -10,7 +10,7 @@
 #include "measure/hierarchy.hpp"
 #include "measure/statistics.hpp"
 
-namespace wb {
+namespace wb::measure {
 namespace {
 
 double half_log(const Interval& interval) {
@@ -93,8 +93,9 @@ double least_half_width(std::int64_t instances, const CompareOptions& options) {
 }
 
 double same_margin(const CompareOptions& options) {
-  if (!has_floor(options)) return options.noise_floor_frac;
-  return std::max(options.noise_floor_frac, *options.between_instance_floor_frac);
+  double margin = options.noise_floor_frac;
+  if (has_floor(options)) margin = std::max(margin, *options.between_instance_floor_frac);
+  return std::min(margin, k_most_same_margin_frac);
 }
 
 std::string explain(const Comparison& result, const CompareOptions& options) {
@@ -115,7 +116,8 @@ std::string explain(const Comparison& result, const CompareOptions& options) {
                           100 * same_margin(options));
       break;
     case ComparisonOutcome::ambiguous:
-      words = fmt::format("{} does not clear 1 ± noise floor ({})", interval, floor);
+      words = fmt::format("{} neither clears 1 ± noise floor ({}) nor stays within {:.2f} % of 1",
+                          interval, floor, 100 * same_margin(options));
       break;
   }
   if (result.instances < options.min_instances && has_floor(options)) {
@@ -175,8 +177,9 @@ ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
   if (!is_valid(interval)) return ComparisonOutcome::ambiguous;
   if (interval.low > 1 + noise_floor_frac) return ComparisonOutcome::faster;
   if (interval.high < 1 - noise_floor_frac) return ComparisonOutcome::slower;
-  if (interval.low <= 1 && interval.high >= 1 && interval.low >= 1 - same_margin_frac &&
-      interval.high <= 1 + same_margin_frac) {
+  const double margin = std::min(same_margin_frac, k_most_same_margin_frac);
+  if (interval.low <= 1 && interval.high >= 1 && interval.low >= 1 - margin &&
+      interval.high <= 1 + margin) {
     return ComparisonOutcome::same;
   }
   return ComparisonOutcome::ambiguous;
@@ -295,4 +298,4 @@ Aggregate weighted_time_speedup(std::span<const Comparison> comparisons,
           {total_us / at_low_us, total_us / at_high_us, comparisons.front().interval.confidence}};
 }
 
-}  // namespace wb
+}  // namespace wb::measure

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-namespace wb {
+namespace wb::measure {
 namespace {
 
 constexpr std::int64_t k_max_readings = 1'000'000'000;
@@ -189,4 +189,4 @@ Result<GpuSettings> gpu_settings_from_json(const Json& json) {
   return settings;
 }
 
-}  // namespace wb
+}  // namespace wb::measure

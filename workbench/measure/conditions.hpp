@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::measure {
 
 /// What several readings of one figure came to.
 struct ReadingRange {
@@ -70,4 +70,4 @@ struct GpuSettings {
 Json to_json(const GpuSettings& settings);
 Result<GpuSettings> gpu_settings_from_json(const Json& json);
 
-}  // namespace wb
+}  // namespace wb::measure

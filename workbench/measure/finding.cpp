@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-namespace wb {
+namespace wb::measure {
 namespace {
 
 constexpr std::array<std::pair<HypothesisState, std::string_view>, 4> k_state_words{{
@@ -110,15 +110,14 @@ HypothesisDecision decide(const Hypothesis& hypothesis, const std::optional<Comp
       fmt::format("measured {:.3f}x, {:.0f} % interval {:.3f} to {:.3f}", measured->speedup,
                   100 * interval.confidence, interval.low, interval.high);
   const double predicted = hypothesis.predicted_speedup;
-  if (measured->outcome == ComparisonOutcome::slower ||
-      measured->outcome == ComparisonOutcome::same) {
-    return {HypothesisState::refuted,
-            fmt::format("{}: {}", to_string(measured->outcome), measured_words)};
+  if (measured->outcome == ComparisonOutcome::ambiguous) {
+    return {HypothesisState::undecided,
+            fmt::format("ambiguous ({}): {}", measured->reason, measured_words)};
   }
   if (interval.high < predicted) {
     return {HypothesisState::refuted,
-            fmt::format("the whole interval is below the predicted {:.3f}x: {}", predicted,
-                        measured_words)};
+            fmt::format("{}, and the whole interval is below the predicted {:.3f}x: {}",
+                        to_string(measured->outcome), predicted, measured_words)};
   }
   if (measured->outcome == ComparisonOutcome::faster && predicted <= interval.high) {
     return {HypothesisState::supported,
@@ -126,7 +125,8 @@ HypothesisDecision decide(const Hypothesis& hypothesis, const std::optional<Comp
                         predicted < interval.low ? "below" : "inside", measured_words)};
   }
   return {HypothesisState::undecided,
-          fmt::format("ambiguous ({}): {}", measured->reason, measured_words)};
+          fmt::format("{}, but the interval does not exclude the predicted {:.3f}x: {}",
+                      to_string(measured->outcome), predicted, measured_words)};
 }
 
-}  // namespace wb
+}  // namespace wb::measure

@@ -13,11 +13,11 @@
 #include "measure/statistics.hpp"
 #include "problem/problem.hpp"
 
-namespace wb {
+namespace wb::measure {
 
 /// One observation on one problem, with the log events it rests on.
 struct Observation {
-  Problem problem;
+  problem::Problem problem;
   std::string subject;
   PlanKind plan = PlanKind::hot;
   Measurement measurement;
@@ -29,8 +29,8 @@ struct Observation {
 /// one call. What the source does not tell is absent.
 struct KernelFacts {
   std::string subject, kernel;
-  std::string source;              ///< "ptxas", "ncu", "torch.profiler", "table"
-  std::optional<Problem> problem;  ///< of the call; absent: of the compiled code
+  std::string source;                       ///< "ptxas", "ncu", "torch.profiler", "table"
+  std::optional<problem::Problem> problem;  ///< of the call; absent: of the compiled code
   std::optional<std::int64_t> blocks, threads_per_block;
   std::string grid, block;  ///< as the tool prints them: "(8, 32, 1)"; empty where it does not
   std::optional<std::int64_t> registers;                                  ///< of a thread
@@ -49,7 +49,7 @@ struct BlindSpot {
 
 /// All that an analysis may look at. Pure input: no session, no clock.
 struct Evidence {
-  Device device;
+  device::Device device;
   std::vector<Observation> observations;
   /// Of others in the same turns: rivals, the incumbent. A subject that stands here too is what the
   /// others are held against.
@@ -91,10 +91,10 @@ struct HypothesisDecision {
 Json to_json(const HypothesisDecision& decision);
 Result<HypothesisDecision> hypothesis_decision_from_json(const Json& json);
 
-/// The rule of design section 3: supported = faster and the prediction inside the interval or below
-/// it; refuted = slower, same, or an interval wholly below the prediction (whatever the outcome
-/// word: data that exclude the prediction refute it); undecided = otherwise ambiguous, or no valid
-/// measurement (none at all, or one without a finite interval).
+/// supported = faster and the prediction inside the interval or below it; refuted = faster, same or
+/// slower, with the whole interval below the prediction: only data that exclude a prediction refute
+/// it; undecided = ambiguous, an interval that holds the prediction of what is not faster, or no
+/// valid measurement (none at all, or one without a finite interval).
 HypothesisDecision decide(const Hypothesis& hypothesis, const std::optional<Comparison>& measured);
 
-}  // namespace wb
+}  // namespace wb::measure

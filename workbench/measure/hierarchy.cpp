@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
-namespace wb::hierarchy {
+namespace wb::measure::hierarchy {
 namespace {
 
 /// SplitMix64 (Steele, Lea, Flood 2014): a few instructions per draw, the same everywhere; the
@@ -76,15 +78,33 @@ std::set<Cell> disturbed_cells(std::span<const Turn> turns) {
 }
 
 std::string disturbance_words(std::initializer_list<std::span<const Turn>> sides) {
-  bool foreign = false, throttled = false;
-  for (const std::span<const Turn> side : sides) {
-    for (const Turn& turn : side) {
-      foreign = foreign || has_flag(turn, k_flag_foreign_load);
-      throttled = throttled || has_flag(turn, k_flag_throttled);
-    }
+  static constexpr std::array k_words{
+      std::pair{k_flag_throttled, std::string_view("a throttled GPU")},
+      std::pair{k_flag_own_threads,
+                std::string_view("threads of its own that waited for each other's CPU (more run "
+                                 "than args->threads allows, or they spin)")},
+      std::pair{k_flag_cold_below_hot, std::string_view("cold figures below the hot one")},
+      std::pair{k_flag_not_idle,
+                std::string_view("work between the flush of the caches and a cold call")}};
+  const auto any = [&sides](const auto& is_seen) {
+    return std::any_of(sides.begin(), sides.end(), [&is_seen](const auto& side) {
+      return std::any_of(side.begin(), side.end(), is_seen);
+    });
+  };
+  std::string words;
+  const auto say = [&words](std::string_view word) {
+    words += words.empty() ? "" : " or ";
+    words += word;
+  };
+  if (any([](const Turn& turn) {
+        return has_flag(turn, k_flag_foreign_load) && !has_flag(turn, k_flag_own_threads);
+      })) {
+    say("foreign load");
   }
-  return std::string(foreign ? "foreign load" : "") + (foreign && throttled ? " or " : "") +
-         (throttled ? "a throttled GPU" : "");
+  for (const auto& [flag, word] : k_words) {
+    if (any([&flag = flag](const Turn& turn) { return has_flag(turn, flag); })) say(word);
+  }
+  return words;
 }
 
 bool too_much_disturbed(std::size_t disturbed, std::size_t all) {
@@ -187,4 +207,4 @@ double small_count_factor(std::size_t count) {
   return std::sqrt(static_cast<double>(count) / static_cast<double>(count - 1));
 }
 
-}  // namespace wb::hierarchy
+}  // namespace wb::measure::hierarchy

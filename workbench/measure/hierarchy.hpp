@@ -13,7 +13,7 @@
 
 #include "measure/plan.hpp"
 
-namespace wb::hierarchy {
+namespace wb::measure::hierarchy {
 
 /// Where a turn stands: turns of two subjects with equal cells were measured in one ABBA pass.
 struct Cell {
@@ -74,4 +74,4 @@ double bootstrap_error(std::span<const Cluster> clusters, Level level, int resam
 /// sqrt(n / (n - 1)) for n >= 2, else 1: a bootstrap of n units spreads too little by this factor.
 double small_count_factor(std::size_t count);
 
-}  // namespace wb::hierarchy
+}  // namespace wb::measure::hierarchy

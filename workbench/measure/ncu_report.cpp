@@ -11,7 +11,7 @@
 
 #include "core/csv.hpp"
 
-namespace wb {
+namespace wb::measure {
 namespace {
 
 constexpr std::size_t k_name_bytes = 300;  // of a kernel, whose name the variant chose
@@ -107,4 +107,4 @@ Result<Json> read_ncu_report(std::string_view text, std::size_t most) {
   return launches;
 }
 
-}  // namespace wb
+}  // namespace wb::measure

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::measure {
 
 /// Kernel launches in a report of `ncu --csv --page details`: [{"kernel", "grid", "block",
 /// "metrics": {name: {"value": number or text, "unit"}}, "advice": [{"rule", "text"}]}], in the
@@ -18,4 +18,4 @@ namespace wb {
 /// `most` launches. Errors: invalid (no table, or columns missing).
 Result<Json> read_ncu_report(std::string_view text, std::size_t most);
 
-}  // namespace wb
+}  // namespace wb::measure

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace wb {
+namespace wb::measure {
 namespace {
 
 constexpr std::array<std::pair<PlanKind, std::string_view>, 3> k_plan_words{{
@@ -163,7 +163,8 @@ bool has_flag(const Turn& turn, std::string_view flag) {
 
 bool is_disturbed(const std::vector<std::string>& flags) {
   return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
-    return flag == k_flag_foreign_load || flag == k_flag_throttled;
+    return flag == k_flag_foreign_load || flag == k_flag_throttled ||
+           flag == k_flag_cold_below_hot || flag == k_flag_not_idle;
   });
 }
 
@@ -177,4 +178,4 @@ std::vector<std::size_t> abba_order(std::size_t subjects, std::int64_t round) {
   return order;
 }
 
-}  // namespace wb
+}  // namespace wb::measure

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Plans: how a subject is timed (hot, cold, eager) and how turns are ordered. Pure values; the
-// worker carries them out, the engine chooses them, the report names them. docs/measurement.md.
+// worker carries them out, the engine chooses them, the report names them.
+// docs/contracts/measurement.md.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 #include "core/json.hpp"
 #include "measure/conditions.hpp"
 
-namespace wb {
+namespace wb::measure {
 
 enum class PlanKind { hot, cold, eager };
 enum class Regime { burst, sustained };
@@ -65,20 +66,28 @@ Json to_json(const Turn& turn);
 /// Samples must be finite numbers; whether they are usable times is judged where they are used.
 Result<Turn> turn_from_json(const Json& json);
 
-/// The words a turn may carry. foreign_load and throttled keep a turn out of the figures.
+/// The words a turn may carry. foreign_load, throttled, cold_below_hot and not_idle keep a turn out
+/// of the figures.
 inline constexpr std::string_view k_flag_resolution_limited = "resolution_limited";
 inline constexpr std::string_view k_flag_not_settled = "not_settled";
 inline constexpr std::string_view k_flag_foreign_load = "foreign_load";
+/// Beside foreign_load: nobody else had the CPUs, threads of the subject waited for each other.
+inline constexpr std::string_view k_flag_own_threads = "own_threads";
 /// On a GPU: heat or its hardware slowed it down (has_slowdown), whatever ran on it.
 inline constexpr std::string_view k_flag_throttled = "throttled";
 /// On a GPU: others hold a compute context there, and whether they use it cannot be told.
 inline constexpr std::string_view k_flag_foreign_process = "foreign_process";
+/// A cold figure well below the same code's hot one: the caches were not cold, or the time is none.
+inline constexpr std::string_view k_flag_cold_below_hot = "cold_below_hot";
+/// The subject used CPU time between the flush of the caches and a cold call.
+inline constexpr std::string_view k_flag_not_idle = "not_idle";
 [[nodiscard]] bool has_flag(const Turn& turn, std::string_view flag);
-/// Whether the flags say that the samples are about the machine's state, not the subject.
+/// Whether the flags keep the samples out of the figures: they are about the machine's state, or no
+/// times of the plan.
 [[nodiscard]] bool is_disturbed(const std::vector<std::string>& flags);
 
 /// ABBA order for one round: subjects 0..n-1 forward then backward; odd rounds start reversed.
 /// Returns indices into the subjects, length 2 n.
 std::vector<std::size_t> abba_order(std::size_t subjects, std::int64_t round);
 
-}  // namespace wb
+}  // namespace wb::measure

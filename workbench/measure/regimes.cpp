@@ -6,7 +6,7 @@
 
 #include "measure/statistics.hpp"
 
-namespace wb {
+namespace wb::measure {
 
 Comparison combine_regimes(const Comparison& own, Regime regime, const Comparison& other) {
   Comparison result = own;
@@ -37,4 +37,4 @@ Comparison combine_regimes(const Comparison& own, Regime regime, const Compariso
   return result;
 }
 
-}  // namespace wb
+}  // namespace wb::measure

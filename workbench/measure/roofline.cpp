@@ -8,12 +8,12 @@
 
 #include "problem/inputs.hpp"
 
-namespace wb {
+namespace wb::measure {
 namespace {
 
 constexpr double k_us_per_s = 1e6;
 
-double time_at_peak_us(double amount, const std::optional<DeviceFact>& peak_per_s) {
+double time_at_peak_us(double amount, const std::optional<device::DeviceFact>& peak_per_s) {
   if (!peak_per_s || !(peak_per_s->value > 0) || !std::isfinite(peak_per_s->value)) return 0;
   return amount / peak_per_s->value * k_us_per_s;
 }
@@ -24,16 +24,17 @@ double RooflineFloor::floor_us(PlanKind plan) const {
   return plan == PlanKind::cold ? std::max(least_flop_us, byte_us) : least_flop_us;
 }
 
-RooflineFloor roofline_floor(const Device& device, const Problem& problem, const Work& work) {
+RooflineFloor roofline_floor(const device::Device& device, const problem::Problem& problem,
+                             const problem::Work& work) {
   RooflineFloor floor;
   // The output may still be in a cache when the clock stops: only what is read must have moved.
-  const double read_bytes = work.min_bytes - static_cast<double>(out_bytes(problem));
+  const double read_bytes = work.min_bytes - static_cast<double>(problem::out_bytes(problem));
   floor.byte_us = time_at_peak_us(std::max(read_bytes, 0.0), device.memory_bytes_per_s);
-  floor.flop_us = time_at_peak_us(work.flops, peak_flops_per_s(device, problem.dtype));
+  floor.flop_us = time_at_peak_us(work.flops, device::peak_flops_per_s(device, problem.dtype));
   floor.least_flop_us = floor.flop_us;
   if (floor.flop_us > 0) {
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
-      const double other_us = time_at_peak_us(work.flops, peak_flops_per_s(device, dtype));
+      const double other_us = time_at_peak_us(work.flops, device::peak_flops_per_s(device, dtype));
       if (other_us > 0) floor.least_flop_us = std::min(floor.least_flop_us, other_us);
     }
   }
@@ -60,4 +61,4 @@ std::optional<std::string> refuse_below_roofline(const RooflineFloor& floor, Pla
       by_flops ? "floating-point operations" : "bytes", floor_us);
 }
 
-}  // namespace wb
+}  // namespace wb::measure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Roofline refusal (design 4.8): a time below what the device's peak allows was not measured, it
+// Roofline refusal: a time below what the device's peak allows was not measured, it
 // was made up. FLOP bound in every plan; byte bound only cold, for bytes that must be read. Who
 // calls: engine (refusal), analyze (the floors).
 #pragma once
@@ -11,7 +11,7 @@
 #include "measure/plan.hpp"
 #include "problem/problem.hpp"
 
-namespace wb {
+namespace wb::measure {
 
 struct RooflineFloor {
   double flop_us = 0;    ///< work.flops at the peak of the problem's dtype; 0 when unknown
@@ -22,7 +22,8 @@ struct RooflineFloor {
   double least_flop_us = 0;
   [[nodiscard]] double floor_us(PlanKind plan) const;  ///< what this plan may refuse by
 };
-RooflineFloor roofline_floor(const Device& device, const Problem& problem, const Work& work);
+RooflineFloor roofline_floor(const device::Device& device, const problem::Problem& problem,
+                             const problem::Work& work);
 
 /// How far below the floor a time may be before it is refused: the peak's own error.
 inline constexpr double k_roofline_tolerance_frac = 0.05;
@@ -32,4 +33,4 @@ inline constexpr double k_roofline_tolerance_frac = 0.05;
 std::optional<std::string> refuse_below_roofline(const RooflineFloor& floor, PlanKind plan,
                                                  double median_us);
 
-}  // namespace wb
+}  // namespace wb::measure

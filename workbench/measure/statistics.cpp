@@ -7,7 +7,7 @@
 
 #include "measure/hierarchy.hpp"
 
-namespace wb {
+namespace wb::measure {
 namespace {
 
 constexpr double k_confidence = 0.99;
@@ -295,4 +295,4 @@ NoiseFloor pool(std::span<const NoiseFloor> floors_of_one_class) {
   return pooled;
 }
 
-}  // namespace wb
+}  // namespace wb::measure

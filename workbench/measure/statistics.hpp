@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Statistics of timed samples: quantiles, the hierarchical bootstrap over instances and rounds, the
 // A/A noise floor and the three-way comparison. Pure and deterministic for a given seed. The
-// formulas, and why they are these, stand in docs/measurement.md.
+// formulas, and why they are these, stand in docs/contracts/measurement.md.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include "core/json.hpp"
 #include "measure/plan.hpp"
 
-namespace wb {
+namespace wb::measure {
 
 /// What a figure is when it could not be had. JSON writes it as null.
 inline constexpr double k_unknown = std::numeric_limits<double>::quiet_NaN();
@@ -112,14 +112,18 @@ struct CompareOptions {
 /// carries the noise of its rounds.
 ///
 /// faster: low > 1 + floor; slower: high < 1 - floor; same: the interval contains 1 and lies within
-/// 1 ± max(floor, between-instance floor); else ambiguous. Rounds with a disturbed turn
-/// (is_disturbed) are left out. More than a quarter of them, a sample that is not a positive finite
-/// time, or no pair makes it ambiguous with unknown figures.
+/// 1 ± max(floor, between-instance floor), never more than k_most_same_margin_frac; else ambiguous.
+/// Rounds with a disturbed turn (is_disturbed) are left out. More than a quarter of them, a sample
+/// that is not a positive finite time, or no pair makes it ambiguous with unknown figures.
 /// Throws std::invalid_argument for a confidence outside (0, 1) or fewer than 2 resamples.
 Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
                    const CompareOptions& options);
 
-/// The outcome rule alone, also for aggregates.
+/// However far equal code's processes were apart, nobody who reads `same` means more than this.
+inline constexpr double k_most_same_margin_frac = 0.10;
+
+/// The outcome rule alone, also for aggregates. A margin above k_most_same_margin_frac counts as
+/// that.
 ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
                            double same_margin_frac);
 
@@ -183,4 +187,4 @@ Aggregate geometric_mean(std::span<const Comparison> comparisons, std::span<cons
 Aggregate weighted_time_speedup(std::span<const Comparison> comparisons,
                                 std::span<const double> rival_us, std::span<const double> weights);
 
-}  // namespace wb
+}  // namespace wb::measure

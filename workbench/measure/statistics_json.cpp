@@ -5,7 +5,7 @@
 
 #include "measure/statistics.hpp"
 
-namespace wb {
+namespace wb::measure {
 namespace {
 
 constexpr std::array<std::pair<ComparisonOutcome, std::string_view>, 4> k_outcome_words{{
@@ -182,4 +182,4 @@ Json to_json(const Aggregate& aggregate) {
   return Json{{"value", figure(aggregate.value)}, {"interval", to_json(aggregate.interval)}};
 }
 
-}  // namespace wb
+}  // namespace wb::measure

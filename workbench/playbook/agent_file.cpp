@@ -8,7 +8,7 @@
 #include <array>
 #include <map>
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 constexpr std::uint64_t k_max_agent_bytes = 1u << 20;
@@ -91,7 +91,7 @@ Json unread(const std::string& name, const char* kind, const fs::path& path, con
 
 class Lister {
  public:
-  Lister(const Engine& engine, const PlaybookOptions& options)
+  Lister(const engine::Engine& engine, const PlaybookOptions& options)
       : m_services(engine.services()), m_options(options) {}
 
   Json all() {
@@ -146,7 +146,7 @@ class Lister {
     }
   }
 
-  const Services& m_services;
+  const engine::Services& m_services;
   const PlaybookOptions& m_options;
   std::map<std::string, Json> m_found;
 };
@@ -206,7 +206,7 @@ Result<AgentFile> parse_agent(std::string_view text, const fs::path& path) {
   return agent;
 }
 
-Result<Json> list_playbooks(const Engine& engine, const PlaybookOptions& options,
+Result<Json> list_playbooks(const engine::Engine& engine, const PlaybookOptions& options,
                             const std::string& name) {
   Json list = Lister(engine, options).all();
   std::string text;
@@ -223,7 +223,7 @@ Result<Json> list_playbooks(const Engine& engine, const PlaybookOptions& options
     }
   }
   if (!name.empty()) {
-    const std::string near = did_you_mean(name, names);
+    const std::string near = variant::did_you_mean(name, names);
     return Error{ErrorCode::not_found, "find the playbook", printable(name),
                  "no playbooks/ folder of the search path has it",
                  near.empty() ? "`sdpa-wb playbooks` lists them all"
@@ -233,4 +233,4 @@ Result<Json> list_playbooks(const Engine& engine, const PlaybookOptions& options
   return Json{{"playbooks", std::move(list)}, {"text", std::move(text)}};
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

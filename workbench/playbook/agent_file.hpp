@@ -11,7 +11,7 @@
 #include "engine/engine.hpp"
 #include "playbook/owner.hpp"
 
-namespace wb {
+namespace wb::playbook {
 
 /// Between two lines of `---`: `key: value`, one a line; a value may stand in quotes.
 struct AgentFile {
@@ -26,7 +26,7 @@ Result<AgentFile> parse_agent(std::string_view text, const fs::path& path);
 
 /// All that can be found, Lua's and agents', by name; the first root that has a name counts. One
 /// that cannot be read is listed with the reason. `name` empty: all; errors: not_found.
-Result<Json> list_playbooks(const Engine& engine, const PlaybookOptions& options,
+Result<Json> list_playbooks(const engine::Engine& engine, const PlaybookOptions& options,
                             const std::string& name);
 
 /// The stems of the files with this ending in a folder, sorted; none when there is no such folder.
@@ -34,4 +34,4 @@ std::vector<std::string> stems_of(const fs::path& folder, std::string_view exten
 /// The names of the verbs that a playbook may call.
 std::vector<std::string> playbook_verbs();
 
-}  // namespace wb
+}  // namespace wb::playbook

@@ -6,7 +6,7 @@
 
 #include "playbook/agent_file.hpp"
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 constexpr std::uint64_t k_max_file_bytes = 1u << 20, k_max_total_bytes = 2u << 20;
@@ -79,7 +79,8 @@ std::string PlaybookSource::whole() const {
   return all;
 }
 
-Result<PlaybookSource> find_playbook(const FileSystem& file_system, const SearchPath& search_path,
+Result<PlaybookSource> find_playbook(const FileSystem& file_system,
+                                     const variant::SearchPath& search_path,
                                      std::string_view name) {
   const fs::path given(name);
   if (given.is_relative() && given.has_parent_path() && given.extension() != ".lua") {
@@ -102,7 +103,7 @@ Result<PlaybookSource> find_playbook(const FileSystem& file_system, const Search
   }
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  const std::string near = did_you_mean(name, known);
+  const std::string near = variant::did_you_mean(name, known);
   return Error{ErrorCode::not_found, "find the playbook", printable(name),
                "no playbooks/ folder of the search path has it",
                !near.empty()   ? fmt::format("did you mean {}?", near)
@@ -110,4 +111,4 @@ Result<PlaybookSource> find_playbook(const FileSystem& file_system, const Search
                                : fmt::format("known: {}", fmt::join(known, ", "))};
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

@@ -7,7 +7,7 @@
 
 #include "problem/problem.hpp"
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 constexpr std::string_view k_stop_reason = "budget: dry run";
@@ -40,6 +40,8 @@ std::string_view to_string(Course course) {
   switch (course) {
     case Course::mixed:
       return "mixed";
+    case Course::winning:
+      return "winning";
     case Course::failing:
       return "failing";
     case Course::stopped:
@@ -48,7 +50,7 @@ std::string_view to_string(Course course) {
   return "mixed";
 }
 
-FakeEngine::FakeEngine(Engine& engine, Options options)
+FakeEngine::FakeEngine(engine::Engine& engine, Options options)
     : m_engine(engine),
       m_options(std::move(options)),
       m_random(m_options.seed),
@@ -58,14 +60,17 @@ FakeEngine::FakeEngine(Engine& engine, Options options)
 }
 
 double FakeEngine::draw_speedup() {
+  if (m_options.course == Course::winning) {
+    return 1.1 + 0.5 * static_cast<double>(m_random() >> 11) * 0x1p-53;
+  }
   return 0.8 + 0.8 * static_cast<double>(m_random() >> 11) * 0x1p-53;
 }
 
 Result<Json> FakeEngine::measured_rows(const std::string& texts) {
   Json rows = Json::array();
   if (texts.empty()) return rows;  // a suite is named
-  WB_TRY_ASSIGN(const auto problems, parse_problems(texts));
-  for (const Problem& problem : problems) {
+  WB_TRY_ASSIGN(const auto problems, problem::parse_problems(texts));
+  for (const problem::Problem& problem : problems) {
     Json row{{"problem", label(problem)}, {"outcome", "runtime"},   {"message", "dry run"},
              {"median_us", nullptr},      {"interval_us", nullptr}, {"gflop_per_s", nullptr}};
     if (m_options.course != Course::failing) {
@@ -73,7 +78,7 @@ Result<Json> FakeEngine::measured_rows(const std::string& texts) {
       row.update({{"outcome", "measured"},
                   {"median_us", median_us},
                   {"interval_us", interval_around(median_us)},
-                  {"gflop_per_s", work(problem).flops / median_us * 1e-3}});
+                  {"gflop_per_s", problem::work(problem).flops / median_us * 1e-3}});
     }
     rows.push_back(std::move(row));
   }
@@ -141,7 +146,7 @@ Result<Json> FakeEngine::iterate(const Json& args) {
     return answer;
   }
   const double speedup = draw_speedup();
-  if (number % k_undecided_every == 0) {
+  if (number % k_undecided_every == 0 && m_options.course == Course::mixed) {
     answer.update({{"outcome", "no_gain"},
                    {"message", "dry run: no figure could be taken"},
                    {"speedup", nullptr},
@@ -209,8 +214,8 @@ Result<Json> FakeEngine::compare(const Json& args) {
   const std::string_view outcome = speedup > 1.05 ? "faster" : "slower";
   Json rows = Json::array();
   if (const std::string texts = args.value("problem", std::string()); !texts.empty()) {
-    WB_TRY_ASSIGN(const auto problems, parse_problems(texts));
-    for (const Problem& problem : problems) {
+    WB_TRY_ASSIGN(const auto problems, problem::parse_problems(texts));
+    for (const problem::Problem& problem : problems) {
       for (std::size_t i = 0; i < others.size(); ++i) {
         // The first is the fastest.
         const double ratio = speedup * static_cast<double>(i + 1);
@@ -282,11 +287,11 @@ Json FakeEngine::usage(const Json& args) {
 }
 
 Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
-  const VerbSpec* verb = find_verb(name);
+  const engine::VerbSpec* verb = engine::find_verb(name);
   if (verb == nullptr || !verb->in_playbook) {
     return Error{ErrorCode::usage, "call the verb", name, "playbooks do not have it", ""};
   }
-  WB_TRY_ASSIGN(const Json checked, check_arguments(*verb, args));
+  WB_TRY_ASSIGN(const Json checked, engine::check_arguments(*verb, args));
   m_calls.push_back({{"verb", name}, {"args", checked}});
   if (name == "best") {
     // The rules, without asking a worker for the device.
@@ -294,7 +299,7 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
     if (!asked.contains("device")) asked["device"] = "dry run";
     return m_engine.call(name, asked);
   }
-  if (verb->session == SessionNeed::none) return m_engine.call(name, checked);
+  if (verb->session == engine::SessionNeed::none) return m_engine.call(name, checked);
   if (m_closed && !verb->reads_only) {
     return Error{ErrorCode::invalid, "call", name, "the session is closed", "call close last"};
   }
@@ -313,6 +318,9 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
     return answer;
   }
   if (name == "compare") return compare(checked);
+  if (name == "remeasure_floor") {
+    return Json{{"fit", true}, {"floors", Json::array()}, {"text", "dry run"}};
+  }
   if (name == "status") {
     return Json{
         {"status", m_closed ? "closed" : "open"},
@@ -321,6 +329,7 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
         {"best_speedup", nullptr},
         {"cost", Json::object()},
         {"stop_reason", m_iteration >= m_options.evaluations ? Json(k_stop_reason) : Json(nullptr)},
+        {"warning", nullptr},
         {"text", "dry run"}};
   }
   if (name == "diagnose") {
@@ -350,4 +359,4 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   return Json{{"text", "dry run"}, {"kind", "event"}, {"value", Json::object()}};
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

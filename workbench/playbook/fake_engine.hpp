@@ -9,11 +9,12 @@
 
 #include "engine/engine.hpp"
 
-namespace wb {
+namespace wb::playbook {
 
 /// What befalls the playbook in one dry run.
 enum class Course {
   mixed,    ///< some iterations win, some do not, every third has no figure
+  winning,  ///< every iteration wins, and every comparison is faster
   failing,  ///< every iteration is invalid: its figures are null
   stopped   ///< the budget is spent before the first iteration
 };
@@ -27,7 +28,7 @@ class FakeEngine {
     std::int64_t evaluations = 0;  ///< after so many iterations the answers have a stop_reason
     std::string start;             ///< the kernel that the session would start from
   };
-  FakeEngine(Engine& engine, Options options);
+  FakeEngine(engine::Engine& engine, Options options);
   /// Checks the arguments as the engine does, then answers. Verbs that need no session (kernels,
   /// suites) are answered by the real engine. Errors: usage, not_found (a variant that neither the
   /// catalogue nor an earlier answer has), invalid (a call after `close`).
@@ -49,7 +50,7 @@ class FakeEngine {
   /// Why the configuration would be refused, or empty.
   Result<std::string> misfit(const std::string& variant, const Json& configuration);
 
-  Engine& m_engine;
+  engine::Engine& m_engine;
   Options m_options;
   std::mt19937_64 m_random;
   std::int64_t m_iteration = 0;
@@ -60,4 +61,4 @@ class FakeEngine {
   Json m_calls = Json::array();
 };
 
-}  // namespace wb
+}  // namespace wb::playbook

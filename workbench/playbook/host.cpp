@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The hidden role playbook-host: one playbook in one sandbox, verbs over standard input and output.
-// It opens no file; the owner sends the sources. Messages: docs/add_a_playbook.md.
+// It opens no file; the owner sends the sources. Messages: docs/guide/add_a_playbook.md.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 #include "playbook/wire.hpp"
 #include "variant/variant.hpp"
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 constexpr const char* k_run = "wb.run";  ///< registry key of the playbook's function
@@ -109,7 +109,7 @@ int call_verb(lua_State* lua) {
 int unknown_verb(lua_State* lua) {
   Host& host = host_of(lua);
   const std::string name = lua_type(lua, 2) == LUA_TSTRING ? lua_tostring(lua, 2) : "?";
-  const std::string near = did_you_mean(name, host.verbs);
+  const std::string near = variant::did_you_mean(name, host.verbs);
   return luaL_error(lua, "there is no verb wb.%s%s", name.c_str(),
                     near.empty() ? "" : ("; did you mean wb." + near + "?").c_str());
 }
@@ -238,4 +238,4 @@ int playbook_host_main() {
   return result ? 0 : 1;
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 constexpr int k_max_depth = 30;  // a message wraps it twice, and parsers take 32
@@ -142,4 +142,4 @@ Json json_from_lua(lua_State* lua, int index) {
   return read_value(lua, lua_absindex(lua, index), 1, taken);
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

@@ -7,7 +7,7 @@
 
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::playbook {
 
 /// Pushes one value. JSON null becomes nil, so a null member of an object is simply absent. Raises
 /// a Lua error when the sandbox's memory does not suffice: call it protected.
@@ -19,4 +19,4 @@ void push_json(lua_State* lua, const Json& value);
 /// values and more than 2 MiB of text.
 Json json_from_lua(lua_State* lua, int index);
 
-}  // namespace wb
+}  // namespace wb::playbook

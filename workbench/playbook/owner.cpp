@@ -6,7 +6,7 @@
 #include "engine/engine.hpp"
 #include "playbook/wire.hpp"
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 /// What the host gets beyond its own limit before it is killed: its watchdog ends it first.
@@ -15,7 +15,7 @@ constexpr auto k_send_deadline = std::chrono::seconds(10);
 
 std::string advice(ErrorCode code) {
   if (code == ErrorCode::limit) {
-    return "make it do less inside Lua; docs/add_a_playbook.md has the limits";
+    return "make it do less inside Lua; docs/guide/add_a_playbook.md has the limits";
   }
   return "correct it; `sdpa-wb playbook check` dry-runs a playbook in a moment";
 }
@@ -166,7 +166,7 @@ Result<Json> HostProcess::run(const Json& args, const Answer& answer, const Prin
       return error(ErrorCode::security, "its process sent a message that is not a call");
     }
     auto result = answer(verb->get<std::string>(), message.value("args", Json::object()));
-    if (!result && ends_session(result.error().code)) {
+    if (!result && engine::ends_session(result.error().code)) {
       m_child.kill_and_wait();
       return std::move(result).error();
     }
@@ -184,7 +184,7 @@ Result<Json> complete_arguments(const PlaybookMeta& meta, const Json& given) {
   }
   for (const auto& [name, value] : given.items()) {
     if (!meta.arguments.contains(name)) {
-      const std::string near = did_you_mean(name, known);
+      const std::string near = variant::did_you_mean(name, known);
       return Error{ErrorCode::usage, "start the playbook", meta.name,
                    fmt::format("it has no argument \"{}\"", printable(name)),
                    !near.empty()   ? fmt::format("did you mean {}?", near)
@@ -196,4 +196,4 @@ Result<Json> complete_arguments(const PlaybookMeta& meta, const Json& given) {
   return args;
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

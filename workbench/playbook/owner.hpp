@@ -12,7 +12,7 @@
 #include "core/process.hpp"
 #include "playbook/playbook.hpp"
 
-namespace wb {
+namespace wb::playbook {
 
 /// A playbook and the library files it may require, as sent to the host.
 struct PlaybookSource {
@@ -25,8 +25,8 @@ struct PlaybookSource {
 /// Looks a playbook up: a path to a .lua file, or a name in <root>/playbooks. Its library is the
 /// folder lib/ beside it. Errors: not_found (with a did-you-mean), io, limit (a file above 1 MiB,
 /// all of them above 2 MiB), invalid (bytes that are not text).
-Result<PlaybookSource> find_playbook(const FileSystem& file_system, const SearchPath& search_path,
-                                     std::string_view name);
+Result<PlaybookSource> find_playbook(const FileSystem& file_system,
+                                     const variant::SearchPath& search_path, std::string_view name);
 
 struct PlaybookMeta {
   std::string name, about;
@@ -76,4 +76,4 @@ class HostProcess {
 /// its defaults. Errors: usage (unknown name, with a did-you-mean).
 Result<Json> complete_arguments(const PlaybookMeta& meta, const Json& given);
 
-}  // namespace wb
+}  // namespace wb::playbook

@@ -10,7 +10,7 @@
 #include "core/files.hpp"
 #include "engine/engine.hpp"
 
-namespace wb {
+namespace wb::playbook {
 
 /// What a playbook may use. Reached limits end it with a clear error; the log stays valid.
 struct PlaybookLimits {
@@ -26,10 +26,10 @@ struct PlaybookOptions {
 };
 
 /// Gives the engine the bodies of `run`, `resume`, `playbook_check` and `playbooks`.
-void register_playbook_verbs(Engine& engine, PlaybookOptions options);
+void register_playbook_verbs(engine::Engine& engine, PlaybookOptions options);
 
 /// The hidden role: reads the playbook and its limits from standard input as JSON lines, runs it,
 /// sends verb calls {n, verb, args} and reads {n, result | error}. Returns the exit code.
 int playbook_host_main();
 
-}  // namespace wb
+}  // namespace wb::playbook

@@ -9,7 +9,7 @@
 
 #include "playbook/sandbox_library.hpp"
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 using std::chrono::steady_clock;
@@ -218,4 +218,4 @@ void Sandbox::print(std::string text) {
   m_callbacks.print(text);
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

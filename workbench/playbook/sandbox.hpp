@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "playbook/playbook.hpp"
 
-namespace wb {
+namespace wb::playbook {
 
 class Sandbox {
  public:
@@ -85,4 +85,4 @@ class Sandbox {
   std::thread m_watchdog;
 };
 
-}  // namespace wb
+}  // namespace wb::playbook

@@ -6,7 +6,7 @@
 
 #include "playbook/sandbox.hpp"
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 constexpr const char* k_loaded = "wb.loaded";
@@ -174,4 +174,4 @@ void open_sandbox_library(lua_State* lua, std::uint64_t seed) {
   guard_globals(lua);
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

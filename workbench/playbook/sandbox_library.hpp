@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The globals a playbook sees: a chosen part of Lua's own library and a few replacements that keep
-// it deterministic and bounded. docs/add_a_playbook.md lists them.
+// it deterministic and bounded. docs/guide/add_a_playbook.md lists them.
 #pragma once
 
 #include <cstdint>
 #include <lua.hpp>
 
-namespace wb {
+namespace wb::playbook {
 
 /// Opens the library in a fresh state whose extra space already points to its Sandbox. Raises a
 /// Lua error when memory does not suffice: call it protected.
@@ -30,4 +30,4 @@ int lua_sorted_next(lua_State* lua);
 /// table.sort as a stable merge sort: Lua's own picks pivots by the clock in large tables.
 int lua_stable_sort(lua_State* lua);
 
-}  // namespace wb
+}  // namespace wb::playbook

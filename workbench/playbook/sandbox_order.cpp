@@ -8,7 +8,7 @@
 
 #include "playbook/sandbox_library.hpp"
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 /// A key of a table. Its text stays alive while the table holds the key.
@@ -184,4 +184,4 @@ int lua_stable_sort(lua_State* lua) {
   return 0;
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

@@ -7,7 +7,7 @@
 #include "playbook/sandbox.hpp"
 #include "playbook/sandbox_library.hpp"
 
-namespace wb {
+namespace wb::playbook {
 namespace {
 
 constexpr std::size_t k_pattern_bytes = 64u << 10;
@@ -98,4 +98,4 @@ int lua_bounded_pattern(lua_State* lua) {
   return call_original(lua);
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

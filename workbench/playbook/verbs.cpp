@@ -7,13 +7,19 @@
 #include "playbook/agent_file.hpp"
 #include "playbook/fake_engine.hpp"
 #include "playbook/owner.hpp"
+#include "playbook/static_check.hpp"
 #include "problem/problem.hpp"
 
-namespace wb {
+namespace wb::playbook {
+
+using engine::Engine;
+using engine::Services;
+using session::FoldDepth;
+using session::SessionView;
 
 std::vector<std::string> playbook_verbs() {
   std::vector<std::string> names;
-  for (const VerbSpec& verb : verb_table()) {
+  for (const engine::VerbSpec& verb : engine::verb_table()) {
     if (verb.in_playbook) names.emplace_back(verb.name);
   }
   return names;
@@ -57,6 +63,7 @@ std::string summary_of(Engine& engine, const fs::path& session) {
 Error leave_paused(Engine& engine, Error error) {
   if (engine.session() == nullptr || error.code == ErrorCode::canceled) return error;
   const std::string folder = engine.session()->folder().string();
+  if (!engine.session()->check_place().ok()) return error;  // there is nothing to go on with
   const bool paused = engine.pause("stopped by an error: " + error.cause).ok();
   error.next += fmt::format(
       "{}{}`sdpa-wb resume --session {}` goes on, with --replan after a change of the playbook",
@@ -70,7 +77,7 @@ constexpr std::string_view k_print_mark = "print: ";
 Result<std::int64_t> count_prints(const Engine& engine) {
   WB_TRY_ASSIGN(const SessionView* current, engine.session()->current(FoldDepth::full));
   const SessionView& view = *current;
-  return std::count_if(view.notes.begin(), view.notes.end(), [](const Fact& note) {
+  return std::count_if(view.notes.begin(), view.notes.end(), [](const session::Fact& note) {
     return note.payload.value("text", "").starts_with(k_print_mark);
   });
 }
@@ -91,7 +98,7 @@ Result<Json> drive(Engine& engine, HostProcess& host, const Json& args, std::int
   Result<Json> result = host.run(args, answer, print);
   if (!result) return result;
   const auto view = engine.session()->current(FoldDepth::brief);
-  if (view && (*view)->status != SessionStatus::closed) {
+  if (view && (*view)->status != session::SessionStatus::closed) {
     const auto status = engine.call("status", Json::object(), folder);
     const Json stop = status ? status->value("stop_reason", Json()) : Json();
     WB_TRY(engine.call("close",
@@ -203,14 +210,14 @@ Result<Json> resume_or_start(Engine& engine, const PlaybookOptions& options, con
     return Error{ErrorCode::usage, "resume or start", "a playbook", "no session was named",
                  "give --session DIR, the same each time"};
   }
-  const auto reader = Session::open_reader(engine.services().file_system, session);
+  const auto reader = session::Session::open_reader(engine.services().file_system, session);
   if (!reader && reader.error().code == ErrorCode::not_found) {
     return run_body(engine, options, args, session);
   }
   if (!reader) return reader.error();
   WB_TRY_ASSIGN(const SessionView view, reader->view(FoldDepth::brief));
   WB_TRY(check_same_playbook(view, args["playbook"].get<std::string>()));
-  if (view.status != SessionStatus::closed) {
+  if (view.status != session::SessionStatus::closed) {
     return resume_body(engine, options, Json::object(), session);
   }
   return Json{{"session", session.string()},
@@ -220,13 +227,13 @@ Result<Json> resume_or_start(Engine& engine, const PlaybookOptions& options, con
 
 /// What `open` would refuse is refused by a dry run too, before anything is built.
 Result<void> check_open(Engine& engine, const Json& open) {
-  WB_TRY(check_arguments(*find_verb("open"), open));
+  WB_TRY(engine::check_arguments(*engine::find_verb("open"), open));
   WB_TRY(engine.call("kernels", {{"name", open["start"]}}));
   if (open.contains("suite")) WB_TRY(engine.call("suites", {{"suite", open["suite"]}}));
   const std::string problems = open.value("problem", "");
   for (std::size_t begin = 0; begin < problems.size();) {
     const std::size_t end = std::min(problems.find(';', begin), problems.size());
-    WB_TRY(parse_problem(std::string_view(problems).substr(begin, end - begin)));
+    WB_TRY(problem::parse_problem(std::string_view(problems).substr(begin, end - begin)));
     begin = end + 1;
   }
   return {};
@@ -264,6 +271,37 @@ Result<DryRun> dry_run(Engine& engine, const PlaybookOptions& options, const Pla
   return run;
 }
 
+std::string_view when(Course course) {
+  switch (course) {
+    case Course::mixed:
+      return "";
+    case Course::winning:
+      return "when every iteration wins";
+    case Course::failing:
+      return "when every iteration is invalid";
+    case Course::stopped:
+      return "when the budget is already spent";
+  }
+  return "";
+}
+
+/// Names that do not exist, in branches that no dry run took. The answer says why the text could
+/// not be looked through, or is empty.
+Result<std::string> check_text(const PlaybookSource& source, const PlaybookMeta& meta) {
+  constexpr std::size_t k_most = 5;
+  const auto faults = static_faults(source, meta);
+  if (!faults) {
+    return fmt::format("; branches that they did not take were not looked at ({})",
+                       faults.error().cause);
+  }
+  if (faults->empty()) return std::string();
+  std::string cause = faults->front();
+  for (std::size_t i = 1; i < std::min(faults->size(), k_most); ++i) cause += "; " + (*faults)[i];
+  if (faults->size() > k_most) cause += fmt::format("; and {} more", faults->size() - k_most);
+  return Error{ErrorCode::invalid, "look through", "the playbook " + source.path,
+               "no dry run came there, but " + cause, "correct it: a session would end there"};
+}
+
 Result<Json> check_body(Engine& engine, PlaybookOptions options, const Json& args) {
   constexpr auto k_lua_time = std::chrono::seconds(10);  // a dry run waits for nothing
   options.limits.lua_time =
@@ -274,26 +312,26 @@ Result<Json> check_body(Engine& engine, PlaybookOptions options, const Json& arg
                               args["playbook"].get<std::string>()));
   Json answer;
   std::string text = "dry runs passed:";
-  for (const Course course : {Course::mixed, Course::failing, Course::stopped}) {
+  PlaybookMeta meta;
+  for (const Course course : {Course::mixed, Course::winning, Course::failing, Course::stopped}) {
     auto run = dry_run(engine, options, source, course);
     if (!run) {
       Error error = std::move(run).error();
       if (course != Course::mixed) {
-        error.cause = fmt::format("{}: {}",
-                                  course == Course::failing ? "when every iteration is invalid"
-                                                            : "when the budget is already spent",
-                                  error.cause);
+        error.cause = fmt::format("{}: {}", when(course), error.cause);
       }
       return error;
     }
     text += fmt::format(" {} ({} calls)", to_string(course), run->calls.size());
+    meta = run->meta;
     if (course != Course::mixed) continue;
     answer = {{"about", run->meta.about},
               {"calls", std::move(run->calls)},
               {"result", std::move(run->result)},
               {"printed", std::move(run->printed)}};
   }
-  answer["text"] = fmt::format("{}{}\n", answer["printed"].get<std::string>(), text);
+  WB_TRY_ASSIGN(const std::string unread, check_text(source, meta));
+  answer["text"] = fmt::format("{}{}{}\n", answer["printed"].get<std::string>(), text, unread);
   return answer;
 }
 
@@ -315,4 +353,4 @@ void register_playbook_verbs(Engine& engine, PlaybookOptions options) {
   });
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

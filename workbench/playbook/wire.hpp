@@ -6,7 +6,7 @@
 
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::playbook {
 
 /// A playbook's texts are at most 2 MiB a message and may grow sixfold by JSON's escapes.
 constexpr JsonLimits k_wire_limits{.max_bytes = 16u << 20, .max_depth = 64};
@@ -16,4 +16,4 @@ inline std::string wire_line(const Json& message) {
   return message.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace wb
+}  // namespace wb::playbook

@@ -10,7 +10,7 @@
 #include "problem/head_reader.hpp"
 #include "problem/largest.hpp"
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 constexpr std::int64_t k_oracle_panel_keys = 128;
@@ -102,4 +102,4 @@ BlockOutput oracle_block(const Problem& problem, const Inputs& inputs, const Row
   return result;
 }
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is right: the float64 oracle and the pinned storage-dtype computation `std` that sets the
-// error budget (design 4.5). Used by the judge only; never linked into a variant.
+// error budget. Used by the judge only; never linked into a variant.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "problem/inputs.hpp"
 #include "problem/problem.hpp"
 
-namespace wb {
+namespace wb::problem {
 
 /// 64 query rows of one (b, h): the unit of judging. row_begin is a multiple of 64.
 struct RowBlock {
@@ -50,4 +50,4 @@ enum class StdForm {
 BlockOutput std_block(const Problem& problem, const Inputs& inputs, const RowBlock& block,
                       StdForm form = StdForm::pinned);
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -9,18 +9,20 @@
 #include <string>
 #include <utility>
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
-constexpr double k_infinity = std::numeric_limits<double>::infinity();
+constexpr double k_counting_scores = 1e30;
+constexpr double k_infinite_share = std::numeric_limits<double>::infinity();
 
 /// error / budget, infinite when the inequality cannot be told to hold (NaN on either side).
 double share_of(double error, double budget) {
   if (!(error <= budget)) {
     const double share = error / budget;
-    return share > 1.0 ? share : k_infinity;
+    return share > 1.0 ? share : k_infinite_share;
   }
-  if (!(budget < k_infinity)) return k_infinity;  // a budget that allows everything judges nothing
+  if (!(budget < k_infinite_share))
+    return k_infinite_share;  // a budget that allows everything judges nothing
   return error == 0 ? 0.0 : error / budget;
 }
 
@@ -35,7 +37,7 @@ BudgetUse judge_lse_row(const RowBlock& block, std::int64_t row, double got, dou
   use.budget =
       std::isinf(want) ? 0.0 : k_lse_tolerance * std::max({1.0, std::abs(want), score_deviation});
   use.error = got == want ? 0.0 : std::abs(got - want);  // -inf matches -inf only
-  if (std::isnan(use.error)) use.error = k_infinity;
+  if (std::isnan(use.error)) use.error = k_infinite_share;
   use.share = share_of(use.error, use.budget);
   return use;
 }
@@ -59,11 +61,13 @@ MaxMean magnitude_of(const BlockStatistics& statistics, bool is_small) {
 
 /// The budgets' term s. |LSE| stands for the size of the scores that count in a row.
 MaxMean score_allowance(const Problem& problem, const BlockStatistics& statistics) {
-  const double factor = k_score_rounding * std::sqrt(static_cast<double>(problem.D));
+  const double factor =
+      statistics.score_terms * k_score_rounding * std::sqrt(static_cast<double>(problem.D));
   MaxMean allowance;
   double sum = 0;
   for (std::size_t i = 0; i < statistics.ref_lse.size(); ++i) {
-    if (!std::isfinite(statistics.ref_lse[i])) continue;
+    // Beside the least numbers of a mask scores do not count, nor does their rounding.
+    if (!(std::abs(statistics.ref_lse[i]) < k_counting_scores)) continue;
     const double row = factor * std::abs(statistics.ref_lse[i]) * statistics.weight_norm[i];
     allowance.max = std::max(allowance.max, row);
     sum += row;
@@ -102,7 +106,9 @@ BudgetUse judge_statistics(const Problem& problem, const RowBlock& block,
                            const BlockStatistics& statistics) {
   const ErrorStatistics& error = statistics.out;
   const MaxMean magnitude = magnitude_of(statistics, is_small_block(problem, block));
-  const double a = rounding_allowance(problem.dtype);
+  const auto keys = static_cast<double>(problem.Skv);
+  const double a =
+      rounding_allowance(problem.dtype) + k_sum_rounding * std::sqrt(keys) + k_lost_weight * keys;
   const MaxMean of_scores = score_allowance(problem, statistics);
 
   BudgetUse max{.block = block, .rule = "max", .error = error.max};
@@ -148,4 +154,4 @@ OutputVerdict conclude(const Problem& problem, std::span<const BudgetUse> uses,
   return verdict;
 }
 
-}  // namespace wb
+}  // namespace wb::problem

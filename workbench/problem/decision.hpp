@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From statistics of row blocks to the verdict: the inequalities of design 4.5 as pure functions.
-// The CPU judge and the GPU judge measure each in their own way; both decide here.
+// From statistics of row blocks to the verdict: the inequalities of docs/contracts/measurement.md
+// as pure functions. The CPU judge and the GPU judge measure each in their own way; both decide
+// here.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 #include "problem/verdict.hpp"
 
-namespace wb {
+namespace wb::problem {
 
 /// How far some values x of a block are from the oracle's.
 struct ErrorStatistics {
@@ -18,6 +19,12 @@ struct ErrorStatistics {
   double max_magnitude = 0, mean_magnitude = 0;  ///< of |x|
 };
 
+/// By how much more the rounding of a score may be than that of a sum whose terms have signs of
+/// their own: in the draw `low` all terms have one sign, so every partial sum is large.
+inline double score_terms(Draw draw) {
+  return draw == Draw::low ? 4 : 1;
+}
+
 /// All that the inequalities of one block ask for. The spans have one entry for each row.
 struct BlockStatistics {
   ErrorStatistics out;
@@ -25,6 +32,7 @@ struct BlockStatistics {
   ErrorStatistics of_std;    ///< of a small block the worst of all StdForms
   double max_ref = 0, mean_ref = 0;
   double score_deviation = 0;  ///< as score_deviation() of the inputs
+  double score_terms = 1;      ///< as score_terms()
   std::span<const double> ref_lse;
   std::span<const double> weight_norm;  ///< as BlockOutput::weight_norm
   std::span<const float> got_lse;       ///< empty when LSE is not judged
@@ -53,4 +61,4 @@ std::int64_t count_bad_lse(std::span<const float> lse);
 OutputVerdict conclude(const Problem& problem, std::span<const BudgetUse> uses,
                        const OutputScan& scan);
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 constexpr double k_log2_e = 0x1.71547652b82fep0;
@@ -112,4 +112,4 @@ void exponentials(float* values, std::int64_t count, Isa isa) {
   exponentials_for(isa, values, count);
 }
 
-}  // namespace wb
+}  // namespace wb::problem

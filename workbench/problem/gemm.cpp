@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 template <typename T, int k_bytes>
@@ -171,4 +171,4 @@ void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, float
                              : load_avx2(dtype, from, count, to);
 }
 
-}  // namespace wb
+}  // namespace wb::problem

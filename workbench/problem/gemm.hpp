@@ -10,7 +10,7 @@
 #include "core/dtype.hpp"
 #include "problem/isa.hpp"
 
-namespace wb {
+namespace wb::problem {
 
 /// A row-major matrix in memory: element (i, j) is data[i * stride + j].
 template <typename T>
@@ -29,4 +29,4 @@ void gemm_add(Panel<float> c, Panel<const float> a, Panel<const float> b, std::i
 void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, double* to);
 void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, float* to);
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -10,7 +10,7 @@
 #include "problem/gemm.hpp"
 #include "problem/inputs.hpp"
 
-namespace wb {
+namespace wb::problem {
 
 /// The tensors of one (b, h) as numbers of type T.
 template <typename T>
@@ -79,4 +79,4 @@ class HeadReader {
   std::int64_t m_b, m_h;
 };
 
-}  // namespace wb
+}  // namespace wb::problem

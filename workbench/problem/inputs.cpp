@@ -13,10 +13,10 @@
 #include "problem/parallel.hpp"
 #include "problem/philox.hpp"
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
-constexpr float k_large_factor = 4;                               // of q and k in a large draw
+constexpr float k_large_factor = 4;  // of q and k in a large or a low draw
 constexpr std::int64_t k_piece_elements = std::int64_t{1} << 16;  // work of one thread at a time
 
 std::size_t element_bytes(const Problem& problem, Tensor tensor) {
@@ -24,10 +24,9 @@ std::size_t element_bytes(const Problem& problem, Tensor tensor) {
   return static_cast<std::size_t>(size_bytes(problem.dtype));
 }
 
-/// Bytes of -inf in the dtype, for masking a row.
-std::array<std::byte, 4> minus_infinity(Dtype dtype) {
+/// The bytes of a value in the dtype, for masking a row.
+std::array<std::byte, 4> bytes_of(float value, Dtype dtype) {
   std::array<std::byte, 4> bytes{};
-  const float value = -std::numeric_limits<float>::infinity();
   const std::uint16_t half = dtype == Dtype::f16 ? to_f16(value).bits : to_bf16(value).bits;
   if (dtype == Dtype::f32) {
     std::memcpy(bytes.data(), &value, sizeof value);
@@ -37,47 +36,56 @@ std::array<std::byte, 4> minus_infinity(Dtype dtype) {
   return bytes;
 }
 
-void mask_edge_rows(const Problem& problem, std::uint32_t seed, std::span<std::byte> out) {
+void mask_edge_rows(const Problem& problem, std::uint32_t seed, const TensorStrides& strides,
+                    std::span<std::byte> out) {
   const std::size_t element = element_bytes(problem, Tensor::mask);
   const auto width = static_cast<std::size_t>(problem.Skv);
   const std::int64_t row = static_cast<std::int64_t>(seed) % problem.Sq;
-  const auto infinity = minus_infinity(problem.dtype);
+  const auto rejected = bytes_of(rejected_value(problem), problem.dtype);
   for (std::int64_t b = 0; b < problem.B; ++b) {
-    std::byte* at = out.data() + static_cast<std::size_t>(b * problem.Sq + row) * width * element;
+    std::byte* at =
+        out.data() + static_cast<std::size_t>(b * strides.batch + row * strides.row) * element;
     if (problem.mask == MaskKind::boolean) {
       std::memset(at, 0, width);
     } else {
       for (std::size_t key = 0; key < width; ++key) {
-        std::memcpy(at + key * element, infinity.data(), element);
+        std::memcpy(at + key * element, rejected.data(), element);
       }
     }
   }
 }
 
-void fill_mask_piece(const Problem& problem, PhiloxStream stream, std::uint64_t first,
-                     std::size_t count, std::byte* out) {
-  if (problem.mask == MaskKind::boolean) {
-    fill_bool_mask(stream, first, count, keep_threshold(problem.keep_frac), out);
-  } else {
-    fill_additive_mask(stream, first, count, keep_threshold(k_additive_keep_frac), problem.dtype,
-                       out);
+/// What the elements of one tensor are made of.
+struct Filler {
+  const Problem& problem;
+  Tensor tensor;
+  Draw draw;
+  PhiloxStream stream;
+  /// A run of consecutive elements in BHSD order.
+  void run(std::uint64_t first, std::size_t count, std::byte* out) const {
+    if (tensor != Tensor::mask) {
+      fill_values(stream, first, count, draw_factor(tensor, draw), draw_sign(tensor, draw),
+                  problem.dtype, out);
+    } else if (problem.mask == MaskKind::boolean) {
+      fill_bool_mask(stream, first, count, keep_threshold(problem.keep_frac), out);
+    } else {
+      fill_additive_mask(stream, first, count, keep_threshold(k_additive_keep_frac),
+                         rejected_value(problem), problem.dtype, out);
+    }
   }
-}
+};
 
-/// Rows [begin, end) of a BSHD tensor, counted in BHSD order: each lies alone in memory.
-void fill_strided_rows(const Problem& problem, Tensor tensor, PhiloxStream stream, float factor,
+/// Rows [begin, end), counted in BHSD order, of a tensor where each lies alone in memory.
+void fill_strided_rows(const Filler& filler, const TensorShape& shape, const TensorStrides& strides,
                        std::int64_t begin, std::int64_t end, std::byte* out) {
-  const TensorShape shape = tensor_shape(problem, tensor);
-  const TensorStrides strides = tensor_strides(problem, tensor);
-  const auto element = static_cast<std::int64_t>(element_bytes(problem, tensor));
+  const auto element = static_cast<std::int64_t>(element_bytes(filler.problem, filler.tensor));
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t row = i % shape.rows;
     const std::int64_t head = i / shape.rows % shape.heads;
     const std::int64_t batch = i / shape.rows / shape.heads;
     const std::int64_t offset = batch * strides.batch + head * strides.head + row * strides.row;
-    fill_values(stream, static_cast<std::uint64_t>(i * shape.width),
-                static_cast<std::size_t>(shape.width), factor, problem.dtype,
-                out + offset * element);
+    filler.run(static_cast<std::uint64_t>(i * shape.width), static_cast<std::size_t>(shape.width),
+               out + offset * element);
   }
 }
 
@@ -102,7 +110,7 @@ bool is_kept(const Problem& problem, const std::byte* mask, std::int64_t index) 
       break;
   }
   const auto element = static_cast<std::size_t>(size_bytes(problem.dtype));
-  const auto infinity = minus_infinity(problem.dtype);
+  const auto infinity = bytes_of(-std::numeric_limits<float>::infinity(), problem.dtype);
   return std::memcmp(mask + static_cast<std::size_t>(index) * element, infinity.data(), element) !=
          0;
 }
@@ -117,12 +125,14 @@ std::string_view to_string(Draw value) {
       return "large";
     case Draw::edge:
       return "edge";
+    case Draw::low:
+      return "low";
   }
   throw std::logic_error("a Draw outside its enumeration");
 }
 
 std::optional<Draw> parse_draw(std::string_view word) {
-  for (const Draw value : {Draw::normal, Draw::large, Draw::edge}) {
+  for (const Draw value : {Draw::normal, Draw::large, Draw::edge, Draw::low}) {
     if (word == to_string(value)) return value;
   }
   return std::nullopt;
@@ -149,7 +159,10 @@ TensorShape out_shape(const Problem& problem) {
 
 TensorStrides tensor_strides(const Problem& problem, Tensor tensor) {
   if (tensor == Tensor::mask) return {problem.Sq * problem.Skv, 0, problem.Skv};
-  return strides_of(tensor_shape(problem, tensor), problem.layout);
+  const Layout layout = tensor == Tensor::k   ? k_layout(problem)
+                        : tensor == Tensor::v ? v_layout(problem)
+                                              : problem.layout;
+  return strides_of(tensor_shape(problem, tensor), layout);
 }
 
 TensorStrides out_strides(const Problem& problem) {
@@ -168,6 +181,10 @@ std::size_t tensor_bytes(const Problem& problem, Tensor tensor) {
   return static_cast<std::size_t>(element_count(problem, tensor)) * element_bytes(problem, tensor);
 }
 
+std::size_t lse_bytes(const Problem& problem) {
+  return static_cast<std::size_t>(problem.B * problem.Hq * problem.Sq) * sizeof(float);
+}
+
 std::size_t out_bytes(const Problem& problem) {
   return static_cast<std::size_t>(out_element_count(problem) * size_bytes(problem.dtype));
 }
@@ -178,12 +195,17 @@ void fill_tensor(const Problem& problem, std::uint32_t seed, Tensor tensor, Draw
     throw std::logic_error(fmt::format("fill_tensor: {} bytes given, {} needed", out.size(),
                                        tensor_bytes(problem, tensor)));
   }
-  const PhiloxStream stream{seed, static_cast<std::uint32_t>(tensor)};
+  fill_tensor(problem, seed, tensor, draw, tensor_strides(problem, tensor), out, threads);
+}
+
+void fill_tensor(const Problem& problem, std::uint32_t seed, Tensor tensor, Draw draw,
+                 const TensorStrides& strides, std::span<std::byte> out, int threads) {
+  const Filler filler{problem, tensor, draw, {seed, static_cast<std::uint32_t>(tensor)}};
   const TensorShape shape = tensor_shape(problem, tensor);
-  const bool is_mask = tensor == Tensor::mask;
-  const bool is_scaled = draw == Draw::large && (tensor == Tensor::q || tensor == Tensor::k);
-  const float factor = is_scaled ? k_large_factor : 1.0f;
-  const bool is_strided = !is_mask && problem.layout == Layout::bshd;
+  const TensorStrides packed = strides_of(shape, Layout::bhsd);
+  const bool is_strided = strides.row != packed.row ||
+                          (shape.heads > 1 && strides.head != packed.head) ||
+                          (shape.batch > 1 && strides.batch != packed.batch);
   // Pieces are counted in rows where rows lie apart, else in elements.
   const std::int64_t unit = is_strided ? shape.width : 1;
   const std::int64_t total = count_of(shape) / unit;
@@ -194,19 +216,15 @@ void fill_tensor(const Problem& problem, std::uint32_t seed, Tensor tensor, Draw
     const std::int64_t begin = static_cast<std::int64_t>(piece) * per_piece;
     const std::int64_t end = std::min(total, begin + per_piece);
     if (is_strided) {
-      fill_strided_rows(problem, tensor, stream, factor, begin, end, out.data());
-      return;
-    }
-    const auto first = static_cast<std::uint64_t>(begin);
-    const auto count = static_cast<std::size_t>(end - begin);
-    std::byte* at = out.data() + begin * element;
-    if (is_mask) {
-      fill_mask_piece(problem, stream, first, count, at);
+      fill_strided_rows(filler, shape, strides, begin, end, out.data());
     } else {
-      fill_values(stream, first, count, factor, problem.dtype, at);
+      filler.run(static_cast<std::uint64_t>(begin), static_cast<std::size_t>(end - begin),
+                 out.data() + begin * element);
     }
   });
-  if (is_mask && draw == Draw::edge && total > 0) mask_edge_rows(problem, seed, out);
+  if (tensor == Tensor::mask && draw == Draw::edge && total > 0) {
+    mask_edge_rows(problem, seed, strides, out);
+  }
 }
 
 Inputs make_inputs(const Problem& problem, std::uint32_t seed, Draw draw, int threads) {
@@ -228,9 +246,31 @@ void make_inputs(const Problem& problem, std::uint32_t seed, Draw draw, int thre
   inputs.draw = draw;
 }
 
+float draw_factor(Tensor tensor, Draw draw) {
+  const bool is_scaled = tensor == Tensor::q || tensor == Tensor::k;
+  return is_scaled && (draw == Draw::large || draw == Draw::low) ? k_large_factor : 1.0f;
+}
+
+int draw_sign(Tensor tensor, Draw draw) {
+  if (draw != Draw::low) return 0;
+  return tensor == Tensor::q ? 1 : tensor == Tensor::k ? -1 : 0;
+}
+
+float rejected_value(const Problem& problem) {
+  if (problem.mask_values == MaskValues::drawn) return -std::numeric_limits<float>::infinity();
+  switch (problem.dtype) {
+    case Dtype::f32:
+      return std::numeric_limits<float>::lowest();
+    case Dtype::f16:
+      return -65504.0f;
+    case Dtype::bf16:
+      return -0x1.FEp127f;
+  }
+  throw std::logic_error("a Dtype outside its enumeration");
+}
+
 double score_deviation(const Problem& problem, Draw draw) {
-  const double value =
-      k_value_deviation * (draw == Draw::large ? static_cast<double>(k_large_factor) : 1.0);
+  const double value = k_value_deviation * static_cast<double>(draw_factor(Tensor::q, draw));
   return std::abs(effective_scale(problem)) * std::sqrt(static_cast<double>(problem.D)) * value *
          value;
 }
@@ -253,4 +293,4 @@ double kept_pairs(const Problem& problem, std::span<const std::byte> mask) {
   return static_cast<double>(kept) * static_cast<double>(problem.Hq);
 }
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -15,7 +15,7 @@
 #define WB_TARGET_AVX512
 #endif
 
-namespace wb {
+namespace wb::problem {
 
 enum class Isa { plain, avx2, avx512 };
 
@@ -34,4 +34,4 @@ inline Isa widest_isa() {
 #endif
 }
 
-}  // namespace wb
+}  // namespace wb::problem

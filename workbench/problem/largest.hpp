@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace wb {
+namespace wb::problem {
 
 /// The largest of `start` and the values; a NaN among them is passed over. Several at a time: one
 /// after the other each comparison would wait for the one before.
@@ -24,4 +24,4 @@ T largest(const T* values, std::int64_t count, T start) {
   return largest;
 }
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace wb {
+namespace wb::problem {
 
 /// Calls body(i) once for every i in [0, count), on up to `threads` threads (the caller's is one).
 /// The first exception of a body is thrown again here, after all threads have ended.
@@ -43,4 +43,4 @@ void parallel_for(std::size_t count, int threads, const Body& body) {
   if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -15,7 +15,7 @@
 
 #include "problem/inputs.hpp"
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 constexpr std::uint32_t k_multiplier_0 = 0xD2511F53u;
@@ -109,7 +109,7 @@ WB_ALWAYS_INLINE void values_of(const Words& words, float factor, float (&out)[k
   }
 }
 
-/// Round to nearest even without branches, for |x| < 65504 and -inf: what draws hold.
+/// Round to nearest even without branches, for |x| <= 65504 and -inf: what draws hold.
 WB_ALWAYS_INLINE std::uint16_t f16_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -163,6 +163,7 @@ WB_ALWAYS_INLINE void for_each_chunk(PhiloxStream stream, std::uint64_t first, s
 
 struct Values {
   float factor;
+  int sign;
   Dtype dtype;
   std::byte* out;
   template <int k_bytes>
@@ -173,6 +174,11 @@ struct Values {
                                 std::size_t done) WB_ALWAYS_INLINE_LAMBDA {
                               float values[k_elements];
                               values_of(words, factor, values);
+                              if (sign != 0) {
+                                for (float& value : values) {
+                                  value = static_cast<float>(sign) * std::abs(value);
+                                }
+                              }
                               store(values, begin, end, dtype, out + done * element);
                             });
   }
@@ -180,6 +186,7 @@ struct Values {
 
 struct AdditiveMask {
   std::uint64_t threshold;
+  float rejected;
   Dtype dtype;
   std::byte* out;
   template <int k_bytes>
@@ -191,8 +198,7 @@ struct AdditiveMask {
                               float values[k_elements];
                               values_of(words, 1.0f, values);
                               for (std::size_t j = 0; j < k_elements; ++j) {
-                                if (words.first[j] >= threshold)
-                                  values[j] = -std::numeric_limits<float>::infinity();
+                                if (words.first[j] >= threshold) values[j] = rejected;
                               }
                               store(values, begin, end, dtype, out + done * element);
                             });
@@ -279,13 +285,14 @@ std::uint64_t keep_threshold(double share) {
 }
 
 void fill_values(PhiloxStream stream, std::uint64_t first, std::size_t count, float factor,
-                 Dtype dtype, std::byte* out, Isa isa) {
-  run_for(isa, Values{factor, dtype, out}, stream, first, count);
+                 int sign, Dtype dtype, std::byte* out, Isa isa) {
+  run_for(isa, Values{factor, sign, dtype, out}, stream, first, count);
 }
 
 void fill_additive_mask(PhiloxStream stream, std::uint64_t first, std::size_t count,
-                        std::uint64_t threshold, Dtype dtype, std::byte* out, Isa isa) {
-  run_for(isa, AdditiveMask{threshold, dtype, out}, stream, first, count);
+                        std::uint64_t threshold, float rejected, Dtype dtype, std::byte* out,
+                        Isa isa) {
+  run_for(isa, AdditiveMask{threshold, rejected, dtype, out}, stream, first, count);
 }
 
 void fill_bool_mask(PhiloxStream stream, std::uint64_t first, std::size_t count,
@@ -293,4 +300,4 @@ void fill_bool_mask(PhiloxStream stream, std::uint64_t first, std::size_t count,
   run_for(isa, BoolMask{threshold, out}, stream, first, count);
 }
 
-}  // namespace wb
+}  // namespace wb::problem

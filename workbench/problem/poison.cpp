@@ -6,7 +6,7 @@
 #include "problem/isa.hpp"
 #include "problem/verdict.hpp"
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 constexpr std::uint64_t k_top_exponent_bits = 0x6000600060006000u;
@@ -96,4 +96,4 @@ std::int64_t Poison::survivors(std::span<const std::byte> bytes, std::int64_t el
   return count;
 }
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 Error rule_broken(const Problem& problem, std::string cause, std::string next) {
@@ -43,7 +43,8 @@ double share_kept(const Problem& problem) {
     case MaskKind::boolean:
       return problem.keep_frac;
     case MaskKind::additive:
-      return k_additive_keep_frac;
+      // Finite minima mask nothing.
+      return problem.mask_values == MaskValues::drawn ? k_additive_keep_frac : 1.0;
   }
   throw std::logic_error("a MaskKind outside its enumeration");
 }
@@ -100,6 +101,16 @@ std::string_view to_string(Layout value) {
   throw std::logic_error("a Layout outside its enumeration");
 }
 
+std::string_view to_string(MaskValues value) {
+  switch (value) {
+    case MaskValues::drawn:
+      return "drawn";
+    case MaskValues::finite_min:
+      return "finite_min";
+  }
+  throw std::logic_error("a MaskValues outside its enumeration");
+}
+
 std::optional<Causal> parse_causal(std::string_view word) {
   for (const Causal value : {Causal::none, Causal::top_left, Causal::bottom_right}) {
     if (word == to_string(value)) return value;
@@ -119,6 +130,31 @@ std::optional<Layout> parse_layout(std::string_view word) {
     if (word == to_string(value)) return value;
   }
   return std::nullopt;
+}
+
+std::optional<MaskValues> parse_mask_values(std::string_view word) {
+  for (const MaskValues value : {MaskValues::drawn, MaskValues::finite_min}) {
+    if (word == to_string(value)) return value;
+  }
+  return std::nullopt;
+}
+
+Layout k_layout(const Problem& problem) {
+  return problem.k_layout.value_or(problem.layout);
+}
+
+Layout v_layout(const Problem& problem) {
+  return problem.v_layout.value_or(problem.layout);
+}
+
+void set_layouts(Problem& problem, Layout q, Layout k, Layout v) {
+  problem.layout = q;
+  problem.k_layout = k == q ? std::nullopt : std::optional(k);
+  problem.v_layout = v == q ? std::nullopt : std::optional(v);
+}
+
+bool has_one_layout(const Problem& problem) {
+  return k_layout(problem) == problem.layout && v_layout(problem) == problem.layout;
 }
 
 double default_scale(std::int64_t head_dim) {
@@ -166,6 +202,11 @@ Result<void> validate(const Problem& p) {
   if (p.mask != MaskKind::boolean && p.keep_frac != 1.0) {
     return rule_broken(p, fmt::format("keep_frac {} without a bool mask", p.keep_frac),
                        "only a bool mask has one");
+  }
+  if (p.mask != MaskKind::additive && p.mask_values != MaskValues::drawn) {
+    return rule_broken(
+        p, fmt::format("mask values {} without an additive mask", to_string(p.mask_values)),
+        "only an additive mask has other values than its own");
   }
   const auto element = static_cast<double>(size_bytes(p.dtype));
   const auto bytes = [&](std::int64_t heads, std::int64_t rows, std::int64_t width) {
@@ -235,4 +276,4 @@ Work work(const Problem& problem, std::optional<double> kept_pairs_of_drawn_mask
   return result;
 }
 
-}  // namespace wb
+}  // namespace wb::problem

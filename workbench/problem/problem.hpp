@@ -13,32 +13,39 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::problem {
 
 /// The words are frozen: they stand in logs, manifests, Lua, Python and on the command line.
 enum class Causal { none, top_left, bottom_right };
 enum class MaskKind { none, boolean, additive };  ///< words: none, bool, additive
 enum class Layout { bhsd, bshd };                 ///< words: BHSD, BSHD
+/// What an additive mask has where it rejects a key: -inf, which masks it, or the least finite
+/// number of the dtype, which does not (docs/contracts/kernel_abi.md). Words: drawn, finite_min.
+enum class MaskValues { drawn, finite_min };
 
 std::string_view to_string(Causal value);
 std::string_view to_string(MaskKind value);
 std::string_view to_string(Layout value);
+std::string_view to_string(MaskValues value);
 std::optional<Causal> parse_causal(std::string_view word);
 std::optional<MaskKind> parse_mask_kind(std::string_view word);
 std::optional<Layout> parse_layout(std::string_view word);
+std::optional<MaskValues> parse_mask_values(std::string_view word);
 
 /// Letters: B batch, Hq query heads, Hkv key/value heads, Sq queries, Skv keys, D head dim of q and
 /// k, Dv head dim of v and out. q [B,Hq,Sq,D], k [B,Hkv,Skv,D], v [B,Hkv,Skv,Dv], out [B,Hq,Sq,Dv],
-/// in the order of `layout`; a mask is [B,1,Sq,Skv].
+/// each in the order of its layout; a mask is [B,1,Sq,Skv].
 struct Problem {
   std::string name;  ///< from a suite, else empty; not part of the identity
   std::int64_t B = 1, Hq = 1, Hkv = 1, Sq = 1, Skv = 1, D = 1, Dv = 1;
   Dtype dtype = Dtype::f32;
   Causal causal = Causal::none;
   MaskKind mask = MaskKind::none;
-  double keep_frac = 1.0;       ///< of a bool mask: the share of true, in (0, 1]
-  std::optional<double> scale;  ///< default 1/sqrt(D)
-  Layout layout = Layout::bhsd;
+  double keep_frac = 1.0;                      ///< of a bool mask: the share of true, in (0, 1]
+  MaskValues mask_values = MaskValues::drawn;  ///< of an additive mask
+  std::optional<double> scale;                 ///< default 1/sqrt(D)
+  Layout layout = Layout::bhsd;              ///< of q and out, and of k and v unless they say more
+  std::optional<Layout> k_layout, v_layout;  ///< unset where they have that of q: set_layouts()
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
@@ -48,15 +55,22 @@ struct Problem {
 inline constexpr std::int64_t k_max_size = std::int64_t{1} << 31;
 inline constexpr double k_max_scale = 1e18;
 inline constexpr double k_max_tensor_bytes = 1099511627776.0;  // 2^40
-/// The share of an additive mask that is not -inf (design 4.4).
+/// The share of an additive mask that is not -inf.
 inline constexpr double k_additive_keep_frac = 0.9;
 
 /// 1 / sqrt(D). Parsed problems that name this very scale have none set.
 double default_scale(std::int64_t head_dim);
 double effective_scale(const Problem& problem);
 
+Layout k_layout(const Problem& problem);
+Layout v_layout(const Problem& problem);
+/// Sets the three in the form in which equal problems are equal.
+void set_layouts(Problem& problem, Layout q, Layout k, Layout v);
+bool has_one_layout(const Problem& problem);
+
 /// "B=4 Hq=32 Hkv=8 Sq=1 Skv=8192 D=128 bf16 causal=none", further "Dv= scale= mask=bool:0.7 |
-/// mask=additive layout=BSHD" where not the default. The canonical form: equal problems (names
+/// mask=additive mask=additive:finite_min layout=BSHD layout=q:BSHD,k:BHSD,v:BHSD" where not the
+/// default. The canonical form: equal problems (names
 /// aside) give equal text.
 std::string to_text(const Problem& problem);
 
@@ -64,7 +78,7 @@ std::string to_text(const Problem& problem);
 std::string label(const Problem& problem);
 
 /// Reads the text form. Tokens in any order; Hq, Hkv, Skv, D default as documented in
-/// docs/measurement.md: Hkv = Hq, Skv = Sq, Dv = D, causal = none, dtype f32.
+/// docs/contracts/measurement.md: Hkv = Hq, Skv = Sq, Dv = D, causal = none, dtype f32.
 /// Errors: parse (unknown token, missing B/Hq/Sq/D), invalid (a rule of validate()).
 Result<Problem> parse_problem(std::string_view text);
 
@@ -72,12 +86,13 @@ Result<Problem> parse_problem(std::string_view text);
 Result<std::vector<Problem>> parse_problems(std::string_view texts);
 
 /// Reads the JSON form of suites: {"name","B","Hq","Hkv","Sq","Skv","D","dtype","causal", optional
-/// "Dv","scale","layout","mask":{"kind","shape","keep_frac"}}.
+/// "Dv","scale","layout": a word or {"q","k","v"},"mask":{"kind","shape","keep_frac","values"}}.
 Result<Problem> problem_from_json(const Json& json, std::string_view what);
 Json to_json(const Problem& problem);
 
 /// Refuses sizes below 1 or above 2^31, Hq mod Hkv != 0, a scale that is not finite or too large,
-/// keep_frac outside (0,1] or given without a bool mask, and tensors of more than 2^40 bytes.
+/// keep_frac outside (0,1] or given without a bool mask, mask values without an additive one, and
+/// tensors of more than 2^40 bytes.
 Result<void> validate(const Problem& problem);
 
 /// Keys that query row `row` may see under the causal rule alone: keys [0, count).
@@ -99,4 +114,4 @@ struct Work {
 };
 Work work(const Problem& problem, std::optional<double> kept_pairs_of_drawn_mask = {});
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -11,9 +11,10 @@
 
 #include "problem/problem.hpp"
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
+constexpr std::string_view k_tensors = "qkv";
 constexpr std::string_view k_mask_shape = "[B,1,Sq,Skv]";
 constexpr std::array<std::string_view, 15> k_words{"B",      "Hq",    "Hkv",   "Sq",     "Skv",
                                                    "D",      "Dv",    "scale", "causal", "mask",
@@ -107,8 +108,7 @@ class TextReader {
       return word(key, value, parse_causal(value), m_problem.causal,
                   "none, top_left, bottom_right");
     }
-    if (key == "layout")
-      return word(key, value, parse_layout(value), m_problem.layout, "BHSD, BSHD");
+    if (key == "layout") return layout(value);
     if (key == "mask") return mask(value);
     if (key == "scale") {
       double scale = 0;
@@ -162,16 +162,46 @@ class TextReader {
   Result<void> mask(std::string_view value) {
     const std::size_t colon = value.find(':');
     const auto kind = parse_mask_kind(value.substr(0, colon));
+    const bool says_more = colon != std::string_view::npos;
     const bool is_bool = kind == MaskKind::boolean;
-    if (!kind || is_bool == (colon == std::string_view::npos)) {
-      return fault(
-          fmt::format("mask is '{}'", printable(value, 40)),
-          "it is none, additive, or bool:SHARE with the share of true elements (bool:0.7)");
+    const auto values = is_bool || !says_more ? std::optional(MaskValues::drawn)
+                                              : parse_mask_values(value.substr(colon + 1));
+    if (!kind || !values || (is_bool && !says_more) || (kind == MaskKind::none && says_more)) {
+      return fault(fmt::format("mask is '{}'", printable(value, 40)),
+                   "it is none, additive, additive:finite_min, or bool:SHARE with the share of "
+                   "true elements (bool:0.7)");
     }
     m_problem.mask = *kind;
+    m_problem.mask_values = *values;
     if (is_bool)
       WB_TRY(read_real("the share of mask", value.substr(colon + 1), m_problem.keep_frac));
     return once("mask");
+  }
+
+  /// BSHD, or one for each of q, k and v: q:BSHD,k:BHSD,v:BHSD in any order.
+  Result<void> layout(std::string_view value) {
+    const auto wrong = [&] {
+      return fault(fmt::format("layout is '{}'", printable(value, 60)),
+                   "it is one of BHSD, BSHD, or one for each tensor: q:BSHD,k:BHSD,v:BHSD");
+    };
+    if (const auto one = parse_layout(value)) {
+      set_layouts(m_problem, *one, *one, *one);
+      return once("layout");
+    }
+    std::optional<Layout> of[3];
+    for (std::size_t begin = 0; begin <= value.size();) {
+      const std::size_t end = std::min(value.find(',', begin), value.size());
+      const std::string_view part = value.substr(begin, end - begin);
+      const std::size_t tensor = part.empty() ? std::string_view::npos : k_tensors.find(part[0]);
+      if (tensor == std::string_view::npos || part.size() < 2 || part[1] != ':') return wrong();
+      const auto layout = parse_layout(part.substr(2));
+      if (!layout || of[tensor]) return wrong();
+      of[tensor] = layout;
+      begin = end + 1;
+    }
+    if (!of[0] || !of[1] || !of[2]) return wrong();
+    set_layouts(m_problem, *of[0], *of[1], *of[2]);
+    return once("layout");
   }
 
   std::string_view m_text;
@@ -201,10 +231,43 @@ Result<void> read_mask(const Json& json, const std::string& what, Problem& probl
       reader.fail("keep_frac", "must be above 0 and at most 1");
     }
   }
+  if (problem.mask == MaskKind::additive) {
+    problem.mask_values =
+        read_word(reader, "values", "drawn", parse_mask_values, "drawn, finite_min");
+  }
   if (reader.string_or("shape", std::string(k_mask_shape)) != k_mask_shape) {
     reader.fail("shape", fmt::format("must be \"{}\", the only mask shape so far", k_mask_shape));
   }
   return reader.finish();
+}
+
+/// A word for all of them, or {"q", "k", "v"}.
+Result<void> read_layout(const Json& json, const std::string& what, Problem& problem) {
+  if (json.is_object()) {
+    ObjectReader reader(json, what);
+    Layout of[3];
+    for (std::size_t i = 0; i < k_tensors.size(); ++i) {
+      const std::string_view tensor = k_tensors.substr(i, 1);
+      reader.string(tensor);  // required; its word is checked below
+      of[i] = read_word(reader, tensor, "BHSD", parse_layout, "BHSD, BSHD");
+    }
+    set_layouts(problem, of[0], of[1], of[2]);
+    return reader.finish();
+  }
+  const auto one = json.is_string() ? parse_layout(json.get<std::string>()) : std::nullopt;
+  if (!one) {
+    return Error{ErrorCode::parse, "read", what,
+                 fmt::format("it is {}", printable(json.dump(), 40)),
+                 "it is one of BHSD, BSHD, or an object with one of them for each of q, k and v"};
+  }
+  set_layouts(problem, *one, *one, *one);
+  return {};
+}
+
+std::string layout_text(const Problem& p) {
+  if (has_one_layout(p)) return std::string(to_string(p.layout));
+  return fmt::format("q:{},k:{},v:{}", to_string(p.layout), to_string(k_layout(p)),
+                     to_string(v_layout(p)));
 }
 
 }  // namespace
@@ -217,7 +280,8 @@ std::string to_text(const Problem& p) {
   if (p.scale) text += fmt::format(" scale={}", *p.scale);
   if (p.mask == MaskKind::boolean) text += fmt::format(" mask=bool:{}", p.keep_frac);
   if (p.mask == MaskKind::additive) text += " mask=additive";
-  if (p.layout != Layout::bhsd) text += fmt::format(" layout={}", to_string(p.layout));
+  if (p.mask_values != MaskValues::drawn) text += fmt::format(":{}", to_string(p.mask_values));
+  if (p.layout != Layout::bhsd || !has_one_layout(p)) text += " layout=" + layout_text(p);
   return text;
 }
 
@@ -251,11 +315,12 @@ Result<Problem> problem_from_json(const Json& json, std::string_view what) {
   reader.string("dtype");  // required; its word is checked below
   p.dtype = read_word(reader, "dtype", "f32", parse_dtype, "f32, f16, bf16");
   p.causal = read_word(reader, "causal", "none", parse_causal, "none, top_left, bottom_right");
-  p.layout = read_word(reader, "layout", "BHSD", parse_layout, "BHSD, BSHD");
+  const Json* layout = reader.member("layout");
   if (reader.member("scale") != nullptr) p.scale = reader.real("scale");
   if (p.scale == default_scale(p.D)) p.scale.reset();
   const Json* mask = reader.member("mask");
   WB_TRY(reader.finish());
+  if (layout != nullptr) WB_TRY(read_layout(*layout, source + ", layout", p));
   if (mask != nullptr) WB_TRY(read_mask(*mask, source + ", mask", p));
   if (auto checked = validate(p); !checked.ok()) {
     Error error = std::move(checked).error();
@@ -277,12 +342,18 @@ Json to_json(const Problem& p) {
   if (!p.name.empty()) json["name"] = p.name;
   if (p.Dv != p.D) json["Dv"] = p.Dv;
   if (p.scale) json["scale"] = *p.scale;
-  if (p.layout != Layout::bhsd) json["layout"] = to_string(p.layout);
+  if (!has_one_layout(p)) {
+    json["layout"] = {
+        {"q", to_string(p.layout)}, {"k", to_string(k_layout(p))}, {"v", to_string(v_layout(p))}};
+  } else if (p.layout != Layout::bhsd) {
+    json["layout"] = to_string(p.layout);
+  }
   if (p.mask != MaskKind::none) {
     json["mask"] = {{"kind", to_string(p.mask)}, {"shape", k_mask_shape}};
     if (p.mask == MaskKind::boolean) json["mask"]["keep_frac"] = p.keep_frac;
+    if (p.mask_values != MaskValues::drawn) json["mask"]["values"] = to_string(p.mask_values);
   }
   return json;
 }
 
-}  // namespace wb
+}  // namespace wb::problem

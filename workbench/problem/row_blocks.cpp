@@ -5,7 +5,7 @@
 
 #include "problem/attention.hpp"
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 /// A small generator for choosing blocks; nothing secret hangs on its quality.
@@ -78,4 +78,4 @@ std::vector<RowBlock> sample_row_blocks(const Problem& problem, std::size_t max_
   return blocks;
 }
 
-}  // namespace wb
+}  // namespace wb::problem

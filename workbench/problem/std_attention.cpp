@@ -11,7 +11,7 @@
 #include "problem/head_reader.hpp"
 #include "problem/largest.hpp"
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 constexpr float k_none = -std::numeric_limits<float>::infinity();
@@ -54,7 +54,6 @@ class StdBlock {
       // The scale goes into q, in f32, so that the scores round in another way.
       for (float& value : m_q) value *= m_scale * m_unit;
       m_scale = 1.0f;
-      m_bias_scale = m_unit;
     }
   }
 
@@ -88,6 +87,7 @@ class StdBlock {
         const std::int64_t visible =
             std::clamp<std::int64_t>(visible_keys(m_p, row) - key, 0, count);
         m_reader.bias_row(row, key, visible, m_bias.data());
+        if (m_form == StdForm::short_blocks) bias_in_units(visible);
         scale(scores, visible);
         softmax(i, scores, visible);
         std::fill(scores + visible, scores + count, 0.0f);
@@ -101,9 +101,17 @@ class StdBlock {
 
   /// Local copies of the members: the compiler cannot tell that the scores are not among them.
   void scale(float* scores, std::int64_t count) const {
-    const float scale = m_scale, bias_scale = m_bias_scale;
+    const float scale = m_scale;
     const float* bias = m_bias.data();
-    for (std::int64_t j = 0; j < count; ++j) scores[j] = scores[j] * scale + bias[j] * bias_scale;
+    for (std::int64_t j = 0; j < count; ++j) scores[j] = scores[j] * scale + bias[j];
+  }
+
+  /// The bias in the units of the scores. A finite one stays finite: it does not mask.
+  void bias_in_units(std::int64_t count) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      float& bias = m_bias[size(j)];
+      if (bias != k_none) bias = std::max(bias * m_unit, std::numeric_limits<float>::lowest());
+    }
   }
 
   void round(float* weights, std::int64_t count) const {
@@ -175,7 +183,6 @@ class StdBlock {
   std::int64_t m_rows, m_keys, m_key_block;
   float m_scale;  ///< of q k^T
   float m_unit;   ///< of scores: 1, or log2(e) where exp2 is used
-  float m_bias_scale = 1.0f;
   std::vector<float> m_q, m_scores, m_panel, m_bias;
   std::vector<float> m_max, m_sum, m_out;  ///< [rows], [rows], [rows, Dv]
 };
@@ -187,4 +194,4 @@ BlockOutput std_block(const Problem& problem, const Inputs& inputs, const RowBlo
   return StdBlock(problem, inputs, block, form).run();
 }
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 constexpr std::int64_t k_newest_version = 3;
@@ -110,4 +110,4 @@ Suite suite_of(const Problem& problem) {
   return Suite{"problem", to_text(problem), {SuiteProblem{problem, 1.0, false}}};
 }
 
-}  // namespace wb
+}  // namespace wb::problem

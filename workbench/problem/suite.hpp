@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Suites: named lists of problems with weights, read from suites.json (docs/measurement.md). The
-// command line, playbooks and tools accept a suite name or one problem text wherever this is used.
+// Suites: named lists of problems with weights, read from suites.json
+// (docs/contracts/measurement.md). The command line, playbooks and tools accept a suite name or one
+// problem text wherever this is used.
 #pragma once
 
 #include <map>
@@ -10,7 +11,7 @@
 #include "core/files.hpp"
 #include "problem/problem.hpp"
 
-namespace wb {
+namespace wb::problem {
 
 struct SuiteProblem {
   Problem problem;
@@ -34,4 +35,4 @@ Result<std::map<std::string, Suite>> load_suites(const FileSystem& file_system,
 /// A suite made of one problem; its name is "problem".
 Suite suite_of(const Problem& problem);
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -12,7 +12,7 @@
 #include "problem/gemm.hpp"
 #include "problem/parallel.hpp"
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
 constexpr double k_infinity = std::numeric_limits<double>::infinity();
@@ -79,6 +79,7 @@ BudgetUse judge_block(const Problem& problem, const Inputs& inputs, std::span<co
   statistics.max_ref = own.max_magnitude;
   statistics.mean_ref = own.mean_magnitude;
   statistics.score_deviation = score_deviation(problem, inputs.draw);
+  statistics.score_terms = score_terms(inputs.draw);
   statistics.ref_lse = reference.lse;
   statistics.weight_norm = reference.weight_norm;
   if (!lse.empty()) {
@@ -167,4 +168,4 @@ OutputVerdict judge_output(const Problem& problem, const Inputs& inputs,
   return conclude(problem, uses, scan);
 }
 
-}  // namespace wb
+}  // namespace wb::problem

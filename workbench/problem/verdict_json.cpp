@@ -5,10 +5,10 @@
 
 #include "problem/verdict.hpp"
 
-namespace wb {
+namespace wb::problem {
 namespace {
 
-constexpr double k_infinity = std::numeric_limits<double>::infinity();
+constexpr double k_infinite_value = std::numeric_limits<double>::infinity();
 
 /// JSON has no infinities and no NaN; they are the words "inf", "-inf", "nan".
 Json real_json(double value) {
@@ -21,8 +21,8 @@ double read_real(ObjectReader& reader, std::string_view key) {
   const Json* json = reader.member(key);
   if (json == nullptr || !json->is_string()) return reader.real(key);
   const std::string word = json->get<std::string>();
-  if (word == "inf") return k_infinity;
-  if (word == "-inf") return -k_infinity;
+  if (word == "inf") return k_infinite_value;
+  if (word == "-inf") return -k_infinite_value;
   if (word != "nan") reader.fail(key, "is a number, \"inf\", \"-inf\" or \"nan\"");
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -91,4 +91,4 @@ Result<OutputVerdict> output_verdict_from_json(const Json& json) {
   return verdict;
 }
 
-}  // namespace wb
+}  // namespace wb::problem

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The arguments of each request to and from JSON. docs/worker_protocol.md lists the same fields.
+// The arguments of each request to and from JSON. docs/contracts/worker_protocol.md lists the same
+// fields.
 #include <algorithm>
 
 #include "core/files.hpp"
@@ -21,22 +22,27 @@ std::string read_sha256(ObjectReader& reader, std::string_view key) {
   return hex;
 }
 
-Problem read_problem(ObjectReader& reader) {
+problem::Problem read_problem(ObjectReader& reader) {
   const Json* json = reader.member("problem");
   if (json == nullptr) {
     reader.fail("problem", "is missing");
     return {};
   }
-  Result<Problem> problem = problem_from_json(*json, "the problem");
+  Result<problem::Problem> problem = problem::problem_from_json(*json, "the problem");
   if (problem.ok()) return *std::move(problem);
   reader.fail("problem", problem.error().message());
   return {};
 }
 
-Draw read_draw(ObjectReader& reader) {
-  const auto draw = parse_draw(reader.string_or("draw", "normal"));
+problem::Draw read_draw(ObjectReader& reader) {
+  const auto draw = problem::parse_draw(reader.string_or("draw", "normal"));
   if (!draw) reader.fail("draw", "must be normal, large or edge");
-  return draw.value_or(Draw::normal);
+  return draw.value_or(problem::Draw::normal);
+}
+
+std::string without_nul(std::string text) {
+  std::replace(text.begin(), text.end(), '\0', '?');
+  return text;
 }
 
 Json file_refs_to_json(const std::vector<FileRef>& files) {
@@ -65,11 +71,10 @@ std::vector<FileRef> read_file_refs(ObjectReader& reader) {
 using namespace detail;
 
 Json to_json(const HelloArgs& message) {
-  return {{"version", message.version},
-          {"python", message.python},
-          {"cpu_set", message.cpu_set},
-          {"threads", message.threads},
-          {"gpu", message.gpu}};
+  return {{"version", message.version}, {"python", message.python},
+          {"cpu_set", message.cpu_set}, {"threads", message.threads},
+          {"gpu", message.gpu},         {"isolation", message.isolation},
+          {"lock", message.lock}};
 }
 
 Result<void> from_json(const Json& json, HelloArgs& message) {
@@ -79,6 +84,8 @@ Result<void> from_json(const Json& json, HelloArgs& message) {
   message.cpu_set = reader.string_or("cpu_set", "");
   message.threads = reader.integer_or("threads", 0, 0, 4'096);
   message.gpu = reader.integer_or("gpu", -1, -1, 4'096);
+  message.isolation = reader.string_or("isolation", "");
+  message.lock = reader.string_or("lock", "");
   return reader.finish();
 }
 
@@ -174,11 +181,12 @@ Result<void> from_json(const Json& json, LoadArgs& message) {
 
 Json to_json(const RunArgs& message) {
   Json json{{"handle", message.handle},
-            {"problem", wb::to_json(message.problem)},
-            {"draw", wb::to_string(message.draw)},
+            {"problem", to_json(message.problem)},
+            {"draw", to_string(message.draw)},
             {"want_lse", message.want_lse},
             {"deadline_ms", message.deadline_ms}};
   if (message.max_blocks) json["max_blocks"] = *message.max_blocks;
+  if (message.form != problem::CallForm()) json["form"] = to_json(message.form);
   return json;
 }
 
@@ -191,16 +199,27 @@ Result<void> from_json(const Json& json, RunArgs& message) {
   if (reader.member("max_blocks") != nullptr) {
     message.max_blocks = reader.integer("max_blocks", 1, k_max_number);
   }
+  message.form = {};
+  if (const Json* form_json = reader.member("form"); form_json != nullptr) {
+    auto form = problem::call_form_from_json(*form_json);
+    if (form.ok()) {
+      message.form = *std::move(form);
+    } else {
+      reader.fail("form", form.error().message());
+    }
+  }
   message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
   return reader.finish();
 }
 
 Json to_json(const VerdictArgs& message) {
-  return {{"handle", message.handle},
-          {"problem", wb::to_json(message.problem)},
-          {"want_lse", message.want_lse},
-          {"rows_without_keys", message.rows_without_keys},
-          {"deadline_ms", message.deadline_ms}};
+  Json json{{"handle", message.handle},
+            {"problem", to_json(message.problem)},
+            {"want_lse", message.want_lse},
+            {"rows_without_keys", message.rows_without_keys},
+            {"deadline_ms", message.deadline_ms}};
+  for (const RunArgs& run : message.drawn) json["drawn"].push_back(to_json(run));
+  return json;
 }
 
 Result<void> from_json(const Json& json, VerdictArgs& message) {
@@ -209,13 +228,17 @@ Result<void> from_json(const Json& json, VerdictArgs& message) {
   message.problem = read_problem(reader);
   message.want_lse = reader.boolean_or("want_lse", true);
   message.rows_without_keys = reader.boolean_or("rows_without_keys", true);
+  message.drawn.clear();
+  read_list(reader, "drawn", [&message](const Json& item) -> Result<void> {
+    return from_json(item, message.drawn.emplace_back());
+  });
   message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
   return reader.finish();
 }
 
 Json to_json(const ProfileArgs& message) {
   return {{"handle", message.handle},
-          {"problem", wb::to_json(message.problem)},
+          {"problem", to_json(message.problem)},
           {"tool", message.tool},
           {"deadline_ms", message.deadline_ms}};
 }
@@ -235,9 +258,25 @@ Result<void> from_json(const Json& json, ProfileArgs& message) {
   return reader.finish();
 }
 
+namespace {
+
+measure::Plan read_plan(ObjectReader& reader) {
+  const Json* json = reader.member("plan");
+  if (json == nullptr) {
+    reader.fail("plan", "is missing");
+    return {};
+  }
+  const Result<measure::Plan> plan = measure::plan_from_json(*json);
+  if (plan.ok()) return *plan;
+  reader.fail("plan", plan.error().message());
+  return {};
+}
+
+}  // namespace
+
 Json to_json(const TurnArgs& message) {
-  return {{"handle", message.handle},          {"problem", wb::to_json(message.problem)},
-          {"plan", wb::to_json(message.plan)}, {"placement", message.placement},
+  return {{"handle", message.handle},          {"problem", to_json(message.problem)},
+          {"plan", to_json(message.plan)},     {"placement", message.placement},
           {"spot_check", message.spot_check},  {"fresh_calls", message.fresh_calls},
           {"deadline_ms", message.deadline_ms}};
 }
@@ -246,16 +285,46 @@ Result<void> from_json(const Json& json, TurnArgs& message) {
   ObjectReader reader(json, "turn");
   message.handle = read_count(reader, "handle");
   message.problem = read_problem(reader);
-  if (const Json* plan_json = reader.member("plan"); plan_json == nullptr) {
-    reader.fail("plan", "is missing");
-  } else if (Result<Plan> plan = plan_from_json(*plan_json); plan.ok()) {
-    message.plan = *plan;
-  } else {
-    reader.fail("plan", plan.error().message());
-  }
+  message.plan = read_plan(reader);
   message.placement = reader.integer_or("placement", 0, 0, k_max_number);
   message.spot_check = reader.boolean_or("spot_check", true);
   message.fresh_calls = reader.boolean_or("fresh_calls", true);
+  message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
+  return reader.finish();
+}
+
+Json to_json(const FirstCallsArgs& message) {
+  return {{"handles", message.handles},     {"problem", to_json(message.problem)},
+          {"plan", to_json(message.plan)},  {"placement", message.placement},
+          {"least", message.least},         {"most", message.most},
+          {"budget_us", message.budget_us}, {"deadline_ms", message.deadline_ms}};
+}
+
+Result<void> from_json(const Json& json, FirstCallsArgs& message) {
+  constexpr std::size_t k_most_subjects = 64;
+  constexpr std::int64_t k_most_rounds = 1'000;
+  ObjectReader reader(json, "first_calls");
+  const Json* handles = reader.member("handles");
+  message.handles.clear();
+  if (handles == nullptr || !handles->is_array() || handles->size() < 2 ||
+      handles->size() > k_most_subjects) {
+    reader.fail("handles", "must be a list of 2 to 64 handles");
+  } else {
+    for (const Json& handle : *handles) {
+      if (!handle.is_number_integer() || handle.get<std::int64_t>() < 0) {
+        reader.fail("handles", "must be a list of 2 to 64 handles");
+        break;
+      }
+      message.handles.push_back(handle.get<std::int64_t>());
+    }
+  }
+  message.problem = read_problem(reader);
+  message.plan = read_plan(reader);
+  message.placement = reader.integer_or("placement", 0, 0, k_max_number);
+  message.least = reader.integer_or("least", message.least, 1, k_most_rounds);
+  message.most = reader.integer_or("most", message.most, message.least, k_most_rounds);
+  message.budget_us = reader.real_or("budget_us", message.budget_us);
+  if (!(message.budget_us >= 0)) reader.fail("budget_us", "must not be negative");
   message.deadline_ms = read_deadline_ms(reader, message.deadline_ms);
   return reader.finish();
 }

@@ -23,8 +23,8 @@ inline std::int64_t read_deadline_ms(ObjectReader& reader, std::int64_t fallback
 /// 64 lower-case hex digits.
 std::string read_sha256(ObjectReader& reader, std::string_view key);
 bool is_sha256(std::string_view text);
-Problem read_problem(ObjectReader& reader);
-Draw read_draw(ObjectReader& reader);
+problem::Problem read_problem(ObjectReader& reader);
+problem::Draw read_draw(ObjectReader& reader);
 /// A list of objects, each read by `read_one(const Json&) -> Result<void>`.
 template <typename ReadOne>
 void read_list(ObjectReader& reader, std::string_view key, const ReadOne& read_one) {
@@ -41,6 +41,9 @@ void read_list(ObjectReader& reader, std::string_view key, const ReadOne& read_o
     }
   }
 }
+
+/// The reader refuses NUL bytes, escaped ones too; what a variant printed may hold some.
+std::string without_nul(std::string text);
 
 Json file_refs_to_json(const std::vector<FileRef>& files);
 std::vector<FileRef> read_file_refs(ObjectReader& reader);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The messages between host (runner) and worker: JSON lines, versioned (design 4.7). Every field
-// with type and unit stands in docs/worker_protocol.md; this header is its C++ form for both sides.
+// The messages between host (runner) and worker: JSON lines, versioned. Every field
+// with type and unit stands in docs/contracts/worker_protocol.md; this header is its C++ form for
+// both sides.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 #include "device/device.hpp"
 #include "measure/conditions.hpp"
 #include "measure/plan.hpp"
+#include "problem/call_form.hpp"
 #include "problem/inputs.hpp"
 #include "problem/problem.hpp"
 #include "problem/verdict.hpp"
@@ -36,6 +38,7 @@ enum class Verb {
   run,
   verdict,
   turn,
+  first_calls,
   profile,
   unload,
   canary,
@@ -63,23 +66,30 @@ std::string to_line(const Reply& reply);
 Result<Request> parse_request(std::string_view line);
 Result<Reply> parse_reply(std::string_view line);
 
+/// A request that measures holds the device for no longer, whatever deadline it asks for.
+inline constexpr std::chrono::seconds k_longest_hold{300};
+/// How long a request queues for the device behind another session: longer than any holds it.
+inline constexpr std::chrono::seconds k_lock_patience = k_longest_hold + std::chrono::seconds(30);
+
 struct HelloArgs {
   int version = k_version;
-  std::string python;        ///< interpreter for python subjects; empty: worker's choice
-  std::string cpu_set;       ///< "0-1"; empty: all allowed
-  std::int64_t threads = 0;  ///< threads a CPU subject may use; 0: all of the set
-  std::int64_t gpu = -1;     ///< CUDA ordinal of the GPU to measure on; -1: the CPU
+  std::string python;          ///< interpreter for python subjects; empty: worker's choice
+  std::string cpu_set;         ///< "0-1"; empty: all allowed
+  std::int64_t threads = 0;    ///< threads a CPU subject may use; 0: all of the set
+  std::int64_t gpu = -1;       ///< CUDA ordinal of the GPU to measure on; -1: the CPU
+  std::string isolation = {};  ///< at most that level; empty: the strongest that the machine has
+  std::string lock = {};       ///< the device lock's file; empty: that of the machine
 };
 struct HelloResult {
   int version = k_version;
   std::string worker_version;
-  Device device;  ///< peaks calibrated
+  device::Device device;  ///< peaks calibrated
   std::int64_t threads = 1;
   std::string isolation;     ///< what confines subjects: "rlimits", "rlimits+no_new_privs" …
   std::string python;        ///< interpreter found, empty when none
-  double empty_call_us = 0;  ///< the least that a call costs; docs/worker_protocol.md
-  double empty_python_call_us = 0;      ///< the same through a Python subject; 0 when none
-  std::optional<GpuSettings> gpu = {};  ///< on a GPU
+  double empty_call_us = 0;  ///< the least that a call costs; docs/contracts/worker_protocol.md
+  double empty_python_call_us = 0;               ///< the same through a Python subject; 0 when none
+  std::optional<measure::GpuSettings> gpu = {};  ///< on a GPU
   std::vector<std::string> backends;
 };
 
@@ -143,15 +153,16 @@ struct LoadResult {
 /// One judged output.
 struct RunArgs {
   std::int64_t handle = 0;
-  Problem problem;
-  Draw draw = Draw::normal;
+  problem::Problem problem;
+  problem::Draw draw = problem::Draw::normal;
   bool want_lse = true;
+  problem::CallForm form;
   std::optional<std::int64_t> max_blocks;  ///< row blocks judged at most; absent: as in a verdict
   std::int64_t deadline_ms = 60'000;
 };
 struct RunResult {
   std::uint32_t seed = 0;  ///< drawn by the supervisor, revealed after the verdict
-  OutputVerdict verdict;
+  problem::OutputVerdict verdict;
   bool lse_judged = false;
   double call_ms = 0;
 };
@@ -160,21 +171,24 @@ struct RunResult {
 /// mask. Stops at the first failure.
 struct VerdictArgs {
   std::int64_t handle = 0;
-  Problem problem;
+  problem::Problem problem;
   bool want_lse = true;
   bool rows_without_keys = true;  ///< with a mask: whether the draw `edge` is judged, which has one
+  /// Runs that the host drew, instead of those of `problem`. Their handles and deadlines are these.
+  std::vector<RunArgs> drawn = {};
   std::int64_t deadline_ms = 120'000;
 };
 struct VerdictResult {
   bool pass = false;
-  std::vector<std::pair<Draw, RunResult>> runs;
+  std::vector<std::pair<problem::Draw, RunResult>> runs;
+  std::optional<Failure> failure = {};  ///< drawn runs: of the one after these, which ended them
 };
 
 /// One timed block. placement: buffer set number; a new number makes new buffers in the subject.
 struct TurnArgs {
   std::int64_t handle = 0;
-  Problem problem;
-  Plan plan;
+  problem::Problem problem;
+  measure::Plan plan;
   std::int64_t placement = 0;
   bool spot_check = true;  ///< judge sampled blocks of the last output of the turn
   /// Where due or drawn, calls on inputs never seen follow. Only a turn from which nothing good for
@@ -188,8 +202,33 @@ struct TurnResult {
   double wall_us = 0;      ///< supervisor's clock around the timed part
   double reported_us = 0;  ///< sum of samples x calls, for the second witness
   std::vector<std::string> flags;
-  std::optional<OutputVerdict> spot;
-  std::optional<GpuConditions> conditions = {};  ///< on a GPU, read by the supervisor
+  std::optional<problem::OutputVerdict> spot;
+  std::optional<measure::GpuConditions> conditions = {};  ///< on a GPU, read by the supervisor
+};
+
+/// Single calls of loaded subjects, in turns, each on inputs that it never saw and then once more
+/// on the same inputs, made again: what timed calls leave out shows here.
+struct FirstCallsArgs {
+  std::vector<std::int64_t> handles;  ///< two or more; 0 is what the others are held against
+  problem::Problem problem;
+  measure::Plan plan;  ///< its kind: cold calls have flushed caches
+  std::int64_t placement = 0;
+  /// Rounds: as many as budget_us of each subject allows between the two, ended at a secret one.
+  std::int64_t least = 2, most = 40;
+  double budget_us = 60'000;
+  std::int64_t deadline_ms = 60'000;
+};
+struct FirstCallsResult {
+  struct Side {
+    std::vector<double> fresh_us, again_us;  ///< by round, by the supervisor's clock
+    /// What an empty call of its kind takes timed that way, and what its library may need besides.
+    double overhead_us = 0, allowance_us = 0;
+  };
+  std::vector<Side> sides;         ///< by handle; as far as they came
+  std::vector<std::string> flags;  ///< foreign_load, foreign_process, throttled
+  /// Whose fault ended it, by place in `handles`, and what it was.
+  std::optional<std::int64_t> failed;
+  std::optional<Failure> failure;
 };
 
 /// Tools that one call of a CUDA variant can be looked at with: ncu, and those of
@@ -203,7 +242,7 @@ inline constexpr std::string_view k_kernel_names_tool = "torch.profiler";
 
 struct ProfileArgs {
   std::int64_t handle = 0;
-  Problem problem;
+  problem::Problem problem;
   std::string tool = "ncu";
   std::int64_t deadline_ms = 300'000;
 };
@@ -245,6 +284,8 @@ WB_PROTOCOL_MESSAGE(BuildResult);
 WB_PROTOCOL_MESSAGE(LoadArgs);
 WB_PROTOCOL_MESSAGE(LoadResult);
 WB_PROTOCOL_MESSAGE(ProfileArgs);
+WB_PROTOCOL_MESSAGE(FirstCallsArgs);
+WB_PROTOCOL_MESSAGE(FirstCallsResult);
 WB_PROTOCOL_MESSAGE(RunArgs);
 WB_PROTOCOL_MESSAGE(RunResult);
 WB_PROTOCOL_MESSAGE(VerdictArgs);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The result of each request to and from JSON. docs/worker_protocol.md lists the same fields.
+// The result of each request to and from JSON. docs/contracts/worker_protocol.md lists the same
+// fields.
 #include <cmath>
 #include <limits>
 
@@ -20,23 +21,23 @@ Json read_object(ObjectReader& reader, std::string_view key) {
   return Json::object();
 }
 
-OutputVerdict read_verdict(ObjectReader& reader, std::string_view key, const Json& json) {
-  Result<OutputVerdict> verdict = output_verdict_from_json(json);
+problem::OutputVerdict read_verdict(ObjectReader& reader, std::string_view key, const Json& json) {
+  Result<problem::OutputVerdict> verdict = problem::output_verdict_from_json(json);
   if (verdict.ok()) return *std::move(verdict);
   reader.fail(key, verdict.error().message());
   return {};
 }
 
-std::vector<double> read_samples_us(ObjectReader& reader) {
+std::vector<double> read_samples_us(ObjectReader& reader, std::string_view key = "samples_us") {
   std::vector<double> samples_us;
-  const Json* list = reader.member("samples_us");
+  const Json* list = reader.member(key);
   if (list == nullptr || !list->is_array() || list->size() > k_max_list) {
-    reader.fail("samples_us", "must be a list of at most 65536 numbers");
+    reader.fail(key, "must be a list of at most 65536 numbers");
     return samples_us;
   }
   for (const Json& item : *list) {
     if (!item.is_number() || !std::isfinite(item.get<double>())) {
-      reader.fail("samples_us", "must hold finite numbers only");
+      reader.fail(key, "must hold finite numbers only");
       break;
     }
     samples_us.push_back(item.get<double>());
@@ -49,14 +50,14 @@ std::vector<double> read_samples_us(ObjectReader& reader) {
 Json to_json(const HelloResult& message) {
   Json json = {{"version", message.version},
                {"worker_version", message.worker_version},
-               {"device", wb::to_json(message.device)},
+               {"device", to_json(message.device)},
                {"threads", message.threads},
                {"isolation", message.isolation},
                {"python", message.python},
                {"empty_call_us", message.empty_call_us},
                {"empty_python_call_us", message.empty_python_call_us},
                {"backends", message.backends}};
-  if (message.gpu) json["gpu"] = wb::to_json(*message.gpu);
+  if (message.gpu) json["gpu"] = to_json(*message.gpu);
   return json;
 }
 
@@ -66,7 +67,7 @@ Result<void> from_json(const Json& json, HelloResult& message) {
   message.worker_version = reader.string("worker_version");
   if (const Json* device_json = reader.member("device"); device_json == nullptr) {
     reader.fail("device", "is missing");
-  } else if (Result<Device> device = device_from_json(*device_json); device.ok()) {
+  } else if (Result<device::Device> device = device::device_from_json(*device_json); device.ok()) {
     message.device = *std::move(device);
   } else {
     reader.fail("device", device.error().message());
@@ -79,7 +80,7 @@ Result<void> from_json(const Json& json, HelloResult& message) {
   message.backends = reader.strings_or("backends", {});
   message.gpu.reset();
   if (const Json* gpu = reader.member("gpu")) {
-    WB_TRY_ASSIGN(message.gpu, gpu_settings_from_json(*gpu));
+    WB_TRY_ASSIGN(message.gpu, measure::gpu_settings_from_json(*gpu));
   }
   return reader.finish();
 }
@@ -134,7 +135,7 @@ Result<void> from_json(const Json& json, LoadResult& message) {
 
 Json to_json(const RunResult& message) {
   return {{"seed", message.seed},
-          {"verdict", wb::to_json(message.verdict)},
+          {"verdict", to_json(message.verdict)},
           {"lse_judged", message.lse_judged},
           {"call_ms", message.call_ms}};
 }
@@ -156,9 +157,15 @@ Result<void> from_json(const Json& json, RunResult& message) {
 Json to_json(const VerdictResult& message) {
   Json runs = Json::array();
   for (const auto& [draw, run] : message.runs) {
-    runs.push_back({{"draw", wb::to_string(draw)}, {"run", to_json(run)}});
+    runs.push_back({{"draw", to_string(draw)}, {"run", to_json(run)}});
   }
-  return {{"pass", message.pass}, {"runs", runs}};
+  Json json{{"pass", message.pass}, {"runs", runs}};
+  if (message.failure) {
+    json["failure"] = {{"invalidity", to_string(message.failure->invalidity)},
+                       {"message", without_nul(message.failure->message)},
+                       {"untrusted_output", without_nul(message.failure->untrusted_output)}};
+  }
+  return json;
 }
 
 Result<void> from_json(const Json& json, VerdictResult& message) {
@@ -167,7 +174,7 @@ Result<void> from_json(const Json& json, VerdictResult& message) {
   message.runs.clear();
   read_list(reader, "runs", [&message](const Json& item) -> Result<void> {
     ObjectReader item_reader(item, "a run");
-    const Draw draw = read_draw(item_reader);
+    const problem::Draw draw = read_draw(item_reader);
     RunResult run;
     if (const Json* run_json = item_reader.member("run"); run_json == nullptr) {
       item_reader.fail("run", "is missing");
@@ -178,6 +185,16 @@ Result<void> from_json(const Json& json, VerdictResult& message) {
     message.runs.emplace_back(draw, std::move(run));
     return {};
   });
+  message.failure.reset();
+  if (const Json* failure_json = reader.member("failure"); failure_json != nullptr) {
+    ObjectReader failure(*failure_json, "the failure of a drawn run");
+    const auto invalidity = parse_invalidity(failure.string("invalidity"));
+    if (!invalidity) failure.fail("invalidity", "is not one of the known words");
+    const std::string words = failure.string("message");
+    const std::string output = failure.string_or("untrusted_output", "");
+    WB_TRY(failure.finish());
+    message.failure = Failure{*invalidity, words, output};
+  }
   return reader.finish();
 }
 
@@ -187,8 +204,8 @@ Json to_json(const TurnResult& message) {
                {"wall_us", message.wall_us},
                {"reported_us", message.reported_us},
                {"flags", message.flags}};
-  if (message.conditions) json["conditions"] = wb::to_json(*message.conditions);
-  if (message.spot) json["spot"] = wb::to_json(*message.spot);
+  if (message.conditions) json["conditions"] = to_json(*message.conditions);
+  if (message.spot) json["spot"] = to_json(*message.spot);
   return json;
 }
 
@@ -201,11 +218,61 @@ Result<void> from_json(const Json& json, TurnResult& message) {
   message.flags = reader.strings_or("flags", {});
   message.conditions.reset();
   if (const Json* conditions = reader.member("conditions")) {
-    WB_TRY_ASSIGN(message.conditions, gpu_conditions_from_json(*conditions));
+    WB_TRY_ASSIGN(message.conditions, measure::gpu_conditions_from_json(*conditions));
   }
   message.spot.reset();
   if (const Json* spot = reader.member("spot"); spot != nullptr) {
     message.spot = read_verdict(reader, "spot", *spot);
+  }
+  return reader.finish();
+}
+
+Json to_json(const FirstCallsResult& message) {
+  Json sides = Json::array();
+  for (const FirstCallsResult::Side& side : message.sides) {
+    sides.push_back({{"fresh_us", side.fresh_us},
+                     {"again_us", side.again_us},
+                     {"overhead_us", side.overhead_us},
+                     {"allowance_us", side.allowance_us}});
+  }
+  Json json{{"sides", std::move(sides)}, {"flags", message.flags}};
+  if (message.failed && message.failure) {
+    json["failed"] = *message.failed;
+    json["failure"] = {{"invalidity", to_string(message.failure->invalidity)},
+                       {"message", message.failure->message},
+                       {"untrusted_output", message.failure->untrusted_output}};
+  }
+  return json;
+}
+
+Result<void> from_json(const Json& json, FirstCallsResult& message) {
+  ObjectReader reader(json, "the result of first_calls");
+  message.sides.clear();
+  read_list(reader, "sides", [&message](const Json& item) -> Result<void> {
+    ObjectReader item_reader(item, "a side");
+    FirstCallsResult::Side side;
+    side.fresh_us = read_samples_us(item_reader, "fresh_us");
+    side.again_us = read_samples_us(item_reader, "again_us");
+    side.overhead_us = item_reader.real("overhead_us");
+    side.allowance_us = item_reader.real("allowance_us");
+    WB_TRY(item_reader.finish());
+    message.sides.push_back(std::move(side));
+    return {};
+  });
+  message.flags = reader.strings_or("flags", {});
+  message.failed.reset();
+  message.failure.reset();
+  if (reader.member("failed") != nullptr) {
+    message.failed = read_count(reader, "failed");
+    const Json failure = read_object(reader, "failure");
+    ObjectReader failure_reader(failure, "the failure");
+    const auto invalidity = parse_invalidity(failure_reader.string("invalidity"));
+    Failure& read = message.failure.emplace();
+    read.message = failure_reader.string("message");
+    read.untrusted_output = failure_reader.string_or("untrusted_output", "");
+    if (!invalidity) failure_reader.fail("invalidity", "is no word for a failure");
+    WB_TRY(failure_reader.finish());
+    read.invalidity = *invalidity;
   }
   return reader.finish();
 }

@@ -5,12 +5,13 @@
 #include <array>
 #include <utility>
 
+#include "protocol/fields.hpp"
 #include "protocol/protocol.hpp"
 
 namespace wb::protocol {
 namespace {
 
-constexpr std::array<std::pair<Verb, std::string_view>, 13> k_verbs{{
+constexpr std::array<std::pair<Verb, std::string_view>, 14> k_verbs{{
     {Verb::hello, "hello"},
     {Verb::has, "has"},
     {Verb::put, "put"},
@@ -19,6 +20,7 @@ constexpr std::array<std::pair<Verb, std::string_view>, 13> k_verbs{{
     {Verb::run, "run"},
     {Verb::verdict, "verdict"},
     {Verb::turn, "turn"},
+    {Verb::first_calls, "first_calls"},
     {Verb::profile, "profile"},
     {Verb::unload, "unload"},
     {Verb::canary, "canary"},
@@ -27,12 +29,6 @@ constexpr std::array<std::pair<Verb, std::string_view>, 13> k_verbs{{
 }};
 
 constexpr std::int64_t k_max_id = std::int64_t{1} << 53;  // exact in every JSON reader
-
-/// The reader refuses NUL bytes, escaped ones too; what a variant printed may hold some.
-std::string without_nul(std::string text) {
-  std::replace(text.begin(), text.end(), '\0', '?');
-  return text;
-}
 
 /// Untrusted output may hold any bytes; on the wire they must be UTF-8.
 std::string dump(const Json& json) {
@@ -43,7 +39,7 @@ Result<Json> parse_line(std::string_view line, std::string_view what) {
   WB_TRY_ASSIGN(Json json, parse_json(line, what, {k_max_line_bytes, k_max_depth}));
   if (!json.is_object()) {
     return Error{ErrorCode::invalid, "read", std::string(what), "it is not a JSON object",
-                 "send one object per line (docs/worker_protocol.md)"};
+                 "send one object per line (docs/contracts/worker_protocol.md)"};
   }
   return json;
 }
@@ -88,9 +84,9 @@ std::string to_line(const Reply& reply) {
     json["result"] = reply.result.value();
   } else {
     const Failure& failure = reply.result.error();
-    json["error"] = {{"invalidity", wb::to_string(failure.invalidity)},
-                     {"message", without_nul(failure.message)},
-                     {"untrusted_output", without_nul(failure.untrusted_output)}};
+    json["error"] = {{"invalidity", to_string(failure.invalidity)},
+                     {"message", detail::without_nul(failure.message)},
+                     {"untrusted_output", detail::without_nul(failure.untrusted_output)}};
   }
   return dump(json);
 }

@@ -8,7 +8,7 @@
 #include "report/causes.hpp"
 #include "report/fixes.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr double k_within = 4;  ///< times the rival's: the second mark
@@ -111,4 +111,4 @@ std::string after_fix_section(const Page& page, const Json& decided) {
          times_table(page, cause) + remaining(supported);
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

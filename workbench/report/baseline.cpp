@@ -8,7 +8,10 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+
 namespace {
 
 constexpr std::size_t k_max_baselines = 60;
@@ -28,12 +31,12 @@ std::string floor_table(const Facts& facts) {
   std::map<std::string, std::map<std::string, const Fact*>> by_problem;
   std::vector<std::string> problems, plans;
   std::set<std::string> efforts;
-  for (const Fact& fact : facts.view.noise_floors) {
-    const std::string problem = text(fact.payload, "problem"), plan = text(fact.payload, "plan");
+  for (const Fact* fact : floors_in_use(facts)) {
+    const std::string problem = text(fact->payload, "problem"), plan = text(fact->payload, "plan");
     if (!by_problem.contains(problem)) problems.push_back(problem);
-    by_problem[problem][plan] = &fact;
+    by_problem[problem][plan] = fact;
     if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(plan);
-    efforts.insert(floor_effort(fact));
+    efforts.insert(floor_effort(*fact));
   }
   std::stable_sort(plans.begin(), plans.end(), [&](const auto& a, const auto& b) {
     return (a == facts.plan) > (b == facts.plan);
@@ -50,10 +53,12 @@ std::string floor_table(const Facts& facts) {
                                                    : inline_text(facts.title(problem), 60)};
     for (const std::string& plan : plans) {
       const auto found = by_problem[problem].find(plan);
-      cells.push_back(found == by_problem[problem].end()
-                          ? "not measured"
-                          : percent(number(found->second->payload, "floor_frac")) +
-                                cite(found->second->seq));
+      cells.push_back(
+          found == by_problem[problem].end()
+              ? "not measured"
+              : percent(number(found->second->payload, "floor_frac")) +
+                    (text(found->second->payload, "unfit").empty() ? "" : " (cannot serve)") +
+                    cite(found->second->seq));
     }
     table.row(std::move(cells));
   }
@@ -139,4 +144,4 @@ std::string baseline_section(const Page& page) {
   return out + floor_table(facts);
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -12,7 +12,11 @@
 #include "report/report.hpp"
 #include "report/sweeps.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+using session::SessionView;
+
 namespace {
 
 std::string header(const Page& page) {
@@ -43,7 +47,7 @@ std::vector<const Fact*> shares_of(const Page& page, const std::vector<Fact>& fi
   return shares;
 }
 
-std::string performance(const Page& page, const Evidence& evidence,
+std::string performance(const Page& page, const measure::Evidence& evidence,
                         const std::vector<const Fact*>& shares) {
   std::string out = "## Performance\n\n";
   double best = 0;
@@ -129,7 +133,7 @@ std::string walk_diagram(std::int64_t rows, std::int64_t all_rows, std::int64_t 
 std::string diagram_of(const Facts& facts, const std::string& name, std::int64_t rows) {
   for (const SuiteEntry& entry : facts.suite) {
     if (facts.title(entry.problem) != facts.title(name)) continue;
-    const auto problem = parse_problem(entry.problem);
+    const auto problem = problem::parse_problem(entry.problem);
     return problem.ok() && rows > 0 ? walk_diagram(rows, problem->Sq, problem->Skv) : std::string();
   }
   return {};
@@ -177,31 +181,29 @@ std::string steps(const Page& page) {
 }
 
 }  // namespace
-}  // namespace wb::page
+}  // namespace wb::report
 
-namespace wb {
+namespace wb::report {
 
 std::string render_bottleneck(const SessionView& view) {
-  const page::Page page(view);
-  const std::vector<Fact> findings = page::findings_now(view);
-  std::string out =
-      page::header(page) +
-      page::performance(page, log_evidence(view).evidence, page::shares_of(page, findings)) +
-      page::regimes(page, findings);
-  const std::string demand = page::demand_table(page.facts, findings);
-  const std::string launches = page::launch_table(page.facts, findings);
+  const Page page(view);
+  const std::vector<Fact> findings = findings_now(view);
+  std::string out = header(page) +
+                    performance(page, log_evidence(view).evidence, shares_of(page, findings)) +
+                    regimes(page, findings);
+  const std::string demand = demand_table(page.facts, findings);
+  const std::string launches = launch_table(page.facts, findings);
   out += "## Demand of the problems\n\n" + (demand.empty() ? "Not known.\n\n" : demand);
   out += "## Launches\n\n" + (launches.empty() ? "No tool saw a launch.\n\n" : launches);
-  out += page::thread_table(page.facts, findings) + page::access_pattern(page, findings);
-  const std::string causes = page::causes_section(page);
+  out += thread_table(page.facts, findings) + access_pattern(page, findings);
+  const std::string causes = causes_section(page);
   out += causes.empty()
              ? "## Causes\n\nNone was decided in this log; `sdpa-wb diagnose` decides them.\n\n"
              : causes;
-  out += page::steps(page) + "## Not seen\n\n" + page::unseen_list(view, findings);
-  return out +
-         fmt::format("---\n\nMade by sdpa-wb {} from {}, log head `{}`.\n",
-                     page::inline_text(page::text(view.opened.payload, "workbench_version"), 40),
-                     page::count(view.events, "event"), page::plain(view.log_head.substr(0, 12)));
+  out += steps(page) + "## Not seen\n\n" + unseen_list(view, findings);
+  return out + fmt::format("---\n\nMade by sdpa-wb {} from {}, log head `{}`.\n",
+                           inline_text(text(view.opened.payload, "workbench_version"), 40),
+                           count(view.events, "event"), plain(view.log_head.substr(0, 12)));
 }
 
-}  // namespace wb
+}  // namespace wb::report

@@ -7,7 +7,10 @@
 #include "report/evidence.hpp"
 #include "report/report.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+
 namespace {
 
 constexpr std::size_t k_statement_bytes = 300;
@@ -153,15 +156,15 @@ std::string needs_list(const std::vector<const Json*>& causes, const std::string
   return out.empty() ? out : out + "\n";
 }
 
-std::vector<Fact> findings_now(const SessionView& view) {
+std::vector<Fact> findings_now(const session::SessionView& view) {
   std::vector<Fact> facts;
-  for (const Finding& finding : analyze(log_evidence(view).evidence)) {
+  for (const measure::Finding& finding : analyze::analyze(log_evidence(view).evidence)) {
     facts.push_back({finding.events.empty() ? 0 : finding.events.front(), "", to_json(finding)});
   }
   return facts;
 }
 
-std::string unseen_list(const SessionView& view, const std::vector<Fact>& findings) {
+std::string unseen_list(const session::SessionView& view, const std::vector<Fact>& findings) {
   std::string out;
   for (const std::string& line : unseen_lines(findings)) out += "- " + line + "\n";
   for (const std::string& gap : log_evidence(view).gaps) {
@@ -201,33 +204,33 @@ std::string causes_section(const Page& page) {
   return out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report
 
-namespace wb {
+namespace wb::report {
 
 std::string render_causes(const Json& decided) {
   std::string out;
-  const std::string subject = page::text(decided, "subject");
-  if (!subject.empty()) out += "Causes of " + page::code(subject, 60) + ":\n\n";
-  out += page::table_of(nullptr, page::causes_of(decided));
-  const std::string needs = page::needs_list(page::causes_of(decided, "undecided"), subject, "");
+  const std::string subject = text(decided, "subject");
+  if (!subject.empty()) out += "Causes of " + code(subject, 60) + ":\n\n";
+  out += table_of(nullptr, causes_of(decided));
+  const std::string needs = needs_list(causes_of(decided, "undecided"), subject, "");
   if (!needs.empty()) out += "What would decide the undecided:\n\n" + needs;
-  const Json& start = page::field(decided, "start");
-  const auto mended = page::causes_of(start, "supported");
+  const Json& start = field(decided, "start");
+  const auto mended = causes_of(start, "supported");
   if (!mended.empty()) {
-    out += "Supported of the start " + page::code(page::text(start, "subject"), 60) + ":\n\n" +
-           page::table_of(nullptr, mended);
+    out += "Supported of the start " + code(text(start, "subject"), 60) + ":\n\n" +
+           table_of(nullptr, mended);
   }
-  for (const Json& row : page::list_in(decided, "measured")) {
-    const std::string message = page::text(row, "message");
-    out += fmt::format("measured: {}: {}{}\n", page::inline_text(page::text(row, "probe"), 20),
-                       page::inline_text(page::text(row, "outcome"), 20),
-                       message.empty() ? "" : ": " + page::inline_text(message, 300));
+  for (const Json& row : list_in(decided, "measured")) {
+    const std::string message = text(row, "message");
+    out += fmt::format("measured: {}: {}{}\n", inline_text(text(row, "probe"), 20),
+                       inline_text(text(row, "outcome"), 20),
+                       message.empty() ? "" : ": " + inline_text(message, 300));
   }
-  for (const std::string& gap : page::strings(decided, "gaps")) {
-    out += "gap: " + page::inline_text(gap, 300) + "\n";
+  for (const std::string& gap : strings(decided, "gaps")) {
+    out += "gap: " + inline_text(gap, 300) + "\n";
   }
   return out;
 }
 
-}  // namespace wb
+}  // namespace wb::report

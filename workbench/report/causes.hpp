@@ -8,7 +8,7 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 
 /// The causes of a payload (causes_decided, or its `start`), those of that state; empty: all.
 std::vector<const Json*> causes_of(const Json& decided, std::string_view state = {});
@@ -22,12 +22,13 @@ std::string causes_table(const Facts& facts, const std::vector<const Json*>& cau
 std::string needs_list(const std::vector<const Json*>& causes, const std::string& subject,
                        const std::string& problem);
 /// What was expected of times and launches, what was seen, and what that indicates: a table.
-std::string symptoms_section(const Facts& facts, const std::vector<Fact>& findings);
+std::string symptoms_section(const Facts& facts, const std::vector<session::Fact>& findings);
 /// What the analyses of today say of the log, each as a fact of the first event it rests on.
-std::vector<Fact> findings_now(const SessionView& view);
+std::vector<session::Fact> findings_now(const session::SessionView& view);
 /// What `findings` could not see and what the log does not hold, a line each.
-std::string unseen_list(const SessionView& view, const std::vector<Fact>& findings);
+std::string unseen_list(const session::SessionView& view,
+                        const std::vector<session::Fact>& findings);
 /// A problem of the suite for examples of commands: the first that is not held out.
 std::string example_problem(const Facts& facts);
 
-}  // namespace wb::page
+}  // namespace wb::report

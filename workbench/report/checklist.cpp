@@ -7,7 +7,11 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+using session::IterationView;
+
 namespace {
 
 constexpr std::size_t k_max_items = 40;
@@ -60,7 +64,7 @@ bool confirmed_under(const Page& page, const std::string& plan) {
 
 std::string checklist_section(const Page& page) {
   const Facts& facts = page.facts;
-  const SessionView& view = facts.view;
+  const session::SessionView& view = facts.view;
   std::string out = "## Checklist\n\n";
   const bool baseline_done =
       facts.baseline != nullptr && outcome_of(*facts.baseline) == IterationOutcome::baseline;
@@ -90,13 +94,13 @@ std::string checklist_section(const Page& page) {
   out += box(done_if(all_priced), "every cost item has a rate");
   out += box(view.iterations.empty() ? Box::not_applicable : done_if(is_committed(facts)),
              "every closed iteration is committed");
-  out += box(done_if(view.status == SessionStatus::closed), "session closed");
+  out += box(done_if(view.status == session::SessionStatus::closed), "session closed");
   return out + "\n";
 }
 
 std::string unseen_section(const Page& page) {
   const Facts& facts = page.facts;
-  const SessionView& view = facts.view;
+  const session::SessionView& view = facts.view;
   std::vector<std::string> items;
   if (facts.holder != nullptr) {
     items = unseen_lines(facts.holder->findings);
@@ -152,4 +156,4 @@ std::string notes_section(const Page& page) {
   return out + "\n";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

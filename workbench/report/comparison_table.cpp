@@ -7,7 +7,7 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr std::size_t k_max_rows = 120;
@@ -196,9 +196,9 @@ std::string legend(const Facts& facts, const ComparisonIndex& index, std::string
   return fmt::format(
              "Times are medians in us under {}. A figure is the other's time divided by the {}'s "
              "[{}], paired by round, so it may differ a little from the ratio of the medians. "
-             "`faster`, `slower`: the interval lies beyond 1 ± noise floor. `same`: it lies "
-             "within. "
-             "`ambiguous`: it reaches across an edge, so no side may be called faster, whatever "
+             "`faster`, `slower`: the interval lies beyond 1 ± noise floor. `same`: it holds "
+             "1 and stays close to it, a tenth at most. "
+             "`ambiguous`: neither, so no side may be called faster, whatever "
              "the ratio says. ",
              inline_text(facts.plan_label(facts.plan), 40), candidate, interval_name(index)) +
          (has_flags ? "`resolution_limited` marks times"
@@ -244,4 +244,4 @@ std::string comparison_tables(const Facts& facts, const ComparisonIndex& index,
   return out + missing_figures(facts, rows) + (below.empty() ? below : below + "\n\n");
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

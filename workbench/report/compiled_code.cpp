@@ -6,7 +6,7 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr std::size_t k_max_kernels = 40;
@@ -18,8 +18,8 @@ std::string figure_of(const Json& kernel, const char* key) {
 
 }  // namespace
 
-std::string ptxas_table(const IterationView& iteration) {
-  const Fact* built = candidate_build(iteration);
+std::string ptxas_table(const session::IterationView& iteration) {
+  const session::Fact* built = candidate_build(iteration);
   if (built == nullptr) return {};
   const Json& record = field(built->payload, "ptxas");
   const Json& kernels = field(record, "kernels");
@@ -45,4 +45,4 @@ std::string ptxas_table(const IterationView& iteration) {
       left_out > 0 ? fmt::format("{} more were left out.\n\n", count(left_out, "kernel")) : "");
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -4,7 +4,10 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using measure::GpuConditions;
+
 namespace {
 
 void append_words(std::string& all, const std::string& words) {
@@ -13,7 +16,7 @@ void append_words(std::string& all, const std::string& words) {
 }
 
 /// "SM clock 1905 to 1980 MHz", "41 C".
-std::string range_words(std::string_view name, const std::optional<ReadingRange>& range,
+std::string range_words(std::string_view name, const std::optional<measure::ReadingRange>& range,
                         std::string_view unit) {
   if (!range) return {};
   const std::string low = fmt::format("{:.0f}", range->low);
@@ -61,14 +64,14 @@ std::string unknown_words(const GpuConditions& conditions) {
 /// Of one side of a comparison; nothing where it is absent, or of a form that came later.
 std::optional<GpuConditions> side_of(const Compared& compared, std::string_view side) {
   if (compared.conditions == nullptr) return std::nullopt;
-  auto conditions = gpu_conditions_from_json(field(*compared.conditions, side));
+  auto conditions = measure::gpu_conditions_from_json(field(*compared.conditions, side));
   if (!conditions.ok()) return std::nullopt;
   return *std::move(conditions);
 }
 
 void take_side(std::optional<GpuConditions>& all, const std::optional<GpuConditions>& more) {
   if (!more) return;
-  if (all) merge(*all, *more);
+  if (all) measure::merge(*all, *more);
   if (!all) all = more;
 }
 
@@ -124,4 +127,4 @@ std::string gpu_settings_words(const Json& gpu) {
   return words;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

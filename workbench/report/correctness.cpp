@@ -9,10 +9,13 @@
 #include "report/names.hpp"
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::IterationView;
+
 namespace {
 
-constexpr std::size_t k_max_rows = 80;
+constexpr std::size_t k_max_verdict_rows = 80;
 
 /// All verdicts of one subject in one iteration.
 struct Summary {
@@ -26,15 +29,23 @@ struct Summary {
   std::vector<std::int64_t> events;
 };
 
+/// A drawn run has a problem of its own.
+std::string problem_of(const Json& run, const std::string& of_verdict) {
+  const std::string own = text(run, "problem");
+  return own.empty() ? of_verdict : own;
+}
+
 /// `runs`: those of the verdict, parsed once for both.
-void add_verdict(Summary& summary, const Facts& facts, const Fact& verdict, const Json& runs) {
+void add_verdict(Summary& summary, const Facts& facts, const session::Fact& verdict,
+                 const Json& runs) {
   summary.events.push_back(verdict.seq);
   const std::string problem = text(verdict.payload, "problem");
   if (is_true(verdict.payload, "pass")) {
     const bool in_suite =
         std::any_of(facts.suite.begin(), facts.suite.end(),
                     [&](const SuiteEntry& entry) { return entry.problem == problem; });
-    ++(in_suite ? summary.suite_passed : summary.other_passed);
+    if (in_suite) ++summary.suite_passed;
+    if (!in_suite) summary.other_passed += integer(verdict.payload, "drawn").value_or(1);
   } else if (facts.has_refused(text(verdict.payload, "subject"), problem)) {
     ++summary.refused;
   } else {
@@ -53,7 +64,7 @@ void add_verdict(Summary& summary, const Facts& facts, const Fact& verdict, cons
     if (share && *share > summary.worst_share) {
       summary.worst_share = *share;
       summary.worst_seq = verdict.seq;
-      summary.worst_problem = problem;
+      summary.worst_problem = problem_of(run, problem);
       summary.worst_rule = text(field(run, "worst"), "rule");
     }
   }
@@ -106,7 +117,7 @@ std::vector<std::string> header() {
 
 std::map<std::string, Summary> summaries(const Facts& facts, const IterationView& iteration) {
   std::map<std::string, Summary> result;
-  for (const VerdictFact& verdict : iteration.verdicts) {
+  for (const session::VerdictFact& verdict : iteration.verdicts) {
     add_verdict(result[text(verdict.payload, "subject")], facts, verdict, verdict.runs());
   }
   return result;
@@ -123,22 +134,25 @@ struct Extent {
 };
 
 void add_verdict(Extent& extent, std::map<std::string, std::optional<std::int64_t>>& sizes,
-                 const Fact& verdict, const Json& runs) {
+                 const session::Fact& verdict, const Json& runs) {
   ++extent.verdicts;
   if (is_true(verdict.payload, "pass")) ++extent.passed;
   extent.events.push_back(verdict.seq);
   const std::string problem = text(verdict.payload, "problem");
-  extent.problems.insert(problem);
+  if (!runs.is_array()) extent.problems.insert(problem);
   if (!runs.is_array()) return;
-  const auto [size, is_new] = sizes.try_emplace(problem);
-  if (is_new) size->second = output_elements(problem);
   for (const Json& run : runs) {
+    const std::string of_run = problem_of(run, problem);
+    extent.problems.insert(of_run);
+    const auto [size, is_new] = sizes.try_emplace(of_run);
+    if (is_new) size->second = output_elements(of_run);
     ++extent.runs;
     if (const auto seed = integer(run, "seed")) extent.seeds.insert(*seed);
     if (const std::string draw = text(run, "draw"); !draw.empty()) ++extent.draws[draw];
     extent.elements_known = extent.elements_known && size->second;
     extent.elements += size->second.value_or(0);
   }
+  if (runs.empty()) extent.problems.insert(problem);
 }
 
 /// Every verdict of the session, each read once.
@@ -152,7 +166,7 @@ SessionVerdicts read_verdicts(const Facts& facts) {
   std::map<std::string, std::optional<std::int64_t>> sizes;
   for (const IterationView& iteration : facts.view.iterations) {
     std::map<std::string, Summary>& summaries = verdicts.iterations.emplace_back();
-    for (const VerdictFact& verdict : iteration.verdicts) {
+    for (const session::VerdictFact& verdict : iteration.verdicts) {
       const Json runs = verdict.runs();
       if (!facts.has_refused(text(verdict.payload, "subject"), text(verdict.payload, "problem"))) {
         add_verdict(verdicts.extent, sizes, verdict, runs);
@@ -231,9 +245,9 @@ std::string correctness_section(const Page& page) {
     for (const auto& [subject, summary] : verdicts.iterations[i]) {
       ++subjects;
       if (summary.failed > 0) ++failed;
-      const bool matters =
-          &iteration == facts.baseline || &iteration == facts.holder || i + k_max_rows / 2 >= total;
-      if (!matters || shown >= k_max_rows) {
+      const bool matters = &iteration == facts.baseline || &iteration == facts.holder ||
+                           i + k_max_verdict_rows / 2 >= total;
+      if (!matters || shown >= k_max_verdict_rows) {
         ++left_out;
         continue;
       }
@@ -253,4 +267,4 @@ std::string correctness_section(const Page& page) {
   return out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,12 +8,16 @@
 
 #include "report/format.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::CostItem;
+using session::IterationView;
+
 namespace {
 
 constexpr std::array k_items{CostItem::compile_cpu, CostItem::device, CostItem::tokens};
 constexpr int k_max_decimals = 6;
-constexpr std::size_t k_max_rows = 60;
+constexpr std::size_t k_max_cost_rows = 60;
 
 std::size_t index(CostItem item) {
   return static_cast<std::size_t>(item);
@@ -38,12 +42,12 @@ std::string print(Steps steps, int decimals) {
 /// A row before rounding.
 struct RawRow {
   std::optional<std::int64_t> iteration;
-  Ledger ledger;
+  session::Ledger ledger;
   std::optional<double> wall_s;
   std::vector<std::int64_t> events;
 };
 
-std::vector<RawRow> raw_rows(const SessionView& view) {
+std::vector<RawRow> raw_rows(const session::SessionView& view) {
   std::vector<RawRow> rows;
   const IterationView& outside = view.outside;
   if (!outside.ledger.items.empty()) {
@@ -224,7 +228,7 @@ std::string part_table(const CostGrid& grid) {
   };
   // A long session shows its last iterations; the others are one line, so that the sum still holds.
   const std::vector<CostRow>& rows = grid.rows();
-  const std::size_t skipped = rows.size() > k_max_rows ? rows.size() - k_max_rows : 0;
+  const std::size_t skipped = rows.size() > k_max_cost_rows ? rows.size() - k_max_cost_rows : 0;
   if (skipped > 0) {
     const CostRow earlier = folded(rows, skipped);
     add(fmt::format("the first {} rows", skipped), earlier, cite(earlier.events));
@@ -261,9 +265,9 @@ std::string iteration_cost(const IterationView& iteration) {
   for (const CostItem item : k_items) {
     const auto found = iteration.ledger.items.find(item);
     if (found == iteration.ledger.items.end() || !(found->second.quantity > 0)) continue;
-    const CostLine& line = found->second;
+    const session::CostLine& line = found->second;
     std::vector<std::int64_t> events;
-    for (const Fact& fact : iteration.costs) {
+    for (const session::Fact& fact : iteration.costs) {
       const std::string_view word = item == CostItem::compile_cpu ? "compile_cpu"
                                     : item == CostItem::device    ? "device"
                                                                   : "tokens";
@@ -276,4 +280,5 @@ std::string iteration_cost(const IterationView& iteration) {
   return out.empty() ? "Nothing was debited yet.\n" : out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report
+// touched

@@ -10,7 +10,7 @@
 
 #include "report/facts.hpp"
 
-namespace wb::page {
+namespace wb::report {
 
 /// A quantity as integer steps of 10^-decimals; adding those keeps totals exact.
 struct Steps {
@@ -37,7 +37,7 @@ class CostGrid {
   [[nodiscard]] const std::vector<CostRow>& rows() const { return m_rows; }
   [[nodiscard]] const CostRow& total() const { return m_total; }
   /// "12.3", a sum of the column's parts.
-  [[nodiscard]] std::string quantity(CostItem item, const CostCell& cell) const;
+  [[nodiscard]] std::string quantity(session::CostItem item, const CostCell& cell) const;
   [[nodiscard]] std::string wall(const CostRow& row) const;
   /// "$0.0123", "rate not given", or "$0.0123 + device (rate not given)".
   [[nodiscard]] std::string usd(const CostRow& row) const;
@@ -56,13 +56,13 @@ class CostGrid {
 };
 
 /// What is priced: "compiler", "device", "tokens"; who spends it: "agent" for tokens; its unit.
-std::string_view item_name(CostItem item);
-std::string_view item_title(CostItem item);
-std::string_view item_unit(CostItem item);
+std::string_view item_name(session::CostItem item);
+std::string_view item_title(session::CostItem item);
+std::string_view item_unit(session::CostItem item);
 
 /// What was spent on what at which rate, and on which iteration, with totals that add up; the items
 /// of one iteration for its page.
 std::string cost_section(const Facts& facts, const CostGrid& grid);
-std::string iteration_cost(const IterationView& iteration);
+std::string iteration_cost(const session::IterationView& iteration);
 
-}  // namespace wb::page
+}  // namespace wb::report

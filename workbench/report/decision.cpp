@@ -7,12 +7,12 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr std::size_t k_max_decisions = 40;
 
-std::string commit_words(const IterationView& win) {
+std::string commit_words(const session::IterationView& win) {
   if (!win.committed) return ", not committed yet";
   return " from commit " + code(text(win.committed->payload, "oid").substr(0, 10), 40) +
          cite(win.committed->seq);
@@ -22,10 +22,10 @@ std::string average_cost(const Page& page) {
   // Plain means of what the cost table prints.
   const std::size_t n = page.facts.tries.size();
   double device_s = 0, compiler_s = 0;
-  for (const IterationView* iteration : page.facts.tries) {
+  for (const session::IterationView* iteration : page.facts.tries) {
     for (const auto& [item, line] : iteration->ledger.items) {
-      if (item == CostItem::device) device_s += line.quantity;
-      if (item == CostItem::compile_cpu) compiler_s += line.quantity;
+      if (item == session::CostItem::device) device_s += line.quantity;
+      if (item == session::CostItem::compile_cpu) compiler_s += line.quantity;
     }
   }
   if (n == 0) return "no iteration was run, so there is no figure for its cost";
@@ -40,7 +40,7 @@ std::string average_cost(const Page& page) {
 
 std::string decision_section(const Page& page) {
   const Facts& facts = page.facts;
-  const SessionView& view = facts.view;
+  const session::SessionView& view = facts.view;
   std::string out = "## Decision\n\n";
   out += "The facts advise: " + advice(page) + "\n\n";
   if (view.closed) {
@@ -52,7 +52,7 @@ std::string decision_section(const Page& page) {
   }
   const std::size_t n = view.decisions.size();
   for (std::size_t i = n > k_max_decisions ? n - k_max_decisions : 0; i < n; ++i) {
-    const Fact& decision = view.decisions[i];
+    const session::Fact& decision = view.decisions[i];
     out += fmt::format("- decided{}: {}: {} ({})\n", cite(decision.seq),
                        brief(text(decision.payload, "question"), 200),
                        brief(text(decision.payload, "choice"), 200),
@@ -65,7 +65,7 @@ std::string decision_section(const Page& page) {
                "nothing more to run"});
   }
   table.row({"continue",
-             view.status == SessionStatus::closed
+             view.status == session::SessionStatus::closed
                  ? "open the next session from the incumbent and take the first of the next steps"
                  : "`sdpa-wb resume` and take the first of the next steps",
              average_cost(page)});
@@ -78,4 +78,4 @@ std::string decision_section(const Page& page) {
   return out + table.str() + "\n";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,7 +8,10 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+
 namespace {
 
 constexpr std::size_t k_max_rows = 40;
@@ -146,4 +149,4 @@ std::string thread_table(const Facts& facts, const std::vector<Fact>& findings) 
          table.str() + "\n" + left_out(launches.size());
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

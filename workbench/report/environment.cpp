@@ -4,7 +4,7 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr std::size_t k_max_resumes = 60;
@@ -62,11 +62,11 @@ std::string device_line(const Json& device, const Json& worker) {
   return line.str();
 }
 
-std::string resume_list(const SessionView& view) {
+std::string resume_list(const session::SessionView& view) {
   std::string out;
   const std::size_t n = view.resumes.size();
   for (std::size_t i = n > k_max_resumes ? n - k_max_resumes : 0; i < n; ++i) {
-    const Fact& resume = view.resumes[i];
+    const session::Fact& resume = view.resumes[i];
     std::string list;
     for (const std::string& item : strings(resume.payload, "environment_changed")) {
       list += (list.empty() ? "" : ", ") + inline_text(item, 80);
@@ -80,7 +80,7 @@ std::string resume_list(const SessionView& view) {
 }  // namespace
 
 std::string environment_section(const Page& page) {
-  const SessionView& view = page.facts.view;
+  const session::SessionView& view = page.facts.view;
   std::string out = "## Environment\n\n";
   if (!view.environment) return out + "Not recorded.\n\n" + resume_list(view);
   const Json& payload = view.environment->payload;
@@ -133,4 +133,4 @@ std::string environment_section(const Page& page) {
   return out + table.str() + "\n" + resume_list(view);
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

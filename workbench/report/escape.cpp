@@ -7,7 +7,7 @@
 
 #include "report/format.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr std::size_t k_max_line_bytes = 200;
@@ -33,15 +33,6 @@ Decoded decode(std::string_view text) {
   const bool overlong = (bytes == 3 && point < 0x800) || (bytes == 4 && point < 0x10000);
   if (overlong || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) return {};
   return {point, bytes};
-}
-
-/// Characters that a reader cannot see or that reorder what he sees.
-bool is_hidden(char32_t point) {
-  return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xad || point == 0x61c ||
-         point == 0x180e || (point >= 0x200b && point <= 0x200f) ||
-         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
-         point == 0xfeff || (point >= 0xfe00 && point <= 0xfe0f) ||
-         (point >= 0xfff9 && point <= 0xfffb) || (point >= 0xe0000 && point <= 0xe0fff);
 }
 
 bool is_word(char c) {
@@ -100,7 +91,7 @@ std::string clean(std::string_view text, std::size_t max_bytes, bool markdown) {
     const std::string_view escape = is_active ? markdown_escape(point) : std::string_view();
     if (point == '\n' || point == '\t' || point == '\r') {
       if (!out.empty() && out.back() != ' ') out += ' ';
-    } else if (is_hidden(point)) {
+    } else if (is_hidden_character(point)) {
       out += fmt::format("{{U+{:04X}}}", static_cast<std::uint32_t>(point));
     } else if (!escape.empty()) {
       out += escape;
@@ -208,4 +199,4 @@ std::string indented(std::string_view text, std::size_t max_lines) {
   return out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

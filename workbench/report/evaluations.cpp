@@ -6,7 +6,10 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::IterationView;
+
 namespace {
 
 constexpr std::size_t k_max_evaluations = 40;
@@ -72,7 +75,7 @@ std::string evaluation_section(const IterationView& iteration) {
   if (iteration.evaluations.size() < 2 && lines.empty()) return {};
   Table table({"#>", "searched", "outcome", "speedup [interval]", "against", "build s>", "event"});
   for (std::size_t i = 0; i < std::min(iteration.evaluations.size(), k_max_evaluations); ++i) {
-    const Fact& evaluation = iteration.evaluations[i];
+    const session::Fact& evaluation = iteration.evaluations[i];
     const Json& said = evaluation.payload;
     const auto built = number(said, "build_s");
     const std::string against = searched_text(iteration, field(said, "against"));
@@ -93,4 +96,4 @@ std::string evaluation_section(const IterationView& iteration) {
   return out + lines;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

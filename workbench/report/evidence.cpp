@@ -10,20 +10,22 @@
 #include "analyze/profile_facts.hpp"
 #include "report/facts.hpp"
 
-namespace wb {
-namespace {
+namespace wb::report {
 
-using page::Compared;
-using page::Facts;
+using measure::Evidence;
+using session::IterationView;
+using session::SessionView;
+
+namespace {
 
 /// What the log does not tell of the device is a gap: no analysis then speaks of its peaks.
 void read_device(const SessionView& view, LogEvidence& result) {
   const Json none;
   const Json& environment = view.environment ? view.environment->payload : none;
-  const Json& recorded = page::field(environment, "device");
-  const Json& device = recorded.is_object() ? recorded : page::field(view.opened.payload, "device");
-  result.evidence.call_overhead_us = page::number(environment, "call_overhead_us").value_or(0);
-  if (auto read = device_from_json(device); read.ok()) {
+  const Json& recorded = field(environment, "device");
+  const Json& device = recorded.is_object() ? recorded : field(view.opened.payload, "device");
+  result.evidence.call_overhead_us = number(environment, "call_overhead_us").value_or(0);
+  if (auto read = device::device_from_json(device); read.ok()) {
     result.evidence.device = *std::move(read);
   } else {
     result.gaps.push_back("the device: " + read.error().message());
@@ -36,7 +38,7 @@ class Gatherer {
   Gatherer(const Facts& facts, Evidence& evidence) : m_facts(facts), m_evidence(evidence) {}
 
   void add(const IterationView& iteration) {
-    const page::ComparisonIndex index(iteration);
+    const ComparisonIndex index(iteration);
     for (const Compared& one : index.all()) {
       const std::string against = one.against_rival ? one.against : std::string();
       // Where something was compared twice, only the later phase stands.
@@ -50,7 +52,7 @@ class Gatherer {
         continue;
       }
       observe(one, one.candidate, one.candidate_us, false);
-      const page::RivalFacts* rival = one.against_rival ? m_facts.find_rival(one.against) : nullptr;
+      const RivalFacts* rival = one.against_rival ? m_facts.find_rival(one.against) : nullptr;
       if (rival != nullptr && rival->stands(one.problem)) {
         observe(one, one.against, one.against_us, true);
       }
@@ -64,8 +66,8 @@ class Gatherer {
  private:
   void observe(const Compared& one, const std::string& subject, std::optional<double> time_us,
                bool is_reference) {
-    const auto plan = parse_plan_kind(one.plan);
-    auto problem = parse_problem(one.problem);
+    const auto plan = measure::parse_plan_kind(one.plan);
+    auto problem = problem::parse_problem(one.problem);
     if (!plan || !problem.ok() || !time_us || !(*time_us > 0)) return;
     problem->name = m_facts.title(one.problem);
     const std::string key = fmt::format("{}|{}|{}", subject, one.problem, one.plan);
@@ -74,7 +76,7 @@ class Gatherer {
       m_evidence.observations[slot->second].events.push_back(one.seq);
       return;
     }
-    Observation observation;
+    measure::Observation observation;
     observation.problem = *std::move(problem);
     observation.subject = subject;
     observation.plan = *plan;
@@ -93,14 +95,14 @@ class Gatherer {
 
 void add_builds(const IterationView& iteration, const std::set<std::string>& subjects,
                 std::set<std::string>& told, Evidence& evidence) {
-  for (const Fact& built : iteration.built) {
-    const std::string subject = page::text(built.payload, "subject");
-    const Json& ptxas = page::field(built.payload, "ptxas");
+  for (const session::Fact& built : iteration.built) {
+    const std::string subject = text(built.payload, "subject");
+    const Json& ptxas = field(built.payload, "ptxas");
     if (!subjects.contains(subject) || !ptxas.is_object() || told.contains(subject)) continue;
-    const auto record = ptxas_record_from_json(ptxas);
+    const auto record = variant::ptxas_record_from_json(ptxas);
     if (!record.ok()) continue;
     told.insert(subject);  // the same code is built, or found, more than once
-    add_ptxas(evidence, *record, subject, {built.seq});
+    analyze::add_ptxas(evidence, *record, subject, {built.seq});
   }
 }
 
@@ -109,9 +111,9 @@ void add_builds(const IterationView& iteration, const std::set<std::string>& sub
 void add_profiles(const SessionView& view, const std::set<std::string>& subjects,
                   Evidence& evidence) {
   const auto add = [&](const IterationView& where) {
-    for (const Fact& profile : where.profiles) {
-      if (!subjects.contains(page::text(profile.payload, "subject"))) continue;
-      add_profile(evidence, profile.payload, profile.seq);
+    for (const session::Fact& profile : where.profiles) {
+      if (!subjects.contains(text(profile.payload, "subject"))) continue;
+      analyze::add_profile(evidence, profile.payload, profile.seq);
     }
   };
   for (const IterationView& iteration : view.iterations) add(iteration);
@@ -151,7 +153,7 @@ LogEvidence evidence_of(const SessionView& view, const Facts& facts,
 
 Facts facts_of(const SessionView& view) {
   Facts facts(view);
-  facts.hide_held_out = view.status != SessionStatus::closed;
+  facts.hide_held_out = view.status != session::SessionStatus::closed;
   return facts;
 }
 
@@ -171,4 +173,4 @@ LogEvidence iteration_evidence(const SessionView& view, const IterationView& ite
   return evidence_of(view, facts_of(view), {&iteration});
 }
 
-}  // namespace wb
+}  // namespace wb::report

@@ -8,7 +8,11 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+using session::SessionView;
+
 namespace {
 
 constexpr double k_minute_s = 60;
@@ -39,10 +43,10 @@ std::vector<Phase> phases_of(const SessionView& view) {
                       note.seq});
   }
   if (phases.size() == 1) {
-    const auto first =
-        std::find_if(view.iterations.begin(), view.iterations.end(), [](const IterationView& one) {
-          return field(one.opened.payload, "hypothesis").is_object();
-        });
+    const auto first = std::find_if(view.iterations.begin(), view.iterations.end(),
+                                    [](const session::IterationView& one) {
+                                      return field(one.opened.payload, "hypothesis").is_object();
+                                    });
     if (first != view.iterations.end()) {
       phases.push_back({"iterations", first->opened.t, {}, std::nullopt, first->opened.seq});
     }
@@ -74,7 +78,7 @@ std::string finding_words(const Facts& facts, const Phase& phase, bool is_last) 
   std::string said;
   std::int64_t tried = 0, won = 0;
   const Fact* best = nullptr;  // incumbent_changed of the largest gain
-  for (const IterationView* iteration : facts.tries) {
+  for (const session::IterationView* iteration : facts.tries) {
     if (!is_in(phase, iteration->opened.t, is_last)) continue;
     ++tried;
     if (outcome_of(*iteration) != IterationOutcome::win) continue;
@@ -155,4 +159,4 @@ std::string execution_section(const Page& page) {
   return out + "\n\n";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,7 +8,11 @@
 #include "report/format.hpp"
 #include "report/names.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+using session::IterationView;
+
 namespace {
 
 bool is_baseline(const IterationView& iteration) {
@@ -29,13 +33,13 @@ bool RivalFacts::stands(const std::string& problem) const {
   return passed.contains(problem) && !failed.contains(problem);
 }
 
-Facts::Facts(const SessionView& session_view) : view(session_view) {
+Facts::Facts(const session::SessionView& session_view) : view(session_view) {
   const Json& objective = field(view.opened.payload, "objective");
   rule = text(objective, "rule");
   plan = text(objective, "plan");
   if (plan.empty()) plan = "hot";
   regime = text(objective, "regime");
-  hide_held_out = view.status != SessionStatus::closed;
+  hide_held_out = view.status != session::SessionStatus::closed;
   read_suite();
   sort_iterations();
   find_rivals();
@@ -240,4 +244,4 @@ bool Facts::has_refused(const std::string& subject, const std::string& problem) 
   return found != nullptr && found->refused.contains(problem);
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -16,7 +16,7 @@
 #include "report/fields.hpp"
 #include "session/view.hpp"
 
-namespace wb::page {
+namespace wb::report {
 
 /// The tool of profile_taken events that name kernels.
 inline constexpr std::string_view k_kernel_names_tool = "torch.profiler";
@@ -41,6 +41,9 @@ struct Compared {
   /// In burst and sustained, where the log says that both were measured; the ratio above is what
   /// they come to.
   std::vector<RegimeFigure> regimes;
+  /// What first calls on fresh inputs say of a gain, and with which figure; "": nothing.
+  std::string fresh_state;
+  Ratio fresh;
   /// What the GPU was doing in the turns of each side, as the log has it; null on a CPU and in
   /// older logs. It points into the event: only tables read it, and not all of a long session's.
   const Json* conditions = nullptr;
@@ -50,7 +53,7 @@ struct Compared {
 /// stands (confirmation before baseline before selection), then the later event.
 class ComparisonIndex {
  public:
-  explicit ComparisonIndex(const IterationView& iteration);
+  explicit ComparisonIndex(const session::IterationView& iteration);
   /// against: the rival's name, empty for the incumbent. problem empty: the objective. nullptr:
   /// none.
   [[nodiscard]] const Compared* find(const std::string& against, const std::string& problem,
@@ -88,7 +91,7 @@ struct RivalFacts {
   std::set<std::string> failed;   ///< problems; a failing verdict outweighs a passing one
   std::set<std::string> refused;  ///< problems that it says it does not take
   /// profile_taken events that name the kernels of one call, the last of each problem.
-  std::vector<const Fact*> kernels;
+  std::vector<const session::Fact*> kernels;
   std::string failure;                                           ///< the first failure's words
   std::int64_t failure_seq = 0, built_seq = 0, refusal_seq = 0;  ///< refusal: the first
   bool built = true;
@@ -101,18 +104,19 @@ enum class IterationOutcome { open, baseline, win, no_gain, invalid, abandoned }
 std::string_view to_string(IterationOutcome value);  ///< as people read it: "no gain"
 
 struct Facts {
-  explicit Facts(const SessionView& session_view);
+  explicit Facts(const session::SessionView& session_view);
 
-  const SessionView& view;
+  const session::SessionView& view;
   std::string rule, plan, regime;  ///< of the objective
   std::vector<SuiteEntry> suite;
-  const IterationView* baseline = nullptr;   ///< the last one; nullptr before it opened
-  const IterationView* holder = nullptr;     ///< that made the incumbent; the baseline at first
-  std::vector<const IterationView*> wins;    ///< in order
-  std::vector<const IterationView*> tries;   ///< iterations after the baseline
-  std::map<std::string, RivalFacts> rivals;  ///< by kernel name, without "@" and hash
-  std::string start;                         ///< label of the start, else its kernel's name
-  std::vector<std::string> plans;            ///< the objective's first, then those measured
+  const session::IterationView* baseline = nullptr;  ///< the last one; nullptr before it opened
+  const session::IterationView* holder =
+      nullptr;  ///< that made the incumbent; the baseline at first
+  std::vector<const session::IterationView*> wins;   ///< in order
+  std::vector<const session::IterationView*> tries;  ///< iterations after the baseline
+  std::map<std::string, RivalFacts> rivals;          ///< by kernel name, without "@" and hash
+  std::string start;                                 ///< label of the start, else its kernel's name
+  std::vector<std::string> plans;                    ///< the objective's first, then those measured
   /// Shapes of held-out problems stay hidden until nobody can tune on them any more.
   bool hide_held_out = true;
 
@@ -125,7 +129,8 @@ struct Facts {
   /// "hot burst" for the objective's plan, else the plan's word.
   [[nodiscard]] std::string plan_label(const std::string& plan) const;
   /// The subject is a rival, not a candidate, in this iteration.
-  [[nodiscard]] bool is_rival(const IterationView& iteration, const std::string& subject) const;
+  [[nodiscard]] bool is_rival(const session::IterationView& iteration,
+                              const std::string& subject) const;
   /// By name or label; nullptr when it is none.
   [[nodiscard]] const RivalFacts* find_rival(const std::string& subject) const;
   /// The subject is a rival that says that it does not take the problem.
@@ -135,33 +140,35 @@ struct Facts {
   void read_suite();
   void sort_iterations();
   void find_rivals();
-  void note_rival_build(const Fact& built);
-  void note_rival_verdict(const Fact& verdict);
-  void note_rival_kernels(const Fact& profile);
-  static void note_versions(RivalFacts& facts, const Fact& fact);
+  void note_rival_build(const session::Fact& built);
+  void note_rival_verdict(const session::Fact& verdict);
+  void note_rival_kernels(const session::Fact& profile);
+  static void note_versions(RivalFacts& facts, const session::Fact& fact);
   RivalFacts& rival(const std::string& subject);
   std::map<std::string, std::size_t> m_suite_index;
 };
 
 /// What comparisons call the iteration's own variant; before it is built, what iteration_opened
 /// does.
-std::string candidate_label(const IterationView& iteration);
+std::string candidate_label(const session::IterationView& iteration);
 /// The last build of that variant; nullptr before.
-const Fact* candidate_build(const IterationView& iteration);
-IterationOutcome outcome_of(const IterationView& iteration);
+const session::Fact* candidate_build(const session::IterationView& iteration);
+IterationOutcome outcome_of(const session::IterationView& iteration);
 /// The log's word for it ("no_gain"), "open" before it closes.
-std::string outcome_word(const IterationView& iteration);
+std::string outcome_word(const session::IterationView& iteration);
 /// Why it is invalid or abandoned: the closing message, else the first failure's.
-std::string failure_message(const IterationView& iteration);
-std::string invalidity_of(const IterationView& iteration);
+std::string failure_message(const session::IterationView& iteration);
+std::string invalidity_of(const session::IterationView& iteration);
 /// The objective's figure of an iteration over its incumbent: confirmed where there is one.
 const Compared* objective_figure(const Facts& facts, const ComparisonIndex& index,
                                  const std::string& plan);
+/// The noise floors that stand, one a problem and plan: the last that was used.
+std::vector<const session::Fact*> floors_in_use(const Facts& facts);
 /// "cpu_tiled" of "cpu_tiled@1f0c44aa".
 std::string_view base_name(std::string_view subject);
 /// "TILE_M=32 TILE_N=64"; empty without parameters.
 std::string configuration_text(const Json& configuration);
 /// Seq of each fact.
-std::vector<std::int64_t> seqs(const std::vector<Fact>& facts);
+std::vector<std::int64_t> seqs(const std::vector<session::Fact>& facts);
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -9,7 +9,7 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 /// "1.76x [1.74, 1.79], faster [e528]"; what is beside another rival than `expected` says which.
@@ -213,4 +213,4 @@ std::string sdpa_cell(const Page& page, const std::string& plan) {
   return mean ? speedup(mean) + ", geometric mean without an interval" : "not on every problem";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
@@ -89,4 +89,4 @@ std::optional<double> seconds_between(std::string_view from, std::string_view to
   return static_cast<double>(*end - *start) / 1'000;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

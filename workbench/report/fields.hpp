@@ -12,7 +12,7 @@
 
 #include "core/json.hpp"
 
-namespace wb::page {
+namespace wb::report {
 
 /// The member, or a JSON null when `json` is no object or has no such key.
 const Json& field(const Json& json, std::string_view key);
@@ -35,4 +35,4 @@ Ratio ratio(const Json& payload, std::string_view value_key = "speedup");
 /// Seconds between two "2026-11-20T18:03:22.123Z"; nothing when one of them is not such a text.
 std::optional<double> seconds_between(std::string_view from, std::string_view to);
 
-}  // namespace wb::page
+}  // namespace wb::report

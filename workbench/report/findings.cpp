@@ -8,7 +8,10 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+
 namespace {
 
 constexpr std::size_t k_max_lines = 40, k_max_findings = 60;
@@ -190,4 +193,4 @@ std::string findings_section(const Page& page) {
   return out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,7 +8,12 @@
 #include "report/sections.hpp"
 #include "session/session.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+using session::IterationView;
+using session::SessionStatus;
+
 namespace {
 
 constexpr std::size_t k_named_problems = 3;
@@ -37,7 +42,7 @@ std::string rule_name(const std::string& rule) {
 
 std::string outcome_line(const Page& page) {
   const Facts& facts = page.facts;
-  const SessionView& view = facts.view;
+  const session::SessionView& view = facts.view;
   std::string out;
   if (view.status == SessionStatus::closed && view.closed) {
     const std::string reason = text(view.closed->payload, "reason");
@@ -154,17 +159,29 @@ std::string resolution_line(const Page& page) {
   const Facts& facts = page.facts;
   const Fact* widest = nullptr;
   double floor_frac = -1;
-  for (const Fact& fact : facts.view.noise_floors) {
-    const std::string plan = text(fact.payload, "plan");
-    const auto value = number(fact.payload, "floor_frac");
-    if ((plan.empty() || plan == facts.plan) && value && *value > floor_frac) {
-      widest = &fact;
+  const Fact* blindest = nullptr;
+  double hidden_frac = 0;
+  for (const Fact* fact : floors_in_use(facts)) {
+    const std::string plan = text(fact->payload, "plan");
+    if (!plan.empty() && plan != facts.plan) continue;
+    const auto value = number(fact->payload, "floor_frac");
+    if (value && *value > floor_frac) {
+      widest = fact;
       floor_frac = *value;
+    }
+    const auto hidden = number(fact->payload, "cannot_show_frac");
+    if (hidden && *hidden > hidden_frac) {
+      blindest = fact;
+      hidden_frac = *hidden;
     }
   }
   std::string out = widest == nullptr ? std::string("noise floor not measured")
                                       : fmt::format("noise floor {} at most{}", percent(floor_frac),
                                                     cite(widest->seq));
+  if (blindest != nullptr) {
+    out += fmt::format("; at its opening a gain below {} could not be shown{}",
+                       percent(hidden_frac), cite(blindest->seq));
+  }
   const Compared* figure = objective_figure(facts, page.held, facts.plan);
   for (const SuiteEntry& entry : facts.suite) {
     if (figure == nullptr) figure = fastest_rival(facts, page.held, entry.problem, facts.plan);
@@ -190,7 +207,7 @@ std::string resolution_line(const Page& page) {
 }
 
 std::string spend_line(const Page& page) {
-  const SessionView& view = page.facts.view;
+  const session::SessionView& view = page.facts.view;
   const Json& budget = field(view.opened.payload, "budget");
   std::string out = page.costs.spend();
   const auto wall_s = seconds_between(view.opened.t, view.last_t);
@@ -233,7 +250,8 @@ std::string first_screen(const Page& page) {
   if (session.empty()) session = "without a name";
   std::string out = "# Session " + inline_text(session, 80) +
                     (title.empty() ? "" : ": " + inline_text(title, 120)) +
-                    (field(opened, k_redacted_key).is_object() ? " (redacted copy)" : "") + "\n\n";
+                    (field(opened, session::k_redacted_key).is_object() ? " (redacted copy)" : "") +
+                    "\n\n";
   const auto line = [&](const char* name, const std::string& words) {
     out += fmt::format("- **{}:** {}\n", name, words);
   };
@@ -261,4 +279,4 @@ std::string first_screen(const Page& page) {
   return out + table.str() + "\n";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
-namespace wb::page {
+namespace wb::report {
+
+using session::IterationView;
+
 namespace {
 
 constexpr std::size_t k_most_files = 6, k_most_ranges = 6;
@@ -44,17 +47,17 @@ std::string parameter_words(const Json& before, const Json& after) {
 }
 
 /// The configuration in which a label was built; null where no build tells.
-const Json& configuration_of(const SessionView& view, const std::string& label) {
+const Json& configuration_of(const session::SessionView& view, const std::string& label) {
   static const Json k_none;
   for (const IterationView& iteration : view.iterations) {
-    for (const Fact& built : iteration.built) {
+    for (const session::Fact& built : iteration.built) {
       if (text(built.payload, "subject") == label) return field(built.payload, "configuration");
     }
   }
   return k_none;
 }
 
-std::string place_words(const SessionView& view, const IterationView& win,
+std::string place_words(const session::SessionView& view, const IterationView& win,
                         const SourceChanges* changes) {
   const Json& change = win.incumbent_changed->payload;
   const std::string parameters = parameter_words(configuration_of(view, text(change, "from")),
@@ -136,4 +139,4 @@ std::string fixes_section(const Page& page, const SourceChanges* changes) {
   return out + table.str() + "\n" + places(page, changes) + times(page);
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,7 +8,7 @@
 #include "report/sections.hpp"
 #include "report/source_changes.hpp"
 
-namespace wb::page {
+namespace wb::report {
 
 /// What each win changed, where, predicted and measured, as ratio and in microseconds. nullptr: the
 /// sources are not at hand.
@@ -18,4 +18,4 @@ std::string fixes_section(const Page& page, const SourceChanges* changes);
 /// causes_decided), beside the marks that the fastest rival sets, and why it may stay slow.
 std::string after_fix_section(const Page& page, const Json& decided);
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr int k_max_ratio_decimals = 4;
@@ -179,4 +179,4 @@ std::string Table::str() const {
   return out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -11,7 +11,7 @@
 
 #include "report/fields.hpp"
 
-namespace wb::page {
+namespace wb::report {
 
 // Untrusted text
 // ------------------------------------------------------------------------------------
@@ -83,4 +83,4 @@ class Table {
   std::vector<std::vector<std::string>> m_rows;
 };
 
-}  // namespace wb::page
+}  // namespace wb::report

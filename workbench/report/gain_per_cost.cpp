@@ -8,7 +8,11 @@
 #include "report/cost.hpp"
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::IterationView;
+using session::Ledger;
+
 namespace {
 
 /// Fewer say nothing of the next.
@@ -16,7 +20,7 @@ constexpr std::size_t k_least_tries = 3;
 constexpr double k_s_per_h = 3600;
 
 double device_s_of(const Ledger& ledger) {
-  const auto found = ledger.items.find(CostItem::device);
+  const auto found = ledger.items.find(session::CostItem::device);
   return found == ledger.items.end() ? 0.0 : found->second.quantity;
 }
 
@@ -77,7 +81,7 @@ std::string each_try(const std::vector<const IterationView*>& tries, std::size_t
 /// What the first step of the roadmap should bring for a dollar; nothing in logs without one.
 std::string next_dollar(const Page& page, const std::vector<const IterationView*>& tries) {
   if (!page.facts.view.roadmap) return "";
-  const Fact& made = *page.facts.view.roadmap;
+  const session::Fact& made = *page.facts.view.roadmap;
   const Json& entries = field(made.payload, "entries");
   const std::string head = "- The next dollar: ";
   if (!entries.is_array() || entries.empty()) {
@@ -121,4 +125,4 @@ std::string gain_per_cost(const Page& page) {
          next_dollar(page, closed) + "\n";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

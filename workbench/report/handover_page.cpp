@@ -8,7 +8,11 @@
 #include "report/next_iteration.hpp"
 #include "report/report.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::IterationView;
+using session::SessionView;
+
 namespace {
 
 constexpr std::size_t k_most_lessons = 12;
@@ -50,7 +54,7 @@ std::string technical(const Page& page) {
 std::string process(const Page& page) {
   std::int64_t passed = 0, failed = 0, supported = 0, refuted = 0, undecided = 0, invalid = 0;
   for (const IterationView* iteration : page.facts.tries) {
-    for (const VerdictFact& verdict : iteration->verdicts) {
+    for (const session::VerdictFact& verdict : iteration->verdicts) {
       if (page.facts.is_rival(*iteration, text(verdict.payload, "subject"))) continue;
       ++(is_true(verdict.payload, "pass") ? passed : failed);
     }
@@ -96,13 +100,13 @@ std::string returned(const Page& page) {
   if (!(factor > 1)) return head + "Nothing was gained, so nothing of the spend is won back.\n\n";
   const double saved_frac = 1 - 1 / factor;
   const auto& items = page.facts.view.ledger.items;
-  const auto device = items.find(CostItem::device);
+  const auto device = items.find(session::CostItem::device);
   const double device_s = device == items.end() ? 0 : device->second.quantity;
   std::string out = fmt::format(
       "- Work that took the start an hour takes {} now{}.\n- The device time of the session is won "
       "back after {} of that work at the start's speed.\n",
       duration(k_hour_s / factor), cite(gained->events), duration(device_s / saved_frac));
-  const Ledger::Total total = page.facts.view.ledger.total();
+  const session::Ledger::Total total = page.facts.view.ledger.total();
   const auto rate = number(field(page.facts.view.opened.payload, "rates"), "device_usd_per_hour");
   if (!total.complete || !rate || !(*rate > 0)) {
     return head + out + "- When the money is won back is not said: rate not given.\n\n";
@@ -173,23 +177,21 @@ std::string decision_point(const Page& page) {
 }
 
 }  // namespace
-}  // namespace wb::page
+}  // namespace wb::report
 
-namespace wb {
+namespace wb::report {
 
 std::string render_handover(const SessionView& view) {
-  const page::Page page(view);
-  std::string out = page::handover_header(page) + "## Achievements\n\n" + page::technical(page) +
-                    page::process(page) + page::lessons(page) + page::insights_section(page) +
-                    page::execution_section(page) + page::returned(page);
-  const std::string money = page::gain_per_cost(page);
+  const Page page(view);
+  std::string out = handover_header(page) + "## Achievements\n\n" + technical(page) +
+                    process(page) + lessons(page) + insights_section(page) +
+                    execution_section(page) + returned(page);
+  const std::string money = gain_per_cost(page);
   if (!money.empty()) out += "## Gain per cost\n\n" + money;
-  out += page::next_iteration_section(page) + page::next_session_section(page) +
-         page::decision_point(page);
-  return out +
-         fmt::format("---\n\nMade by sdpa-wb {} from {}, log head `{}`.\n",
-                     page::inline_text(page::text(view.opened.payload, "workbench_version"), 40),
-                     page::count(view.events, "event"), page::plain(view.log_head.substr(0, 12)));
+  out += next_iteration_section(page) + next_session_section(page) + decision_point(page);
+  return out + fmt::format("---\n\nMade by sdpa-wb {} from {}, log head `{}`.\n",
+                           inline_text(text(view.opened.payload, "workbench_version"), 40),
+                           count(view.events, "event"), plain(view.log_head.substr(0, 12)));
 }
 
-}  // namespace wb
+}  // namespace wb::report

@@ -7,7 +7,7 @@
 
 #include "report/causes.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr std::size_t k_most_insights = 6;
@@ -78,4 +78,4 @@ std::string insights_section(const Page& page) {
   return n == 0 && others.empty() ? out + "None: nothing in this log decides a cause.\n\n" : out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What one iteration came to: its comparisons by what they compare, its outcome, its label.
+#include <algorithm>
 #include <stdexcept>
 
 #include "report/facts.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+using session::IterationView;
+
 namespace {
 
 int phase_rank(const std::string& phase) {
@@ -39,6 +44,9 @@ Compared read_comparison(const Fact& fact) {
     if (!figures.is_object()) continue;
     compared.regimes.push_back({regime, text(figures, "outcome"), ratio(figures)});
   }
+  const Json& fresh = field(payload, "fresh");
+  compared.fresh_state = text(fresh, "state");
+  if (fresh.is_object()) compared.fresh = ratio(fresh);
   compared.conditions = &field(payload, "conditions");
   return compared;
 }
@@ -167,6 +175,24 @@ const Compared* objective_figure(const Facts& facts, const ComparisonIndex& inde
   return nullptr;
 }
 
+std::vector<const Fact*> floors_in_use(const Facts& facts) {
+  std::vector<const Fact*> in_use;
+  for (const Fact& fact : facts.view.noise_floors) {
+    const Json& used = field(fact.payload, "used");  // absent in older logs
+    if (used.is_boolean() && !used.get<bool>()) continue;
+    const auto before = std::find_if(in_use.begin(), in_use.end(), [&](const Fact* other) {
+      return text(other->payload, "problem") == text(fact.payload, "problem") &&
+             text(other->payload, "plan") == text(fact.payload, "plan");
+    });
+    if (before == in_use.end()) {
+      in_use.push_back(&fact);
+    } else {
+      *before = &fact;
+    }
+  }
+  return in_use;
+}
+
 std::string_view base_name(std::string_view subject) {
   return subject.substr(0, subject.find('@'));
 }
@@ -188,4 +214,4 @@ std::vector<std::int64_t> seqs(const std::vector<Fact>& facts) {
   return result;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,8 +8,11 @@
 #include "report/report.hpp"
 #include "report/sections.hpp"
 
-namespace wb {
-namespace page {
+namespace wb::report {
+
+using session::Fact;
+using session::IterationView;
+
 namespace {
 
 constexpr std::size_t k_max_listed = 40;
@@ -155,9 +158,9 @@ Json with_events(const std::vector<Fact>& facts) {
   return list;
 }
 
-Json with_events(const std::vector<VerdictFact>& verdicts) {
+Json with_events(const std::vector<session::VerdictFact>& verdicts) {
   Json list = Json::array();
-  for (const VerdictFact& verdict : verdicts) list.push_back(with_event(verdict.whole()));
+  for (const session::VerdictFact& verdict : verdicts) list.push_back(with_event(verdict.whole()));
   return list;
 }
 
@@ -172,61 +175,57 @@ void hide_held_out(Json& list, const Facts& facts) {
 }
 
 }  // namespace
-}  // namespace page
-
-std::string render_iteration(const SessionView& view, const IterationView& iteration) {
-  page::Facts facts(view);
+std::string render_iteration(const session::SessionView& view, const IterationView& iteration) {
+  Facts facts(view);
   facts.hide_held_out = true;
-  const page::ComparisonIndex index(iteration);
-  std::string out = page::page_title(iteration, page::text(view.opened.payload, "session"));
-  out += page::summary_lines(facts, iteration, index);
-  out += page::failure_section(iteration);
-  out += page::build_section(iteration);
-  out += "## Verdicts\n\n" + page::verdict_table(facts, iteration);
-  out += page::evaluation_section(iteration);
+  const ComparisonIndex index(iteration);
+  std::string out = page_title(iteration, text(view.opened.payload, "session"));
+  out += summary_lines(facts, iteration, index);
+  out += failure_section(iteration);
+  out += build_section(iteration);
+  out += "## Verdicts\n\n" + verdict_table(facts, iteration);
+  out += evaluation_section(iteration);
   const bool is_baseline = &iteration == facts.baseline || iteration.number == 0;
-  const std::string tables =
-      page::comparison_tables(facts, index, is_baseline ? "start" : "candidate");
+  const std::string tables = comparison_tables(facts, index, is_baseline ? "start" : "candidate");
   out +=
       "## Comparisons\n\n" + (tables.empty() ? std::string("Nothing was compared.\n\n") : tables);
-  if (!iteration.turns.empty())
-    out += "Turns with all samples:" + page::cite(iteration.turns) + ".\n\n";
-  out += page::findings_part(facts, iteration);
-  out += "## Cost\n\n" + page::iteration_cost(iteration);
+  if (!iteration.turns.empty()) out += "Turns with all samples:" + cite(iteration.turns) + ".\n\n";
+  out += findings_part(facts, iteration);
+  out += "## Cost\n\n" + iteration_cost(iteration);
   return out +
          "\n---\n\nThe shapes behind the problems' names stand in reports/session.md. `sdpa-wb "
          "show "
          "eN` prints the event behind [eN], with all samples where it is a turn.\n";
 }
 
-Json iteration_json(const SessionView& view, const IterationView& iteration) {
-  page::Facts facts(view);
+Json iteration_json(const session::SessionView& view, const IterationView& iteration) {
+  Facts facts(view);
   facts.hide_held_out = true;
   Json json{{"format", 1},
-            {"session", page::text(view.opened.payload, "session")},
+            {"session", text(view.opened.payload, "session")},
             {"iteration", iteration.number},
-            {"outcome", page::outcome_word(iteration)},
-            {"message", page::failure_message(iteration)},
-            {"opened", page::with_event(iteration.opened)},
-            {"built", page::with_events(iteration.built)},
-            {"verdicts", page::with_events(iteration.verdicts)},
-            {"evaluations", page::with_events(iteration.evaluations)},
-            {"comparisons", page::with_events(iteration.comparisons)},
-            {"findings", page::with_events(iteration.findings)},
-            {"profiles", page::with_events(iteration.profiles)},
-            {"notes", page::with_events(iteration.notes)},
-            {"costs", page::with_events(iteration.costs)},
+            {"outcome", outcome_word(iteration)},
+            {"message", failure_message(iteration)},
+            {"opened", with_event(iteration.opened)},
+            {"built", with_events(iteration.built)},
+            {"verdicts", with_events(iteration.verdicts)},
+            {"evaluations", with_events(iteration.evaluations)},
+            {"comparisons", with_events(iteration.comparisons)},
+            {"findings", with_events(iteration.findings)},
+            {"profiles", with_events(iteration.profiles)},
+            {"notes", with_events(iteration.notes)},
+            {"costs", with_events(iteration.costs)},
             {"ledger", to_json(iteration.ledger)},
             {"turns", iteration.turns}};
-  const std::string invalidity = page::invalidity_of(iteration);
+  const std::string invalidity = invalidity_of(iteration);
   json["invalidity"] = invalidity.empty() ? Json() : Json(invalidity);
-  json["hypothesis"] = iteration.hypothesis ? page::with_event(*iteration.hypothesis) : Json();
+  json["hypothesis"] = iteration.hypothesis ? with_event(*iteration.hypothesis) : Json();
   json["incumbent_changed"] =
-      iteration.incumbent_changed ? page::with_event(*iteration.incumbent_changed) : Json();
+      iteration.incumbent_changed ? with_event(*iteration.incumbent_changed) : Json();
   for (const char* list : {"verdicts", "comparisons", "findings", "profiles"}) {
-    page::hide_held_out(json[list], facts);
+    hide_held_out(json[list], facts);
   }
   return json;
 }
 
-}  // namespace wb
+}  // namespace wb::report

@@ -9,7 +9,10 @@
 #include "report/next_iteration.hpp"
 #include "report/report.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::IterationView;
+
 namespace {
 
 std::string times_line(const Facts& facts, const IterationView& iteration) {
@@ -23,9 +26,11 @@ std::string times_line(const Facts& facts, const IterationView& iteration) {
                      inline_text(facts.plan_label(facts.plan), 40));
 }
 
-std::string seen(const Facts& facts, const SessionView& view, const IterationView& iteration) {
-  std::vector<Fact> findings;
-  for (const Finding& finding : analyze(iteration_evidence(view, iteration).evidence)) {
+std::string seen(const Facts& facts, const session::SessionView& view,
+                 const IterationView& iteration) {
+  std::vector<session::Fact> findings;
+  for (const measure::Finding& finding :
+       analyze::analyze(iteration_evidence(view, iteration).evidence)) {
     findings.push_back({finding.events.empty() ? 0 : finding.events.front(), "", to_json(finding)});
   }
   const std::string tables = finding_tables(facts, findings, facts.plans);
@@ -59,21 +64,22 @@ std::string loop_status(const Facts& facts, const IterationView& current) {
 }
 
 }  // namespace
-}  // namespace wb::page
+}  // namespace wb::report
 
-namespace wb {
+namespace wb::report {
 
-std::string render_iteration_report(const SessionView& view, const IterationView& iteration) {
-  const page::Page page(view);
-  page::Facts facts(view);
-  facts.hide_held_out = view.status != SessionStatus::closed;
+std::string render_iteration_report(const session::SessionView& view,
+                                    const IterationView& iteration) {
+  const Page page(view);
+  Facts facts(view);
+  facts.hide_held_out = view.status != session::SessionStatus::closed;
   std::string out = render_iteration(view, iteration);
   // Date and status stand below the title.
-  out.insert(out.find("\n\n") + 2, page::times_line(facts, iteration));
+  out.insert(out.find("\n\n") + 2, times_line(facts, iteration));
   const std::size_t foot = out.rfind("\n---\n");
   const std::string end = out.substr(foot);
-  return out.substr(0, foot) + "\n" + page::seen(facts, view, iteration) +
-         page::loop_status(facts, iteration) + page::next_iteration_section(page) + end.substr(1);
+  return out.substr(0, foot) + "\n" + seen(facts, view, iteration) + loop_status(facts, iteration) +
+         next_iteration_section(page) + end.substr(1);
 }
 
-}  // namespace wb
+}  // namespace wb::report

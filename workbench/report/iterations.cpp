@@ -8,7 +8,10 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::IterationView;
+
 namespace {
 
 constexpr std::size_t k_max_rows = 60;
@@ -31,7 +34,7 @@ std::string measured_cell(const Facts& facts, const IterationView& iteration) {
 std::string verdict_cell(const Facts& facts, const IterationView& iteration) {
   std::int64_t passed = 0, failed = 0;
   std::vector<std::int64_t> failures, passes;
-  for (const Fact& verdict : iteration.verdicts) {
+  for (const session::Fact& verdict : iteration.verdicts) {
     if (facts.is_rival(iteration, text(verdict.payload, "subject"))) continue;
     const bool pass = is_true(verdict.payload, "pass");
     ++(pass ? passed : failed);
@@ -213,4 +216,4 @@ std::string hypotheses_section(const Page& page) {
   return out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,7 +8,10 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+
 namespace {
 
 constexpr std::size_t k_max_kernels = 4;  ///< of one call; the log has more
@@ -100,4 +103,4 @@ std::string rival_kernels(const Facts& facts, const RivalFacts& rival) {
   return out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,8 +8,10 @@
 
 #include "report/sections.hpp"
 
-namespace wb {
-namespace page {
+namespace wb::report {
+
+using catalogue::LoopFamily;
+
 namespace {
 
 constexpr std::size_t k_most_rows = 40, k_cell_bytes = 400;
@@ -73,7 +75,7 @@ bool is_between(const LoopSide& one, const LoopSide& other, const Compared& comp
 /// The last time that stands of each side on each problem.
 std::map<std::string, Timed> times_of(const Facts& facts, const LoopSide& side) {
   std::map<std::string, Timed> times;
-  for (const IterationView& iteration : facts.view.iterations) {
+  for (const session::IterationView& iteration : facts.view.iterations) {
     const ComparisonIndex index(iteration);
     for (const Compared& one : index.all()) {
       const std::string against = one.against_rival ? one.against : std::string();
@@ -110,14 +112,15 @@ std::string own_times(const LoopSide& one, const LoopSide& other, const Facts& f
          table.str() + "\n";
 }
 
-std::string figures_section(const LoopSide& one, const LoopSide& other, const SessionView& view) {
+std::string figures_section(const LoopSide& one, const LoopSide& other,
+                            const session::SessionView& view) {
   const Page page(view);
   const Facts& facts = page.facts;
   std::string out = "## Measured beside each other\n\n";
   Table table({"problem", "candidate", "candidate us>", "against", "against us>",
                inline_text(facts.plan_label(facts.plan), 40)});
   std::size_t found = 0;
-  for (const IterationView& iteration : view.iterations) {
+  for (const session::IterationView& iteration : view.iterations) {
     const ComparisonIndex index(iteration);
     for (const Compared& compared : index.all()) {
       const std::string against = compared.against_rival ? compared.against : std::string();
@@ -147,16 +150,15 @@ std::string figures_section(const LoopSide& one, const LoopSide& other, const Se
 }
 
 }  // namespace
-}  // namespace page
-
-std::string render_loops(const LoopSide& one, const LoopSide& other, const SessionView* view) {
+std::string render_loops(const LoopSide& one, const LoopSide& other,
+                         const session::SessionView* view) {
   std::string out =
-      fmt::format("# Loops: {} and {}\n\n", page::code(one.name, 80), page::code(other.name, 80)) +
-      page::families_table(one, other);
+      fmt::format("# Loops: {} and {}\n\n", code(one.name, 80), code(other.name, 80)) +
+      families_table(one, other);
   if (one.family != nullptr && one.family == other.family) {
     out += "Both are of one family: what differs between them is within the block.\n\n";
   }
-  if (view != nullptr) return out + page::figures_section(one, other, *view);
+  if (view != nullptr) return out + figures_section(one, other, *view);
   const bool are_variants = one.is_variant && other.is_variant;
   return out + (are_variants ? "No session was named to take figures from (--recorded).\n" : "");
 }
@@ -168,30 +170,29 @@ std::string render_loop_families(const std::vector<LoopFamily>& families,
     std::string names;
     for (const LoopSide& kernel : kernels) {
       if (kernel.family != &family) continue;
-      names += (names.empty() ? "" : ", ") + page::code(kernel.name, 60);
+      names += (names.empty() ? "" : ", ") + code(kernel.name, 60);
     }
-    out += fmt::format("## {} ({})\n\n", page::inline_text(family.title, 80),
-                       page::code(family.id, 40));
+    out += fmt::format("## {} ({})\n\n", inline_text(family.title, 80), code(family.id, 40));
     const auto line = [&out](const char* what, const std::string& words) {
       if (!words.empty()) out += fmt::format("- {}: {}\n", what, words);
     };
-    line("also called", page::inline_text(family.also_called, page::k_cell_bytes));
-    line("grid", page::inline_text(family.grid, page::k_cell_bytes));
-    line("a block", page::inline_text(family.block, page::k_cell_bytes));
-    line("merging", page::inline_text(family.merge, page::k_cell_bytes));
-    line("for it", page::listed(family.pros));
-    line("against it", page::listed(family.cons));
-    line("use it for", page::inline_text(family.use_case, page::k_cell_bytes));
+    line("also called", inline_text(family.also_called, k_cell_bytes));
+    line("grid", inline_text(family.grid, k_cell_bytes));
+    line("a block", inline_text(family.block, k_cell_bytes));
+    line("merging", inline_text(family.merge, k_cell_bytes));
+    line("for it", listed(family.pros));
+    line("against it", listed(family.cons));
+    line("use it for", inline_text(family.use_case, k_cell_bytes));
     line("kernels, with their defaults", names.empty() ? "none here" : names);
     out += "\n";
   }
   std::string unknown;
   for (const LoopSide& kernel : kernels) {
     if (kernel.family == nullptr) {
-      unknown += (unknown.empty() ? "" : ", ") + page::code(kernel.name, 60);
+      unknown += (unknown.empty() ? "" : ", ") + code(kernel.name, 60);
     }
   }
   return unknown.empty() ? out : out + "Not told by their manifests: " + unknown + ".\n";
 }
 
-}  // namespace wb
+}  // namespace wb::report

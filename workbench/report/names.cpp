@@ -5,17 +5,17 @@
 
 #include "problem/problem.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 /// Longer text is no problem's, and need not be looked at.
 constexpr std::size_t k_max_text_bytes = 200;
 
-std::optional<Problem> parsed(std::string_view text) {
+std::optional<problem::Problem> parsed(std::string_view text) {
   if (text.size() > k_max_text_bytes || text.find("Hq=") == std::string_view::npos) {
     return std::nullopt;
   }
-  auto problem = parse_problem(text);
+  auto problem = problem::parse_problem(text);
   return problem ? std::optional(*std::move(problem)) : std::nullopt;
 }
 
@@ -32,11 +32,17 @@ std::string short_name(std::string_view text) {
       fmt::format("B{}_H{}_S{}_D{}_{}", problem->B, pair_or_one(problem->Hq, "kv", problem->Hkv),
                   pair_or_one(problem->Sq, "x", problem->Skv),
                   pair_or_one(problem->D, "v", problem->Dv), to_string(problem->dtype));
-  if (problem->causal == Causal::top_left) out += "_causal";
-  if (problem->causal == Causal::bottom_right) out += "_causal_br";
-  if (problem->mask == MaskKind::boolean) out += fmt::format("_mask{:g}", problem->keep_frac);
-  if (problem->mask == MaskKind::additive) out += "_bias";
-  if (problem->layout == Layout::bshd) out += "_bshd";
+  if (problem->causal == problem::Causal::top_left) out += "_causal";
+  if (problem->causal == problem::Causal::bottom_right) out += "_causal_br";
+  if (problem->mask == problem::MaskKind::boolean)
+    out += fmt::format("_mask{:g}", problem->keep_frac);
+  if (problem->mask == problem::MaskKind::additive) out += "_bias";
+  if (problem->mask_values == problem::MaskValues::finite_min) out += "_min";
+  if (!problem::has_one_layout(*problem)) {
+    out += "_mixed";
+  } else if (problem->layout == problem::Layout::bshd) {
+    out += "_bshd";
+  }
   if (problem->scale) out += fmt::format("_scale{:g}", *problem->scale);
   return out;
 }
@@ -47,4 +53,4 @@ std::optional<std::int64_t> output_elements(std::string_view text) {
   return problem->B * problem->Hq * problem->Sq * problem->Dv;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace wb::page {
+namespace wb::report {
 
 /// "B1_H8_S1x4096_D64_f32" of "B=1 Hq=8 Hkv=8 Sq=1 Skv=4096 D=64 f32 causal=none": equal sizes are
 /// said once, defaults left out. Text that is no problem's comes back as it is.
@@ -17,4 +17,4 @@ std::string short_name(std::string_view problem);
 /// Elements of the output, B * Hq * Sq * Dv; nothing when the text is no problem's.
 std::optional<std::int64_t> output_elements(std::string_view problem);
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -7,7 +7,7 @@
 
 #include "report/causes.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 const Json& rows_of(const Json& roadmap, std::string_view key) {
@@ -58,7 +58,7 @@ std::string steps_of(const Page& page, const Json& entry) {
 std::string before_and_after(const Page& page, double expected) {
   Table table({"problem", "now us>", "now GFLOP/s>", "then us>", "then GFLOP/s>"});
   if (page.facts.holder == nullptr) return "";
-  for (const Fact& finding : page.facts.holder->findings) {
+  for (const session::Fact& finding : page.facts.holder->findings) {
     const Json& figures = field(finding.payload, "figures");
     const bool is_ours = text(finding.payload, "analysis") == "roofline_share" &&
                          text(figures, "plan") == page.facts.plan;
@@ -143,4 +143,4 @@ std::string next_session_section(const Page& page) {
   return out + "Parts multiply, so their gains are upper ends where techniques overlap.\n\n";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

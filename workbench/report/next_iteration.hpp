@@ -7,11 +7,11 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 
 /// The step to take first: target, why, steps with their commands, times before and after.
 std::string next_iteration_section(const Page& page);
 /// The stages as parts of a session: objective, estimate, numbered steps, target of each.
 std::string next_session_section(const Page& page);
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,7 +8,11 @@
 #include "report/report.hpp"
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::Fact;
+using session::IterationView;
+
 namespace {
 
 constexpr std::size_t k_max_named = 5;
@@ -24,13 +28,13 @@ std::string title_of(const Page& page, const std::string& problem) {
 }
 
 void add_unfinished(const Page& page, Advice& steps) {
-  const SessionView& view = page.facts.view;
+  const session::SessionView& view = page.facts.view;
   if (const IterationView* flight = view.in_flight()) {
     steps.push_back(
         "Go on with `sdpa-wb resume`: an iteration is in flight, or was when the session "
         "died" +
         cite(flight->opened.seq) + ".");
-  } else if (view.status != SessionStatus::closed) {
+  } else if (view.status != session::SessionStatus::closed) {
     steps.emplace_back("Go on with `sdpa-wb resume`, or end with `sdpa-wb close`.");
   }
 }
@@ -127,13 +131,23 @@ void add_unmeasured(const Page& page, Advice& steps) {
 void add_floor(const Page& page, Advice& steps) {
   const Fact* widest = nullptr;
   double floor_frac = k_wide_floor_frac;
-  for (const Fact& fact : page.facts.view.noise_floors) {
-    const auto value = number(fact.payload, "floor_frac");
-    if (text(fact.payload, "plan") != page.facts.plan || !value || !(*value > floor_frac)) continue;
-    widest = &fact;
+  const Fact* unfit = nullptr;
+  for (const Fact* fact : floors_in_use(page.facts)) {
+    const auto value = number(fact->payload, "floor_frac");
+    if (text(fact->payload, "plan") != page.facts.plan) continue;
+    if (!text(fact->payload, "unfit").empty()) unfit = fact;
+    if (!value || !(*value > floor_frac)) continue;
+    widest = fact;
     floor_frac = *value;
   }
-  if (widest == nullptr) return;
+  if (unfit != nullptr) {
+    steps.push_back(fmt::format(
+        "Take the noise floor of {} again when the machine is calm (`sdpa-wb remeasure floor`): "
+        "{}{}.",
+        title_of(page, text(unfit->payload, "problem")),
+        inline_text(text(unfit->payload, "unfit"), 120), cite(unfit->seq)));
+  }
+  if (widest == nullptr || widest == unfit) return;
   steps.push_back(fmt::format(
       "Find what disturbs {}: its noise floor is {}{}, so smaller gains there stay unseen.",
       title_of(page, text(widest->payload, "problem")), percent(floor_frac), cite(widest->seq)));
@@ -217,12 +231,12 @@ std::string next_steps_section(const Page& page) {
   return out + "\n";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report
 
-namespace wb {
+namespace wb::report {
 
-std::vector<std::string> next_steps(const SessionView& view) {
-  return page::all_steps(page::Page(view));
+std::vector<std::string> next_steps(const session::SessionView& view) {
+  return all_steps(Page(view));
 }
 
-}  // namespace wb
+}  // namespace wb::report

@@ -7,7 +7,7 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr std::size_t k_max_rows = 200;
@@ -85,4 +85,4 @@ std::string outside_section(const Page& page) {
   return out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -6,9 +6,13 @@
 #include <cmath>
 
 #include "measure/roofline.hpp"
+#include "measure/statistics.hpp"
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::IterationView;
+
 namespace {
 
 std::vector<ComparisonIndex> indices_of(const std::vector<const IterationView*>& iterations) {
@@ -65,13 +69,27 @@ std::string worst_cell(const Page& page, const std::vector<const Compared*>& pro
 
 }  // namespace
 
-Page::Page(const SessionView& view)
+Page::Page(const session::SessionView& view)
     : facts(view),
       costs(facts),
       steps(indices_of(facts.wins)),
       held(facts.holder != nullptr ? ComparisonIndex(*facts.holder)
                                    : ComparisonIndex(IterationView{})),
       sdpa(standing(facts, held)) {}
+
+namespace {
+
+/// Why fresh inputs do not bear a gain out; empty where they do.
+std::string fresh_words(const Compared& compared) {
+  const std::string& state = compared.fresh_state;
+  if (state.empty() || state == "stands") return {};
+  if (state == "unmeasured") return " (no first calls on fresh inputs)";
+  const std::string figure = speedup(compared.fresh);
+  if (state == "unclear") return " (first calls on fresh inputs do not show it: " + figure + ")";
+  return " (on fresh inputs " + figure + ")";
+}
+
+}  // namespace
 
 std::string outcome_words(const Compared& compared) {
   const std::string figure = speedup(compared.ratio);
@@ -84,9 +102,14 @@ std::string outcome_words(const Compared& compared) {
   } else {
     // The word first: a ratio above 1 that is noise must not be read as a gain.
     out = inline_text(compared.outcome, 40);
+    // Older logs call more `same` than is told of anything now.
+    const bool is_wide =
+        (compared.ratio.low && *compared.ratio.low < 1 - measure::k_most_same_margin_frac) ||
+        (compared.ratio.high && *compared.ratio.high > 1 + measure::k_most_same_margin_frac);
+    if (compared.outcome == "same" && is_wide) out = "ambiguous (recorded as same)";
     if (compared.ratio.value) out += ", " + figure;
   }
-  return out;
+  return out + fresh_words(compared);
 }
 
 std::string regime_words(const Compared& compared) {
@@ -205,14 +228,14 @@ std::optional<double> headroom_of(const Json& figures) {
   const double room = ratio && *ratio > 0 ? *ratio : 1 / *share;
   // Above the peak by more than its error: that peak was no bound (an f32 kernel that splits its
   // products over faster units), so what is left is not known.
-  if (room < 1 - k_roofline_tolerance_frac) return std::nullopt;
+  if (room < 1 - measure::k_roofline_tolerance_frac) return std::nullopt;
   return room;
 }
 
 std::vector<Headroom> headroom(const Page& page) {
   std::vector<Headroom> result;
   if (page.facts.holder == nullptr) return result;
-  for (const Fact& finding : page.facts.holder->findings) {
+  for (const session::Fact& finding : page.facts.holder->findings) {
     if (!text(finding.payload, "analysis").starts_with("roofline")) continue;
     const Json& figures = field(finding.payload, "figures");
     const std::string plan = text(figures, "plan");
@@ -238,7 +261,7 @@ std::string advice(const Page& page) {
     return fmt::format("keep the start {}: {} confirmed faster{}.", code(facts.start, 60),
                        n == 1 ? std::string("the one iteration was not")
                               : fmt::format("none of {} iterations was", n),
-                       facts.view.status == SessionStatus::closed ? "" : " so far");
+                       facts.view.status == session::SessionStatus::closed ? "" : " so far");
   }
   std::string out = fmt::format("use {} in place of the start", incumbent_name(page, false));
   if (page.sdpa.rivals.empty()) {
@@ -260,4 +283,4 @@ std::string advice(const Page& page) {
   return out + ".";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -5,7 +5,7 @@
 
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 /// Each confirmed step as it is multiplied, and the product.
@@ -17,7 +17,7 @@ std::string steps_table(const Page& page) {
     return value ? fixed(*value, k_step_decimals) : std::string("not recorded");
   };
   for (std::size_t i = 0; i < page.steps.size(); ++i) {
-    const IterationView& win = *facts.wins[i];
+    const session::IterationView& win = *facts.wins[i];
     const Compared* figure = objective_figure(facts, page.steps[i], facts.plan);
     const bool confirmed = figure != nullptr && figure->phase == "confirmation";
     const Ratio step = confirmed ? figure->ratio : ratio(win.incumbent_changed->payload);
@@ -125,4 +125,4 @@ std::string result_section(const Page& page) {
   return out + steps_table(page);
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,7 +8,7 @@
 #include "report/report.hpp"
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 constexpr std::size_t k_rows = 8;
@@ -151,25 +151,25 @@ std::string left_out(const Json& roadmap) {
 
 std::string roadmap_section(const Page& page) {
   if (!page.facts.view.roadmap) return "";
-  const Fact& made = *page.facts.view.roadmap;
+  const session::Fact& made = *page.facts.view.roadmap;
   return fmt::format("## Roadmap\n\nWhat {} lacks of the technique catalogue{}. ",
                      code(text(made.payload, "incumbent"), 60), cite(made.seq)) +
          render_roadmap(made.payload);
 }
 
-}  // namespace wb::page
+}  // namespace wb::report
 
-namespace wb {
+namespace wb::report {
 
 std::string render_roadmap(const Json& roadmap) {
-  std::string out = page::calibration_line(roadmap) + page::entries_table(roadmap) +
-                    page::stages_table(roadmap) + page::forecast(roadmap) + page::left_out(roadmap);
+  std::string out = calibration_line(roadmap) + entries_table(roadmap) + stages_table(roadmap) +
+                    forecast(roadmap) + left_out(roadmap);
   std::string unseen;
-  for (const std::string& what : page::strings(roadmap, "unseen")) {
-    unseen += (unseen.empty() ? "" : "; ") + page::inline_text(what, 120);
+  for (const std::string& what : strings(roadmap, "unseen")) {
+    unseen += (unseen.empty() ? "" : "; ") + inline_text(what, 120);
   }
   if (!unseen.empty()) out += "Not seen: " + unseen + ".\n\n";
   return out;
 }
 
-}  // namespace wb
+}  // namespace wb::report

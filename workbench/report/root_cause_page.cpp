@@ -10,7 +10,10 @@
 #include "report/fixes.hpp"
 #include "report/report.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::SessionView;
+
 namespace {
 
 constexpr std::size_t k_most_families = 12;
@@ -80,13 +83,13 @@ std::string summary(const Page& page, const Json& decided) {
 }
 
 /// One row a size: time, and how it and the work grew from the smallest.
-void add_family(Table& table, const Facts& facts, const ScalingFamily& family) {
-  const ScalingPoint& first = family.points.front();
-  for (const ScalingPoint& point : family.points) {
+void add_family(Table& table, const Facts& facts, const analyze::ScalingFamily& family) {
+  const analyze::ScalingPoint& first = family.points.front();
+  for (const analyze::ScalingPoint& point : family.points) {
     const double work = point.work_flops / first.work_flops, time = point.time_us / first.time_us;
     const auto& events = point.observation->events;
     table.row({code(family.subject, 60), fmt::format("{} = {}", family.axis, point.size),
-               inline_text(facts.title(to_text(point.observation->problem)), 60),
+               inline_text(facts.title(problem::to_text(point.observation->problem)), 60),
                microseconds(point.time_us) + (events.empty() ? "" : cite(events.front())),
                fmt::format("{:.3g}x", work), fmt::format("{:.3g}x", time),
                fmt::format("{:.2g}", time / work)});
@@ -98,8 +101,9 @@ std::string scaling_tables(const Facts& facts, const SessionView& view) {
   const LogEvidence log = log_evidence(view);
   Table table({"subject", "size>", "problem", "time us>", "work>", "time>", "time per work>"});
   std::size_t shown = 0;
-  for (const ScalingFamily& family : scaling_families(log.evidence.observations)) {
-    if (family.points.size() < 2 || work_range(family) < 2) continue;
+  for (const analyze::ScalingFamily& family :
+       analyze::scaling_families(log.evidence.observations)) {
+    if (family.points.size() < 2 || analyze::work_range(family) < 2) continue;
     if (++shown <= k_most_families) add_family(table, facts, family);
   }
   std::string out = "## How time scales\n\n";
@@ -198,21 +202,20 @@ std::string follow_up(const SessionView& view) {
 }
 
 }  // namespace
-}  // namespace wb::page
+}  // namespace wb::report
 
-namespace wb {
+namespace wb::report {
 
 std::string render_root_cause(const SessionView& view, const SourceChanges* changes) {
-  const page::Page page(view);
+  const Page page(view);
   const Json none;
   const Json& decided = view.causes ? view.causes->payload : none;
-  const std::vector<Fact> findings = page::findings_now(view);
-  return page::header(page, decided) + page::summary(page, decided) +
-         page::scaling_tables(page.facts, view) + page::symptoms_section(page.facts, findings) +
-         page::hypotheses(page, decided) + page::fixes_section(page, changes) +
-         page::after_fix_section(page, decided) + page::validation(page, decided) +
-         page::follow_up(view) + "## Not seen\n\n" + page::unseen_list(view, findings) +
-         page::conclusion(page, decided);
+  const std::vector<session::Fact> findings = findings_now(view);
+  return header(page, decided) + summary(page, decided) + scaling_tables(page.facts, view) +
+         symptoms_section(page.facts, findings) + hypotheses(page, decided) +
+         fixes_section(page, changes) + after_fix_section(page, decided) +
+         validation(page, decided) + follow_up(view) + "## Not seen\n\n" +
+         unseen_list(view, findings) + conclusion(page, decided);
 }
 
-}  // namespace wb
+}  // namespace wb::report

@@ -9,7 +9,7 @@
 #include "report/facts.hpp"
 #include "report/format.hpp"
 
-namespace wb::page {
+namespace wb::report {
 
 /// How a candidate stands against SDPA (fastest_rival), problem by problem, on the objective's
 /// plan.
@@ -25,7 +25,7 @@ Standing standing(const Facts& facts, const ComparisonIndex& index);
 
 /// What all sections of one page are made from. Parts point into others, so it stays where it is.
 struct Page {
-  explicit Page(const SessionView& view);
+  explicit Page(const session::SessionView& view);
   Page(const Page&) = delete;
   Page& operator=(const Page&) = delete;
   Facts facts;
@@ -92,7 +92,7 @@ std::optional<double> sdpa_mean(const Page& page, const std::string& plan);
 
 /// The findings of the holder's iteration that name the room left, the largest first.
 struct Headroom {
-  const Fact* finding = nullptr;
+  const session::Fact* finding = nullptr;
   std::string problem;
   double factor = 0;  ///< time over the bound: of the device's peak, or an empty call's time
 };
@@ -149,30 +149,30 @@ std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
 std::string conditions_words(const std::vector<const Compared*>& rows, std::string_view candidate);
 /// "driver 580.65.06, SM clock up to 1980 MHz, …" of an environment's `gpu`.
 std::string gpu_settings_words(const Json& gpu);
-std::string verdict_table(const Facts& facts, const IterationView& iteration);
+std::string verdict_table(const Facts& facts, const session::IterationView& iteration);
 /// What a search was told, and its counts and times; empty for an iteration that searched nothing.
-std::string evaluation_section(const IterationView& iteration);
+std::string evaluation_section(const session::IterationView& iteration);
 /// What ptxas said of the kernels of the iteration's own variant; empty where it said nothing.
-std::string ptxas_table(const IterationView& iteration);
+std::string ptxas_table(const session::IterationView& iteration);
 /// A profile_taken event of torch.profiler: "- kernels of one call of `torch_default` on decode:
 /// …".
-std::string kernel_names_line(const Facts& facts, const Fact& fact);
+std::string kernel_names_line(const Facts& facts, const session::Fact& fact);
 /// The same of all problems of a rival, as a list below its own line; empty where none was taken.
 std::string rival_kernels(const Facts& facts, const RivalFacts& rival);
 /// Findings of the analyses intensity, working_set and launch, which the next two show.
-bool is_in_demand_tables(const Fact& finding);
+bool is_in_demand_tables(const session::Fact& finding);
 /// What each problem demands: intensities and working sets. Empty without such findings.
-std::string demand_table(const Facts& facts, const std::vector<Fact>& findings);
+std::string demand_table(const Facts& facts, const std::vector<session::Fact>& findings);
 /// What each call launches. Empty without such findings.
-std::string launch_table(const Facts& facts, const std::vector<Fact>& findings);
+std::string launch_table(const Facts& facts, const std::vector<session::Fact>& findings);
 /// How many threads of a block have work, as far as launches and a profiler tell. Empty without
 /// launches whose threads are known.
-std::string thread_table(const Facts& facts, const std::vector<Fact>& findings);
+std::string thread_table(const Facts& facts, const std::vector<session::Fact>& findings);
 /// Regime and roofline share as one table a plan, launches and demands as one, everything else a
 /// line each.
-std::string finding_tables(const Facts& facts, const std::vector<Fact>& findings,
+std::string finding_tables(const Facts& facts, const std::vector<session::Fact>& findings,
                            const std::vector<std::string>& plans);
 /// "- analysis: what it could not see", the same words once; those on other plans left out.
-std::vector<std::string> unseen_lines(const std::vector<Fact>& findings);
+std::vector<std::string> unseen_lines(const std::vector<session::Fact>& findings);
 
-}  // namespace wb::page
+}  // namespace wb::report

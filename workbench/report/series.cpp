@@ -8,7 +8,10 @@
 #include "report/cost.hpp"
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using session::CostItem;
+
 namespace {
 
 /// Nothing as soon as one part is not known.
@@ -83,7 +86,7 @@ Row row_of(const Json& entry, std::int64_t seq) {
 }
 
 Row own_row(const Page& page) {
-  const SessionView& view = page.facts.view;
+  const session::SessionView& view = page.facts.view;
   const auto found = gain(page, page.facts.plan);
   return {.session = text(view.opened.payload, "session"),
           .start = page.facts.start,
@@ -134,4 +137,4 @@ std::string series_section(const Page& page) {
       seconds_cell(sum(totals.wall_s)));
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -8,7 +8,7 @@
 #include "report/sections.hpp"
 #include "session/session.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 std::string limit_words(const Json& budget) {
@@ -103,47 +103,47 @@ std::string objective_section(const Page& page) {
   return out + table.str() + "\n";
 }
 
-}  // namespace wb::page
+}  // namespace wb::report
 
-namespace wb {
+namespace wb::report {
 
-std::string render_session(const SessionView& view) {
-  const page::Page page(view);
-  std::string out = page::first_screen(page);
-  out += page::objective_section(page);
-  out += page::environment_section(page);
-  out += page::baseline_section(page);
-  out += page::result_section(page);
-  out += page::iterations_section(page);
-  out += page::outside_section(page);
-  out += page::hypotheses_section(page);
-  out += page::findings_section(page);
-  out += page::correctness_section(page);
-  out += page::cost_section(page.facts, page.costs) + page::gain_per_cost(page);
+std::string render_session(const session::SessionView& view) {
+  const Page page(view);
+  std::string out = first_screen(page);
+  out += objective_section(page);
+  out += environment_section(page);
+  out += baseline_section(page);
+  out += result_section(page);
+  out += iterations_section(page);
+  out += outside_section(page);
+  out += hypotheses_section(page);
+  out += findings_section(page);
+  out += correctness_section(page);
+  out += cost_section(page.facts, page.costs) + gain_per_cost(page);
   // Without a plan or phases by name the section would say again what the cost table says.
-  if (page::has_stated_plan(page.facts)) out += page::execution_section(page);
-  out += page::series_section(page);
-  out += page::next_steps_section(page);
-  out += page::causes_section(page);
-  out += page::roadmap_section(page);
-  out += page::decision_section(page);
-  out += page::checklist_section(page);
-  out += page::unseen_section(page);
-  out += page::notes_section(page);
+  if (has_stated_plan(page.facts)) out += execution_section(page);
+  out += series_section(page);
+  out += next_steps_section(page);
+  out += causes_section(page);
+  out += roadmap_section(page);
+  out += decision_section(page);
+  out += checklist_section(page);
+  out += unseen_section(page);
+  out += notes_section(page);
   out += fmt::format(
       "---\n\nMade from {} of the session's log, head `{}`. `sdpa-wb show eN` prints the event "
       "behind "
       "[eN], with all samples where it is a turn.\n",
-      page::count(view.events, "event"), page::plain(view.log_head.substr(0, 12)));
-  const Json& redacted = page::field(view.opened.payload, k_redacted_key);
+      count(view.events, "event"), plain(view.log_head.substr(0, 12)));
+  const Json& redacted = field(view.opened.payload, session::k_redacted_key);
   if (redacted.is_object()) {
     out += fmt::format(
         "\nThis is a redacted copy: names, addresses and paths were replaced and the chain was "
         "made "
         "anew. The log it was made from had the head `{}`.\n",
-        page::plain(page::text(redacted, "log_head").substr(0, 12)));
+        plain(text(redacted, "log_head").substr(0, 12)));
   }
   return out;
 }
 
-}  // namespace wb
+}  // namespace wb::report

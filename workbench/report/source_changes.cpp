@@ -6,14 +6,15 @@
 #include "report/facts.hpp"
 #include "session/line_diff.hpp"
 
-namespace wb {
-namespace page {
+namespace wb::report {
 
-std::string variant_id_of(const SessionView& view, std::string_view label) {
+using session::IterationView;
+
+std::string variant_id_of(const session::SessionView& view, std::string_view label) {
   const std::string_view name = base_name(label);
   const std::string_view hash = label.size() > name.size() ? label.substr(name.size() + 1) : "";
   for (const IterationView& iteration : view.iterations) {
-    for (const Fact& built : iteration.built) {
+    for (const session::Fact& built : iteration.built) {
       const std::string subject = text(built.payload, "subject");
       const std::string id = text(built.payload, "variant_id");
       const bool is_it =
@@ -25,7 +26,7 @@ std::string variant_id_of(const SessionView& view, std::string_view label) {
 }
 
 std::string own_variant_id(const IterationView& iteration) {
-  if (const Fact* built = candidate_build(iteration)) {
+  if (const session::Fact* built = candidate_build(iteration)) {
     const std::string id = text(built->payload, "variant_id");
     if (!id.empty()) return id;
   }
@@ -43,8 +44,6 @@ SourceFiles without_own_folder(SourceFiles files) {
   }
   return result;
 }
-
-}  // namespace page
 
 namespace {
 
@@ -66,8 +65,7 @@ void add_line(std::vector<LineRange>& lines, std::int64_t line) {
   }
 }
 
-Result<SourceChange> change_between(const page::SourceFiles& before,
-                                    const page::SourceFiles& after) {
+Result<SourceChange> change_between(const SourceFiles& before, const SourceFiles& after) {
   SourceChange change;
   const auto add = [&](const std::string& path, const std::string* was,
                        const std::string* is) -> Result<void> {
@@ -89,7 +87,7 @@ Result<SourceChange> change_between(const page::SourceFiles& before,
   return change;
 }
 
-SourceChange change_of(const Session& session, const std::string& before_id,
+SourceChange change_of(const session::Session& session, const std::string& before_id,
                        const std::string& after_id) {
   if (!before_id.empty() && before_id == after_id) return {};
   const auto before = session.load_variant_files(before_id);
@@ -97,7 +95,7 @@ SourceChange change_of(const Session& session, const std::string& before_id,
   if (!before || !after) {
     return {"the session does not hold the sources of both sides", {}};
   }
-  auto change = change_between(page::without_own_folder(*before), page::without_own_folder(*after));
+  auto change = change_between(without_own_folder(*before), without_own_folder(*after));
   if (!change) return {change.error().message(), {}};
   return *std::move(change);
 }
@@ -107,7 +105,7 @@ SourceChange change_of(const Session& session, const std::string& before_id,
 Result<FileChange> file_change(std::string path, std::string_view before, std::string_view after) {
   FileChange change;
   change.path = std::move(path);
-  WB_TRY_ASSIGN(const std::vector<DiffLine> lines, line_diff(before, after));
+  WB_TRY_ASSIGN(const std::vector<session::DiffLine> lines, session::line_diff(before, after));
   std::int64_t line = 1;    // of the new file
   bool is_removal = false;  // since the last line that both have, nothing but removals
   const auto end_run = [&] {
@@ -115,7 +113,7 @@ Result<FileChange> file_change(std::string path, std::string_view before, std::s
     is_removal = false;
   };
   std::int64_t added_in_run = 0;
-  for (const DiffLine& one : lines) {
+  for (const session::DiffLine& one : lines) {
     if (one.kind == '-') {
       ++change.removed;
       is_removal = added_in_run == 0;
@@ -136,16 +134,15 @@ Result<FileChange> file_change(std::string path, std::string_view before, std::s
   return change;
 }
 
-SourceChanges source_changes(const Session& session, const SessionView& view) {
+SourceChanges source_changes(const session::Session& session, const session::SessionView& view) {
   SourceChanges changes;
   for (const IterationView& iteration : view.iterations) {
-    if (!iteration.incumbent_changed || page::outcome_of(iteration) != page::IterationOutcome::win)
-      continue;
-    const std::string from = page::text(iteration.incumbent_changed->payload, "from");
+    if (!iteration.incumbent_changed || outcome_of(iteration) != IterationOutcome::win) continue;
+    const std::string from = text(iteration.incumbent_changed->payload, "from");
     changes[iteration.number] =
-        change_of(session, page::variant_id_of(view, from), page::own_variant_id(iteration));
+        change_of(session, variant_id_of(view, from), own_variant_id(iteration));
   }
   return changes;
 }
 
-}  // namespace wb
+}  // namespace wb::report

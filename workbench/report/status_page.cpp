@@ -9,15 +9,17 @@
 #include "report/report.hpp"
 #include "report/sections.hpp"
 
-namespace wb {
-namespace page {
+namespace wb::report {
+
+using session::IterationView;
+
 namespace {
 
 constexpr std::size_t k_samples_a_line = 8;
 constexpr int k_max_depth = 16;
 
 std::string left_words(const Page& page, std::size_t evaluations_done) {
-  const SessionView& view = page.facts.view;
+  const session::SessionView& view = page.facts.view;
   const Json& budget = field(view.opened.payload, "budget");
   std::vector<std::string> parts;
   if (const auto limit = integer(budget, "evaluations")) {
@@ -91,15 +93,12 @@ std::string sample_lines(const Json& samples) {
   if (values.empty()) return out;
   std::sort(values.begin(), values.end());
   return out + fmt::format("  median {} us, min {} us, p90 {} us, max {} us\n",
-                           fixed(quantile(values, 0.5), 3), fixed(values.front(), 3),
-                           fixed(quantile(values, 0.9), 3), fixed(values.back(), 3));
+                           fixed(measure::quantile(values, 0.5), 3), fixed(values.front(), 3),
+                           fixed(measure::quantile(values, 0.9), 3), fixed(values.back(), 3));
 }
 
 }  // namespace
-}  // namespace page
-
-std::string render_status(const SessionView& view) {
-  using namespace page;
+std::string render_status(const session::SessionView& view) {
   const Page page(view);
   const Facts& facts = page.facts;
   std::size_t done = 0;
@@ -148,8 +147,7 @@ std::string render_status(const SessionView& view) {
   return out;
 }
 
-std::string render_event(const Event& event) {
-  using namespace page;
+std::string render_event(const session::Event& event) {
   std::string out =
       fmt::format("e{}  {}  {}\n", event.seq, plain(event.type, 60), plain(event.t, 40));
   if (!event.payload.is_object()) {
@@ -165,4 +163,4 @@ std::string render_event(const Event& event) {
   return is_turn ? out + sample_lines(samples) : out;
 }
 
-}  // namespace wb
+}  // namespace wb::report

@@ -7,7 +7,12 @@
 
 #include "analyze/scaling_families.hpp"
 
-namespace wb::page {
+namespace wb::report {
+
+using analyze::ScalingFamily;
+using analyze::ScalingPoint;
+using session::Fact;
+
 namespace {
 
 constexpr std::size_t k_most_sweeps = 6;
@@ -37,7 +42,7 @@ std::string sweep_table(const Facts& facts, const ScalingFamily& family,
   Table table({std::string(family.axis) + ">", "problem", "time us>", "GFLOP/s>",
                "share of the peak>", "verdict", "below the best rate>"});
   for (const ScalingPoint& point : family.points) {
-    const std::string title = facts.title(to_text(point.observation->problem));
+    const std::string title = facts.title(problem::to_text(point.observation->problem));
     const Fact* finding = share_of(facts, shares, title);
     const auto share = finding == nullptr
                            ? std::nullopt
@@ -73,11 +78,11 @@ std::string verdict_words(double share) {
                         : "very poor";
 }
 
-std::string sweeps_section(const Page& page, const Evidence& evidence,
+std::string sweeps_section(const Page& page, const measure::Evidence& evidence,
                            const std::vector<const Fact*>& shares) {
   std::string out = "### One size at a time\n\n";
   std::size_t found = 0;
-  for (const ScalingFamily& family : scaling_families(evidence.observations)) {
+  for (const ScalingFamily& family : analyze::scaling_families(evidence.observations)) {
     if (family.subject != page.facts.view.incumbent || family.points.size() < 2) continue;
     if (++found > k_most_sweeps) continue;
     out += sweep_table(page.facts, family, shares) + "\n" + fall_words(family);
@@ -94,4 +99,4 @@ std::string sweeps_section(const Page& page, const Evidence& evidence,
   return out;
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

@@ -9,14 +9,14 @@
 #include "measure/finding.hpp"
 #include "report/sections.hpp"
 
-namespace wb::page {
+namespace wb::report {
 
 /// One table a size that the suite varies by itself: rate, share of the peak, verdict and factor
 /// below the best rate of that sweep. `shares`: the incumbent's roofline findings.
-std::string sweeps_section(const Page& page, const Evidence& evidence,
-                           const std::vector<const Fact*>& shares);
+std::string sweeps_section(const Page& page, const measure::Evidence& evidence,
+                           const std::vector<const session::Fact*>& shares);
 
 /// What a share of a peak is called.
 std::string verdict_words(double share);
 
-}  // namespace wb::page
+}  // namespace wb::report

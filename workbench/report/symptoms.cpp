@@ -4,7 +4,7 @@
 
 #include "report/causes.hpp"
 
-namespace wb::page {
+namespace wb::report {
 namespace {
 
 std::string number_cell(const Json& figures, const char* key) {
@@ -14,9 +14,9 @@ std::string number_cell(const Json& figures, const char* key) {
 
 }  // namespace
 
-std::string symptoms_section(const Facts& facts, const std::vector<Fact>& findings) {
+std::string symptoms_section(const Facts& facts, const std::vector<session::Fact>& findings) {
   Table table({"symptom", "expected", "actual", "indicates"});
-  for (const Fact& finding : findings) {
+  for (const session::Fact& finding : findings) {
     const Json& figures = field(finding.payload, "figures");
     const std::string analysis = text(finding.payload, "analysis");
     const std::string subject = text(figures, "subject"), who = code(subject, 60);
@@ -57,4 +57,4 @@ std::string symptoms_section(const Facts& facts, const std::vector<Fact>& findin
                                   : table.str() + "\n");
 }
 
-}  // namespace wb::page
+}  // namespace wb::report

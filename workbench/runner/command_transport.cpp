@@ -6,7 +6,7 @@
 #include "protocol/protocol.hpp"
 #include "runner/transport.hpp"
 
-namespace wb {
+namespace wb::runner {
 namespace {
 
 /// A worker behind a command: its stdin and stdout are the wire, its stderr is kept for messages.
@@ -83,4 +83,4 @@ Result<std::unique_ptr<Transport>> open_command_transport(const TransportSpec& s
   return error;
 }
 
-}  // namespace wb
+}  // namespace wb::runner

@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "core/process.hpp"
 
-namespace wb {
+namespace wb::runner {
 
 class Transport {
  public:
@@ -35,4 +35,4 @@ struct TransportSpec {
 /// Errors: not_found (no such program: says where it was looked for), io.
 Result<std::unique_ptr<Transport>> open_command_transport(const TransportSpec& spec);
 
-}  // namespace wb
+}  // namespace wb::runner

@@ -8,7 +8,10 @@
 
 #include "core/hash.hpp"
 
-namespace wb {
+namespace wb::runner {
+
+using variant::Variant;
+
 namespace {
 
 using protocol::Verb;
@@ -17,6 +20,20 @@ using std::chrono::milliseconds;
 constexpr milliseconds k_short_deadline{10'000};
 constexpr milliseconds k_hello_deadline{30'000};
 constexpr std::uint64_t k_max_artifact_bytes = 256u << 20;
+
+/// Whether a request of it may wait behind another session for the device.
+bool queues(Verb verb) {
+  switch (verb) {
+    case Verb::has:
+    case Verb::put:
+    case Verb::build:
+    case Verb::status:
+    case Verb::bye:
+      return false;
+    default:
+      return true;
+  }
+}
 
 Failure environment(std::string message) {
   return Failure{Invalidity::environment, std::move(message), {}};
@@ -101,8 +118,8 @@ Outcome<Json> WorkerClient::request(Verb verb, Json args, milliseconds deadline)
     return environment(fmt::format("the worker ({}) is gone: {}", m_description, m_gone_reason));
   }
   const auto begin = std::chrono::steady_clock::now();
-  Outcome<Json> result =
-      exchange({m_next_id++, verb, std::move(args)}, deadline + milliseconds(k_reply_grace));
+  Outcome<Json> result = exchange({m_next_id++, verb, std::move(args)},
+                                  deadline + (queues(verb) ? k_queue_grace : k_reply_grace));
   m_wall_s[verb] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
@@ -169,7 +186,8 @@ Outcome<void> WorkerClient::stage(const std::vector<Staged>& files) {
   return {};
 }
 
-Outcome<protocol::LoadResult> WorkerClient::load(const Variant& variant, const Artifact& artifact,
+Outcome<protocol::LoadResult> WorkerClient::load(const Variant& variant,
+                                                 const variant::Artifact& artifact,
                                                  milliseconds deadline) {
   protocol::LoadArgs args;
   args.deadline_ms = deadline.count();
@@ -178,7 +196,7 @@ Outcome<protocol::LoadResult> WorkerClient::load(const Variant& variant, const A
       artifact.id.empty() ? label(variant) : variant.manifest.name + "@" + short_hash(artifact.id);
   args.backend = std::string(to_string(variant.manifest.backend));
   std::vector<Staged> files;
-  if (variant.manifest.backend == Backend::python) {
+  if (variant.manifest.backend == variant::Backend::python) {
     args.entry = variant.manifest.entry;
     m_python_announced = std::max<std::int64_t>(m_python_announced - 1, 0);
     args.python_follows = m_python_announced;
@@ -210,6 +228,12 @@ Outcome<protocol::TurnResult> WorkerClient::turn(const protocol::TurnArgs& args)
   return ask<protocol::TurnResult>(Verb::turn, to_json(args), milliseconds(args.deadline_ms));
 }
 
+Outcome<protocol::FirstCallsResult> WorkerClient::first_calls(
+    const protocol::FirstCallsArgs& args) {
+  return ask<protocol::FirstCallsResult>(Verb::first_calls, to_json(args),
+                                         milliseconds(args.deadline_ms));
+}
+
 Outcome<protocol::ProfileResult> WorkerClient::profile(const protocol::ProfileArgs& args) {
   return ask<protocol::ProfileResult>(Verb::profile, to_json(args), milliseconds(args.deadline_ms));
 }
@@ -229,9 +253,9 @@ Outcome<protocol::StatusResult> WorkerClient::status() {
 }
 
 Outcome<protocol::BuildResult> WorkerClient::build(const Variant& variant,
-                                                   const Configuration& configuration,
+                                                   const variant::Configuration& configuration,
                                                    std::string_view build_id,
-                                                   const BuildOptions& options) {
+                                                   const variant::BuildOptions& options) {
   if (!options.allowed_includes.empty()) {
     return environment(
         "include folders granted by path exist on this machine only; build here, or without them");
@@ -252,4 +276,4 @@ Outcome<protocol::BuildResult> WorkerClient::build(const Variant& variant,
   return ask<protocol::BuildResult>(Verb::build, to_json(args), milliseconds(args.deadline_ms));
 }
 
-}  // namespace wb
+}  // namespace wb::runner

@@ -14,11 +14,14 @@
 #include "runner/transport.hpp"
 #include "variant/builder.hpp"
 
-namespace wb {
+namespace wb::runner {
 
-/// Added to a message's own deadline before a silent worker is given up: the worker may first queue
-/// for the device behind another session (docs/worker_protocol.md, "The device lock").
-inline constexpr std::chrono::seconds k_reply_grace{75};
+/// Added to a message's own deadline before a silent worker is given up.
+inline constexpr std::chrono::milliseconds k_reply_grace{75'000};
+/// The same where it may first queue for the device behind another session
+/// (docs/contracts/worker_protocol.md, "The device lock").
+inline constexpr std::chrono::milliseconds k_queue_grace =
+    protocol::k_lock_patience + std::chrono::seconds(15);
 
 class WorkerClient {
  public:
@@ -33,7 +36,8 @@ class WorkerClient {
 
   /// Stages the artifact's bytes (content-addressed; nothing is sent twice) and starts a subject.
   /// `files` of a python artifact are staged likewise.
-  Outcome<protocol::LoadResult> load(const Variant& variant, const Artifact& artifact,
+  Outcome<protocol::LoadResult> load(const variant::Variant& variant,
+                                     const variant::Artifact& artifact,
                                      std::chrono::milliseconds deadline = std::chrono::seconds(60));
   /// Tells the worker, with the next load of a Python subject, that the next `subjects` of them
   /// come before any turn, so that it may start their processes side by side.
@@ -41,13 +45,16 @@ class WorkerClient {
   Outcome<protocol::RunResult> run(const protocol::RunArgs& args);
   Outcome<protocol::VerdictResult> verdict(const protocol::VerdictArgs& args);
   Outcome<protocol::TurnResult> turn(const protocol::TurnArgs& args);
+  Outcome<protocol::FirstCallsResult> first_calls(const protocol::FirstCallsArgs& args);
   Outcome<protocol::ProfileResult> profile(const protocol::ProfileArgs& args);
   Outcome<void> unload(std::int64_t handle);
   Outcome<protocol::CanaryResult> canary();
   Outcome<protocol::StatusResult> status();
   /// Compiles on the worker's machine (remote toolchain); the artifact stays in its store.
-  Outcome<protocol::BuildResult> build(const Variant& variant, const Configuration& configuration,
-                                       std::string_view build_id, const BuildOptions& options);
+  Outcome<protocol::BuildResult> build(const variant::Variant& variant,
+                                       const variant::Configuration& configuration,
+                                       std::string_view build_id,
+                                       const variant::BuildOptions& options);
 
   /// Wall time spent waiting for replies, by verb, since construction or the last call of this: the
   /// device time of the ledger.
@@ -79,4 +86,4 @@ class WorkerClient {
   std::map<protocol::Verb, double> m_wall_s;
 };
 
-}  // namespace wb
+}  // namespace wb::runner

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 const Json* member(const Json& json, std::string_view key) {
@@ -133,4 +133,4 @@ CommitSpec closing_commit(const EventLog& log, const SessionView& view,
   return spec;
 }
 
-}  // namespace wb
+}  // namespace wb::session

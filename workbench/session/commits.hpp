@@ -12,7 +12,7 @@
 #include "session/repository.hpp"
 #include "session/view.hpp"
 
-namespace wb {
+namespace wb::session {
 
 /// The string member `key`. Payloads may come from a faulty program, and a commit must be possible
 /// from any log that folds: what is absent or ill-typed has a fallback.
@@ -34,4 +34,4 @@ CommitSpec iteration_commit(const EventLog& log, const SessionView& view, const 
 CommitSpec closing_commit(const EventLog& log, const SessionView& view,
                           std::map<std::string, std::string> reports);
 
-}  // namespace wb
+}  // namespace wb::session

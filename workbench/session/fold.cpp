@@ -10,14 +10,15 @@
 #include "session/fold_rules.hpp"
 #include "session/log_reader.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 constexpr auto k_max_number = std::numeric_limits<std::int64_t>::max();
 
 Error fold_error(std::int64_t seq, std::string cause) {
   return Error{ErrorCode::damaged, "fold the log at", fmt::format("event {}", seq),
-               std::move(cause), "docs/session_format.md has the fields; report it as a fault"};
+               std::move(cause),
+               "docs/contracts/session_format.md has the fields; report it as a fault"};
 }
 
 /// The fields that the fold itself needs; all others are the reader's matter.
@@ -291,4 +292,4 @@ Result<SessionView> fold(const EventLog& log, FoldDepth depth) {
   return std::move(folder).take();
 }
 
-}  // namespace wb
+}  // namespace wb::session

@@ -5,7 +5,7 @@
 
 #include "session/view.hpp"
 
-namespace wb {
+namespace wb::session {
 
 class Folder {
  public:
@@ -38,4 +38,4 @@ class Folder {
   SessionView m_view;
 };
 
-}  // namespace wb
+}  // namespace wb::session

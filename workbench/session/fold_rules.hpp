@@ -10,7 +10,7 @@
 
 #include "session/view.hpp"
 
-namespace wb {
+namespace wb::session {
 
 enum class EventKind { turn, answer, call, opened, closed, cost, incumbent, verdict, fact, status };
 
@@ -51,6 +51,7 @@ inline constexpr std::array k_rules{
     of_kind("verdict_given", EventKind::verdict, false),
     of_kind("cost_debited", EventKind::cost),
     to_list("comparison_made", &IterationView::comparisons, false),
+    to_list("first_calls_measured", &IterationView::first_calls, false),
     to_list("evaluation", &IterationView::evaluations),
     to_list("variant_built", &IterationView::built),
     to_list("finding_recorded", &IterationView::findings, false),
@@ -84,4 +85,4 @@ inline const TypeRule* rule_for(const EventEnvelope& envelope) {
   return found == k_rules.end() ? nullptr : &*found;
 }
 
-}  // namespace wb
+}  // namespace wb::session

@@ -8,23 +8,16 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/byte_source.hpp"
 #include "core/hash.hpp"
 #include "session/session.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
-constexpr std::uint64_t k_max_file_bytes = 256ull << 20;
-constexpr std::uint64_t k_max_identity_bytes = 1ull << 20;
 constexpr std::string_view k_identity_name = "session.json";
 constexpr std::string_view k_unfinished_prefix = ".new-";
 constexpr std::string_view k_torn_prefix = "events.torn-";
 constexpr const char* k_sub_folders[] = {"blobs", "kernels", "iterations", "reports"};
-
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 /// The seam syncs the folder of each file it writes; folders that were made need it too.
 Result<void> sync_folder(const fs::path& folder) {
@@ -53,37 +46,16 @@ bool is_safe_path(std::string_view path) {
 
 }  // namespace
 
-bool is_safe_name(std::string_view name) {
-  return !name.empty() && name.size() <= 128 && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '.' || c == '_' || c == '-' || c == '@';
-         });
-}
-
-Result<fs::path> SessionFolder::resolve(const fs::path& relative) const {
-  fs::path path = m_path;
-  for (const fs::path& part : relative) {
-    path /= part;
-    std::error_code ignored;
-    if (!fs::is_symlink(fs::symlink_status(path, ignored))) continue;
-    return Error{ErrorCode::invalid, "use", path.string(),
-                 "it is a link, and a session keeps all its files in its own folder",
-                 "put the file or folder itself in the link's place"};
-  }
-  return path;
-}
-
 Result<void> SessionFolder::require_present() const {
   std::error_code error;
-  if (fs::is_directory(m_path, error)) return {};
-  return Error{ErrorCode::io, "write to the session", m_path.string(),
+  if (fs::is_directory(path(), error)) return {};
+  return Error{ErrorCode::io, "write to the session", path().string(),
                "its folder is not there any more",
                "if it was moved, go on with `sdpa-wb resume --session` where it is now"};
 }
 
 Result<void> SessionFolder::make_below(const fs::path& relative) {
-  fs::path path = m_path;
+  fs::path path = m_stored.path();
   for (const fs::path& part : relative) {
     path /= part;
     WB_TRY(m_file_system->make_directory(path));
@@ -93,7 +65,7 @@ Result<void> SessionFolder::make_below(const fs::path& relative) {
 
 Result<void> SessionFolder::write(const fs::path& relative, std::string_view text) {
   WB_TRY(require_present());
-  WB_TRY_ASSIGN(const fs::path path, resolve(relative));
+  WB_TRY_ASSIGN(const fs::path path, m_stored.resolve(relative));
   std::error_code ignored;
   const fs::path parent = path.parent_path();
   if (!fs::is_directory(parent, ignored)) {
@@ -105,16 +77,16 @@ Result<void> SessionFolder::write(const fs::path& relative, std::string_view tex
 
 Result<void> SessionFolder::create() {
   std::error_code error;
-  const bool exists = fs::exists(m_path, error);
-  if (exists && (!fs::is_directory(m_path, error) || !fs::is_empty(m_path, error))) {
-    return Error{ErrorCode::invalid, "make a session in", m_path.string(),
-                 fs::is_directory(m_path, error) ? "the folder is not empty" : "it is not a folder",
+  const bool exists = fs::exists(path(), error);
+  if (exists && (!fs::is_directory(path(), error) || !fs::is_empty(path(), error))) {
+    return Error{ErrorCode::invalid, "make a session in", path().string(),
+                 fs::is_directory(path(), error) ? "the folder is not empty" : "it is not a folder",
                  "choose a new folder, or resume the session that is there"};
   }
   for (const char* name : k_sub_folders) {
-    WB_TRY(m_file_system->make_directories(m_path / name));
+    WB_TRY(m_file_system->make_directories(path() / name));
   }
-  const fs::path parent = fs::absolute(m_path, error).lexically_normal().parent_path();
+  const fs::path parent = fs::absolute(path(), error).lexically_normal().parent_path();
   return error ? Result<void>() : sync_folder(parent);
 }
 
@@ -128,27 +100,8 @@ Result<void> SessionFolder::write_identity(const Json& identity) {
   return write(k_identity_name, identity_text(identity));
 }
 
-Result<void> SessionFolder::check_format() const {
-  WB_TRY_ASSIGN(const fs::path path, resolve(k_identity_name));
-  WB_TRY_ASSIGN(const std::string text, m_file_system->read(path, k_max_identity_bytes));
-  const auto damaged = [&](const std::string& cause) {
-    return Error{ErrorCode::damaged, "read", path.string(), cause,
-                 "it only repeats the first event of the log: remove it, and it is made again"};
-  };
-  const Result<Json> json = parse_json(text, k_identity_name);
-  if (!json.ok()) return damaged(json.error().cause);
-  ObjectReader reader(*json, path.string());
-  const std::int64_t format = reader.integer("format", 1, 1'000'000);
-  if (const Result<void> done = reader.finish(true); !done.ok()) return damaged(done.error().cause);
-  if (format <= k_session_format) return {};
-  return Error{ErrorCode::too_new, "open the session", m_path.string(),
-               fmt::format("it has format {}, this program knows formats up to {}", format,
-                           k_session_format),
-               "use the newer sdpa-wb that made it (its version stands in session.json)"};
-}
-
 Result<void> SessionFolder::remove_leftovers() {
-  WB_TRY_ASSIGN(const fs::path kernels, resolve("kernels"));
+  WB_TRY_ASSIGN(const fs::path kernels, m_stored.resolve("kernels"));
   std::error_code error;
   std::vector<fs::path> leftovers;
   for (auto it = fs::directory_iterator(kernels, error); !error && it != fs::directory_iterator();
@@ -168,7 +121,7 @@ Result<void> SessionFolder::remove_leftovers() {
 std::vector<std::string> SessionFolder::torn_tails() const {
   std::vector<std::string> names;
   std::error_code error;
-  for (auto it = fs::directory_iterator(m_path, error); !error && it != fs::directory_iterator();
+  for (auto it = fs::directory_iterator(path(), error); !error && it != fs::directory_iterator();
        it.increment(error)) {
     std::string name = it->path().filename().string();
     if (name.starts_with(k_torn_prefix)) names.push_back(std::move(name));
@@ -179,28 +132,11 @@ std::vector<std::string> SessionFolder::torn_tails() const {
 
 Result<std::string> SessionFolder::put_blob(std::string_view bytes) {
   std::string sha256 = sha256_hex(bytes);
-  WB_TRY_ASSIGN(const fs::path path, resolve(fs::path("blobs") / sha256));
+  WB_TRY_ASSIGN(const fs::path path, m_stored.resolve(fs::path("blobs") / sha256));
   std::error_code error;
   if (fs::is_regular_file(path, error) && fs::file_size(path, error) == bytes.size()) return sha256;
   WB_TRY(write(fs::path("blobs") / sha256, bytes));
   return sha256;
-}
-
-Result<std::string> SessionFolder::read_blob(std::string_view sha256) const {
-  if (!is_sha256(sha256)) {
-    return Error{ErrorCode::invalid, "read the blob", printable(sha256),
-                 "its name is not 64 hexadecimal digits", ""};
-  }
-  WB_TRY_ASSIGN(const fs::path path, resolve(fs::path("blobs") / sha256));
-  WB_TRY_ASSIGN(std::string bytes, m_file_system->read(path, k_max_file_bytes));
-  if (sha256_hex(bytes) == sha256) return bytes;
-  // Sessions that are kept may have their blobs packed, under the name of what lies within.
-  if (bytes.starts_with("\x1f\x8b")) {
-    WB_TRY_ASSIGN(std::string unpacked, read_all(path, k_max_file_bytes));
-    if (sha256_hex(unpacked) == sha256) return unpacked;
-  }
-  return Error{ErrorCode::damaged, "read the blob", path.string(),
-               "its content has another hash than its name", "put it back from a copy"};
 }
 
 Result<void> SessionFolder::store_variant(std::string_view variant_id,
@@ -214,12 +150,12 @@ Result<void> SessionFolder::store_variant(std::string_view variant_id,
     }
   }
   WB_TRY(require_present());
-  WB_TRY_ASSIGN(const fs::path target, resolve(fs::path("kernels") / variant_id));
+  WB_TRY_ASSIGN(const fs::path target, m_stored.resolve(fs::path("kernels") / variant_id));
   std::error_code error;
   if (fs::is_directory(target, error)) return {};
   // Made under another name first: a variant's folder is whole or absent.
   const fs::path below = fs::path("kernels") / fmt::format("{}{}", k_unfinished_prefix, variant_id);
-  const fs::path unfinished = m_path / below;
+  const fs::path unfinished = path() / below;
   fs::remove_all(unfinished, error);
   const auto fill = [&]() -> Result<void> {
     WB_TRY(make_below(below));
@@ -238,30 +174,6 @@ Result<void> SessionFolder::store_variant(std::string_view variant_id,
   return done;
 }
 
-Result<std::map<std::string, std::string>> SessionFolder::load_variant(
-    std::string_view variant_id) const {
-  if (!is_safe_name(variant_id)) {
-    return name_error("load the variant", variant_id, "its id is not a plain name");
-  }
-  WB_TRY_ASSIGN(const fs::path root, resolve(fs::path("kernels") / variant_id));
-  std::map<std::string, std::string> files;
-  std::error_code error;
-  auto it = fs::recursive_directory_iterator(root, error);
-  if (error) return errno_error("load the variant from", root, error.value());
-  for (; it != fs::recursive_directory_iterator(); it.increment(error)) {
-    const fs::file_status status = it->symlink_status(error);
-    if (fs::is_directory(status)) continue;
-    if (!fs::is_regular_file(status)) {
-      return Error{ErrorCode::damaged, "load the variant's file", it->path().string(),
-                   "it is a link or a special file", "put the plain file in its place"};
-    }
-    WB_TRY_ASSIGN(std::string content, m_file_system->read(it->path(), k_max_file_bytes));
-    files.emplace(it->path().lexically_relative(root).generic_string(), std::move(content));
-  }
-  if (error) return errno_error("load the variant from", root, error.value());
-  return files;
-}
-
 Result<void> SessionFolder::check_page_name(std::int64_t iteration, std::string_view name) const {
   const std::string prefix = iteration_name(iteration) + ".";
   if (name.starts_with(prefix) && name.size() > prefix.size() && is_safe_name(name)) return {};
@@ -272,32 +184,9 @@ Result<void> SessionFolder::write_page(std::string_view name, std::string_view t
   return write(fs::path("iterations") / name, text);
 }
 
-Result<std::string> SessionFolder::read_page(std::string_view name) const {
-  if (!is_safe_name(name)) return name_error("read the page", name, "it is not a plain name");
-  WB_TRY_ASSIGN(const fs::path path, resolve(fs::path("iterations") / name));
-  return m_file_system->read(path, k_max_file_bytes);
-}
-
 Result<void> SessionFolder::write_report(std::string_view name, std::string_view text) {
   if (!is_safe_name(name)) return name_error("write the report", name, "it is not a plain name");
   return write(fs::path("reports") / name, text);
 }
 
-Result<std::map<std::string, std::string>> SessionFolder::read_reports() const {
-  WB_TRY_ASSIGN(const fs::path folder, resolve("reports"));
-  std::map<std::string, std::string> reports;
-  std::error_code error;
-  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (!is_safe_name(name) || !fs::is_regular_file(it->symlink_status(error))) continue;
-    WB_TRY_ASSIGN(std::string text, m_file_system->read(it->path(), k_max_file_bytes));
-    reports.emplace("reports/" + name, std::move(text));
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return errno_error("list the reports in", folder, error.value());
-  }
-  return reports;
-}
-
-}  // namespace wb
+}  // namespace wb::session

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// SessionFolder: the files of a session beside its log: session.json, blobs, variants, pages and
-// reports. Private to Session. No name it is given and no link it meets leads out of the folder.
+// SessionFolder: how the files of a session beside its log are written: session.json, blobs,
+// variants, pages and reports. Private to Session. No name it is given and no link it meets leads
+// out of the folder.
 #pragma once
 
 #include <map>
@@ -10,15 +11,18 @@
 
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::session {
 
 class SessionFolder {
  public:
   SessionFolder(FileSystem& file_system, fs::path path)
-      : m_file_system(&file_system), m_path(std::move(path)) {}
+      : m_file_system(&file_system), m_stored(file_system, std::move(path)) {}
 
-  [[nodiscard]] const fs::path& path() const { return m_path; }
+  [[nodiscard]] const fs::path& path() const { return m_stored.path(); }
+  /// What is there, for reading.
+  [[nodiscard]] const FolderStorage& stored() const { return m_stored; }
   [[nodiscard]] FileSystem& file_system() const { return *m_file_system; }
 
   /// Makes the folder and its sub-folders. Errors: invalid (not empty), io, …
@@ -26,29 +30,20 @@ class SessionFolder {
   /// The text of session.json for this identity.
   [[nodiscard]] static std::string identity_text(const Json& identity);
   Result<void> write_identity(const Json& identity);
-  /// Looks at "format" only. Errors: too_new, damaged, not_found.
-  Result<void> check_format() const;
   /// Removes what a killed owner left half-made. Only for the holder of the lock.
   Result<void> remove_leftovers();
   /// Names of the torn tails that recoveries saved.
   [[nodiscard]] std::vector<std::string> torn_tails() const;
 
   Result<std::string> put_blob(std::string_view bytes);
-  Result<std::string> read_blob(std::string_view sha256) const;
   Result<void> store_variant(std::string_view variant_id,
                              const std::map<std::string, std::string>& files);
-  Result<std::map<std::string, std::string>> load_variant(std::string_view variant_id) const;
   /// A page must be called "NNNN.<word>" for its iteration.
   Result<void> check_page_name(std::int64_t iteration, std::string_view name) const;
   Result<void> write_page(std::string_view name, std::string_view text);
-  Result<std::string> read_page(std::string_view name) const;
   Result<void> write_report(std::string_view name, std::string_view text);
-  /// "reports/<name>" -> text, of all regular files there.
-  Result<std::map<std::string, std::string>> read_reports() const;
 
  private:
-  /// m_path / relative, unless a part of it below m_path is a link.
-  Result<fs::path> resolve(const fs::path& relative) const;
   Result<void> require_present() const;
   /// A folder of the session's and those between. The session's own is never made again, not even
   /// when it goes away at this moment: whoever moved it would find a second one in the old place.
@@ -56,10 +51,7 @@ class SessionFolder {
   Result<void> write(const fs::path& relative, std::string_view text);
 
   FileSystem* m_file_system;
-  fs::path m_path;
+  FolderStorage m_stored;
 };
 
-/// 1 to 128 of A-Z a-z 0-9 . _ - @, not beginning with a dot.
-bool is_safe_name(std::string_view name);
-
-}  // namespace wb
+}  // namespace wb::session

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace wb {
+namespace wb::session {
 
 template <auto Free>
 struct GitFree {
@@ -57,4 +57,4 @@ inline std::string git_hex(const git_oid& oid) {
   return text;
 }
 
-}  // namespace wb
+}  // namespace wb::session

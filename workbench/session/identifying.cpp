@@ -5,7 +5,7 @@
 #include <array>
 #include <cctype>
 
-namespace wb::identifying {
+namespace wb::session::identifying {
 namespace {
 
 bool is_digit(char c) {
@@ -237,4 +237,4 @@ Match match_form(std::string_view text, std::size_t at) {
   return {match_colons(text, at), "host"};
 }
 
-}  // namespace wb::identifying
+}  // namespace wb::session::identifying

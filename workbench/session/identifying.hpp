@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace wb::identifying {
+namespace wb::session::identifying {
 
 /// A piece of a text and what it is: "path", "email", "host", "user", "url".
 struct Match {
@@ -30,4 +30,4 @@ std::string user_of_home(std::string_view text, std::size_t after);
 /// ASCII letters alone.
 std::string lower(std::string_view text);
 
-}  // namespace wb::identifying
+}  // namespace wb::session::identifying

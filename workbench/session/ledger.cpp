@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 constexpr std::array k_items{CostItem::compile_cpu, CostItem::device, CostItem::tokens};
@@ -120,4 +120,4 @@ Json to_json(const Ledger& ledger) {
               {"complete", total.complete}};
 }
 
-}  // namespace wb
+}  // namespace wb::session

@@ -10,7 +10,7 @@
 
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::session {
 
 enum class CostItem { compile_cpu, device, tokens };
 std::string_view to_string(CostItem value);
@@ -49,4 +49,4 @@ struct Ledger {
 /// null, and so is the total when no item that was debited has a price.
 Json to_json(const Ledger& ledger);
 
-}  // namespace wb
+}  // namespace wb::session

@@ -3,7 +3,7 @@
 
 #include "session/git_handles.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 constexpr std::size_t k_max_diff_bytes = 64u << 20;
@@ -52,4 +52,4 @@ Result<std::vector<DiffLine>> line_diff(std::string_view before, std::string_vie
   return lines;
 }
 
-}  // namespace wb
+}  // namespace wb::session

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 
-namespace wb {
+namespace wb::session {
 
 struct DiffLine {
   char kind = ' ';   ///< ' ', '+', '-'; '@': the head of a hunk
@@ -19,4 +19,4 @@ struct DiffLine {
 /// internal (libgit2 gave up).
 Result<std::vector<DiffLine>> line_diff(std::string_view before, std::string_view after);
 
-}  // namespace wb
+}  // namespace wb::session

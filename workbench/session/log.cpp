@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/byte_source.hpp"
 #include "core/hash.hpp"
 #include "session/log_reader.hpp"
+#include "session/storage.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 constexpr std::size_t k_chunk_bytes = 1u << 20;
@@ -85,8 +85,10 @@ std::optional<FileStamp> stamp_of(const fs::path& path) {
 }  // namespace
 
 struct EventLog::State {
-  fs::path path;
-  std::optional<FileStamp> stamp;    // of what a reader read; nothing for an owner
+  fs::path path;                     // for messages; of a log in an archive no file's
+  fs::path holder;                   // the file that is read: the log, or the archive
+  bool may_grow = true;              // not of a packed log, nor of an archive
+  std::optional<FileStamp> stamp;    // of what a reader read; of an owner's file when it was opened
   const Clock* clock = nullptr;      // null for a reader
   std::unique_ptr<AppendFile> file;  // null for a reader
   std::uint64_t bytes = 0;
@@ -156,6 +158,7 @@ Result<EventLog> EventLog::create(FileSystem& file_system, const Clock& clock,
     return Error{ErrorCode::invalid, "create the log", state->path.string(),
                  "another process has just made it", "choose another folder for a new session"};
   }
+  state->stamp = stamp_of(state->path);
   return EventLog(std::move(state));
 }
 
@@ -172,6 +175,7 @@ Result<EventLog> EventLog::open_owner(FileSystem& file_system, const Clock& cloc
   WB_TRY(require_log_file(state->path));
   // The lock first: what is read before it is held may be stale.
   WB_TRY_ASSIGN(state->file, file_system.open_append(state->path));
+  state->stamp = stamp_of(state->path);
   WB_TRY_ASSIGN(std::string text, file_system.read(state->path, k_max_log_bytes));
   WB_TRY_ASSIGN(ScannedLog scanned, state->take(std::move(text)));
   if (scanned.highest_version > k_event_version) {
@@ -196,14 +200,20 @@ Result<EventLog> EventLog::open_owner(FileSystem& file_system, const Clock& cloc
 }
 
 Result<EventLog> EventLog::open_reader(const FileSystem& file_system, const fs::path& folder) {
+  return open_reader(FolderStorage(file_system, folder));
+}
+
+Result<EventLog> EventLog::open_reader(const SessionStorage& storage) {
   auto state = std::make_unique<State>();
-  const bool packed = is_packed(folder);
-  state->path = folder / (packed ? k_packed_log_name : k_log_name);
-  WB_TRY(require_log_file(state->path));
+  const std::string plain(k_log_name), packed(k_packed_log_name);
+  const bool is_plain = storage.has(plain) || !storage.has(packed);
+  state->path = storage.path() / (is_plain ? plain : packed);
+  state->holder = storage.is_archive() ? storage.path() : state->path;
+  state->may_grow = is_plain && !storage.is_archive();
+  if (!storage.is_archive()) WB_TRY(require_log_file(state->path));
   // Before the bytes: what is appended in between is read now and looked for again.
-  state->stamp = stamp_of(state->path);
-  WB_TRY_ASSIGN(std::string text, packed ? read_all(state->path, k_max_log_bytes)
-                                         : file_system.read(state->path, k_max_log_bytes));
+  state->stamp = stamp_of(state->holder);
+  WB_TRY_ASSIGN(std::string text, storage.read_unpacked(plain, k_max_log_bytes));
   WB_TRY_ASSIGN(ScannedLog scanned, state->take(std::move(text)));
   state->adopt(std::move(scanned));
   return EventLog(std::move(state));
@@ -212,15 +222,15 @@ Result<EventLog> EventLog::open_reader(const FileSystem& file_system, const fs::
 Result<bool> EventLog::catch_up(const FileSystem& file_system) {
   State& state = *m_state;
   if (state.file != nullptr) return true;
-  const std::optional<FileStamp> now = stamp_of(state.path);
-  if (!now || !state.stamp ||
-      is_packed(state.path.parent_path()) !=
-          (state.path.filename() == fs::path(k_packed_log_name))) {
+  const std::optional<FileStamp> now = stamp_of(state.holder);
+  if (!now || !state.stamp) return false;
+  const bool is_packed_log = state.path.filename() == fs::path(k_packed_log_name);
+  if (state.holder == state.path && is_packed(state.path.parent_path()) != is_packed_log) {
     return false;
   }
   if (*now == *state.stamp) return true;
   const bool is_same_file = now->device == state.stamp->device && now->inode == state.stamp->inode;
-  if (!is_same_file || state.path.filename() == fs::path(k_packed_log_name)) return false;
+  if (!is_same_file || !state.may_grow) return false;
   WB_TRY_ASSIGN(const std::string text, file_system.read(state.path, k_max_log_bytes));
   if (!state.begins(text)) return false;
   const std::string head = state.head;
@@ -259,11 +269,25 @@ Result<std::int64_t> EventLog::append(std::string_view type, const Json& payload
     return Error{ErrorCode::internal, "append the event", std::string(type),
                  "its envelope does not read back (is the clock beyond year 9999?)", ""};
   }
+  WB_TRY(check_place());  // a file without a name takes every write and keeps none
   WB_TRY(state.file->append_synced(text));
   state.bytes += text.size();
   state.keep(line);
   state.head = sha256_hex(line);
   return seq;
+}
+
+Result<void> EventLog::check_place() const {
+  const State& state = *m_state;
+  if (state.file == nullptr || !state.stamp) return {};
+  const std::optional<FileStamp> now = stamp_of(state.path);
+  if (now && now->device == state.stamp->device && now->inode == state.stamp->inode) return {};
+  return Error{ErrorCode::io, "write to the session", state.path.parent_path().string(),
+               now ? "its log was replaced by another file while the session ran"
+                   : "its folder was removed or moved while the session ran",
+               now ? "leave a session's folder to it while it runs; open what is there now again"
+                   : "put it back where it was moved from and resume it, or open a new session; "
+                     "what a removed folder held is gone"};
 }
 
 std::int64_t EventLog::size() const {
@@ -318,4 +342,4 @@ const std::optional<Recovery>& EventLog::recovery() const {
   return m_state->recovery;
 }
 
-}  // namespace wb
+}  // namespace wb::session

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// EventLog: the append-only, hash-chained events.jsonl of a session (docs/session_format.md).
-// Opening checks the whole chain but parses envelopes only; payloads are parsed on demand.
+// EventLog: the append-only, hash-chained events.jsonl of a session
+// (docs/contracts/session_format.md). Opening checks the whole chain but parses envelopes only;
+// payloads are parsed on demand.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,9 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::session {
+
+class SessionStorage;
 
 inline constexpr std::size_t k_max_event_line_bytes = 64u << 10;  ///< without the newline
 inline constexpr std::uint64_t k_max_log_bytes = 2ull << 30;
@@ -59,6 +62,8 @@ class EventLog {
   /// Reads without the lock, the packed log where there is no other; a torn tail is ignored (its
   /// owner may be writing it). Events of a higher version are kept. Errors: damaged, not_found, io.
   static Result<EventLog> open_reader(const FileSystem& file_system, const fs::path& folder);
+  /// The same, of a session in either form.
+  static Result<EventLog> open_reader(const SessionStorage& storage);
   /// A reader's: takes in what was appended since it was opened or last caught up; an owner has it.
   /// False where the file is another one, or was changed: open it anew. Errors: damaged, io; the
   /// log then stands as before.
@@ -70,8 +75,12 @@ class EventLog {
   /// One write and one fdatasync. Returns the new seq. Bytes that are not UTF-8 become U+FFFD and
   /// numbers that are not finite become null. Errors: limit (a line over 64 KiB: put the large part
   /// into a blob; nesting too deep), invalid (not an object, a NUL in a string), no_space, io,
-  /// read_only (a reader). After an error nothing was added.
+  /// read_only (a reader); io also when the file was removed or replaced. After an error nothing
+  /// was added.
   Result<std::int64_t> append(std::string_view type, const Json& payload);
+
+  /// Of an owner: whether the file at its place is still the one that is held. Errors: io.
+  [[nodiscard]] Result<void> check_place() const;
 
   [[nodiscard]] std::int64_t size() const;
   /// 1 <= seq <= size(), else std::out_of_range.
@@ -93,4 +102,4 @@ class EventLog {
   std::unique_ptr<State> m_state;
 };
 
-}  // namespace wb
+}  // namespace wb::session

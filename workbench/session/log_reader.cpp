@@ -8,7 +8,7 @@
 
 #include "core/hash.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 bool is_word_char(char c) {
@@ -62,7 +62,9 @@ Error damaged_line(const fs::path& path, std::size_t line, std::string cause) {
   return Error{
       ErrorCode::damaged, "read the log", fmt::format("{} line {}", path.string(), line),
       std::move(cause),
-      fmt::format("put the file back from a copy{} (docs/session_format.md, \"Recovery\")", keep)};
+      fmt::format(
+          "put the file back from a copy{} (docs/contracts/session_format.md, \"Recovery\")",
+          keep)};
 }
 
 /// What is wrong with a line that the scanner refuses, for people.
@@ -227,4 +229,4 @@ int depth_of_json(std::string_view text) {
   return deepest;
 }
 
-}  // namespace wb
+}  // namespace wb::session

@@ -11,7 +11,7 @@
 
 #include "session/log.hpp"
 
-namespace wb {
+namespace wb::session {
 
 /// 64 zeros: the `prev` of the first line.
 inline constexpr std::string_view k_no_hash =
@@ -55,4 +55,4 @@ IntegerMember find_integer_member(std::string_view object_text, std::string_view
 /// Nesting depth of a JSON text.
 int depth_of_json(std::string_view text);
 
-}  // namespace wb
+}  // namespace wb::session

@@ -7,7 +7,7 @@
 
 #include "session/identifying.hpp"
 
-namespace wb {
+namespace wb::session {
 
 void Redactor::learn_word(std::string_view kind, const std::string& word) {
   if (word.size() < 3 || identifying::is_common(word) || m_keys.contains(identifying::lower(word)))
@@ -129,4 +129,4 @@ Json Redactor::json(const Json& value) {
   return out;
 }
 
-}  // namespace wb
+}  // namespace wb::session

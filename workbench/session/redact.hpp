@@ -11,7 +11,7 @@
 #include "core/json.hpp"
 #include "session/log.hpp"
 
-namespace wb {
+namespace wb::session {
 
 class Redactor {
  public:
@@ -47,4 +47,4 @@ class Redactor {
   std::map<std::string, std::int64_t> m_numbers, m_counts;
 };
 
-}  // namespace wb
+}  // namespace wb::session

@@ -10,7 +10,7 @@
 #include "session/folder.hpp"
 #include "session/log_reader.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 /// A hash that names something of the session stays one: no pattern may take part of it, and what
@@ -111,4 +111,4 @@ std::string identity_text(const Json& opened) {
   return SessionFolder::identity_text(opened);
 }
 
-}  // namespace wb
+}  // namespace wb::session

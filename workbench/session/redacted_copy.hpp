@@ -9,7 +9,7 @@
 #include "session/redact.hpp"
 #include "session/session.hpp"
 
-namespace wb {
+namespace wb::session {
 
 /// What replaces names of the original: blobs and pages have other hashes when their text changed.
 struct NewHashes {
@@ -28,4 +28,4 @@ std::string redacted_blob(std::string_view content, Redactor& redactor);
 /// The identity file that belongs to a session_opened payload.
 std::string identity_text(const Json& opened);
 
-}  // namespace wb
+}  // namespace wb::session

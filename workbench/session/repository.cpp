@@ -9,7 +9,7 @@
 
 #include "session/repository_state.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 // Together longer than the age at which an empty lock counts as forgotten.
@@ -136,6 +136,46 @@ Result<std::vector<std::pair<std::string, std::string>>> Repository::trailers(
   return list;
 }
 
+Result<Repository> Repository::open_to_look(const fs::path& path, const std::string& branch,
+                                            bool is_own) {
+  auto state = std::make_unique<State>();
+  state->git_folder = path;
+  state->branch = branch;
+  state->is_own = is_own;
+  unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH;
+  if (is_own) flags |= GIT_REPOSITORY_OPEN_NO_DOTGIT | GIT_REPOSITORY_OPEN_BARE;
+  const std::string place = path.string();
+  const int code =
+      git_call(state->repository, git_repository_open_ext, place.c_str(), flags, nullptr);
+  if (code == GIT_ENOTFOUND) {
+    return Error{ErrorCode::not_found, "open the repository", place, "there is none", ""};
+  }
+  if (code != 0) return state->error("open the repository", code);
+  return Repository(std::move(state));
+}
+
+Result<std::string> Repository::parent(const std::string& oid) const {
+  WB_TRY_ASSIGN(const git_oid id, m_state->oid(oid));
+  GitCommit commit;
+  const int code = git_call(commit, git_commit_lookup, m_state->repo(), &id);
+  if (code != 0) return m_state->error("read commit " + oid + " of", code);
+  if (git_commit_parentcount(commit.get()) == 0) return std::string();
+  return git_hex(*git_commit_parent_id(commit.get(), 0));
+}
+
+Result<std::string> Repository::id_at(const std::string& oid, const std::string& path) const {
+  WB_TRY_ASSIGN(const git_oid id, m_state->oid(oid));
+  GitCommit commit;
+  GitTree tree;
+  GitTreeEntry entry;
+  int code = git_call(commit, git_commit_lookup, m_state->repo(), &id);
+  if (code == 0) code = git_call(tree, git_commit_tree, commit.get());
+  if (code == 0) code = git_call(entry, git_tree_entry_bypath, tree.get(), path.c_str());
+  if (code == GIT_ENOTFOUND) return std::string();
+  if (code != 0) return m_state->error("look for " + printable(path) + " in", code);
+  return git_hex(*git_tree_entry_id(entry.get()));
+}
+
 Result<bool> Repository::has_path(const std::string& oid, const std::string& path) const {
   WB_TRY_ASSIGN(const git_oid id, m_state->oid(oid));
   GitCommit commit;
@@ -171,4 +211,4 @@ Result<std::string> Repository::file_at(const std::string& oid, const std::strin
                      static_cast<std::size_t>(git_blob_rawsize(blob.get())));
 }
 
-}  // namespace wb
+}  // namespace wb::session

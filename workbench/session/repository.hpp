@@ -15,7 +15,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 
-namespace wb {
+namespace wb::session {
 
 /// The trailer of a session's commit that names the hash of the log's line it was made from.
 inline constexpr std::string_view k_log_head_trailer = "Log-Head";
@@ -46,6 +46,10 @@ class Repository {
   /// there), invalid (no branch's name, a symbolic ref, another user's repository), locked (some
   /// work tree has the branch checked out), damaged.
   static Result<Repository> open_branch(const fs::path& path, const std::string& branch);
+  /// To read it, whatever its state: nothing is made, mended or refused for being checked out.
+  /// Errors: not_found, io, invalid.
+  static Result<Repository> open_to_look(const fs::path& path, const std::string& branch,
+                                         bool is_own);
   Repository(Repository&&) noexcept;
   Repository& operator=(Repository&&) noexcept;
   ~Repository();
@@ -72,6 +76,10 @@ class Repository {
   /// Trailers of a commit, for tests and `show`.
   [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> trailers(
       const std::string& oid) const;
+  /// The commit's first parent; empty for a root commit.
+  [[nodiscard]] Result<std::string> parent(const std::string& oid) const;
+  /// The id of what a commit has at this path, a file or a folder; empty when it has nothing.
+  [[nodiscard]] Result<std::string> id_at(const std::string& oid, const std::string& path) const;
   /// Content of a file in a commit. Errors: not_found.
   [[nodiscard]] Result<std::string> file_at(const std::string& oid, const std::string& path) const;
   /// Whether a commit has something at this path, a file or a folder.
@@ -83,4 +91,4 @@ class Repository {
   std::unique_ptr<State> m_state;
 };
 
-}  // namespace wb
+}  // namespace wb::session

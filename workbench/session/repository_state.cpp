@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 constexpr auto k_stale_lock_age = std::chrono::seconds(60);
@@ -216,4 +216,4 @@ bool Repository::State::remove_stale_lock(const git_oid& target, const git_oid* 
   return ::unlink(path.c_str()) == 0;
 }
 
-}  // namespace wb
+}  // namespace wb::session

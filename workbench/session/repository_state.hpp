@@ -9,7 +9,7 @@
 #include "session/git_handles.hpp"
 #include "session/repository.hpp"
 
-namespace wb {
+namespace wb::session {
 
 /// Whether opening failed because git trusts only its user's own repositories. libgit2 1.5 takes
 /// the absence of the setting safe.directory for the absence of the repository.
@@ -47,4 +47,4 @@ struct Repository::State {
   bool remove_stale_lock(const git_oid& target, const git_oid* tip) const;
 };
 
-}  // namespace wb
+}  // namespace wb::session

@@ -4,32 +4,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <utility>
 
 #include "core/hash.hpp"
 #include "session/commits.hpp"
+#include "session/lost_tail.hpp"
 #include "session/session_state.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
-Error no_session(const fs::path& folder) {
-  return Error{ErrorCode::not_found, "open the session", folder.string(),
-               "the folder holds no events.jsonl",
-               "name a session's folder, or open a new session"};
-}
-
-Result<void> require_session_folder(const fs::path& folder) {
+/// Who writes needs a folder: an archive is never unpacked behind somebody's back.
+Result<void> require_session_folder(const FileSystem& file_system, const fs::path& folder) {
   std::error_code error;
-  if (!fs::is_directory(folder, error)) {
-    return Error{ErrorCode::not_found, "open the session", folder.string(), "no such folder",
-                 "name a session's folder, or open a new session"};
-  }
+  const bool is_folder = fs::is_directory(folder, error);
   for (const std::string_view name : {k_log_name, k_packed_log_name}) {
-    if (fs::symlink_status(folder / name, error).type() != fs::file_type::not_found) return {};
+    if (is_folder && FolderStorage(file_system, folder).has(std::string(name))) return {};
   }
-  return no_session(folder);
+  if (const auto archive = archive_at(folder)) {
+    return Error{ErrorCode::read_only, "write to", archive->string(),
+                 "the session is an archive, which is read only",
+                 "go on from it with `sdpa-wb open --after`; to write to it, unpack it with "
+                 "`tar -xzf` and name the folder"};
+  }
+  const auto none = open_storage(file_system, folder);
+  return none ? Result<void>() : none.error();
 }
 
 Result<void> require_opened(const EventLog& log, const fs::path& folder) {
@@ -50,9 +50,11 @@ fs::path next_session_folder(const fs::path& root) {
   std::int64_t highest = 0;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root, error)) {
-    const std::string name = entry.path().filename().string();
+    const std::string name = session_name(entry.path());
     if (name.size() == 6 && name.starts_with("s-")) {
-      highest = std::max<std::int64_t>(highest, std::atoll(name.c_str() + 2));
+      std::int64_t number = 0;
+      std::from_chars(name.data() + 2, name.data() + name.size(), number);
+      highest = std::max(highest, number);
     }
   }
   return root / fmt::format("s-{:04}", highest + 1);
@@ -63,6 +65,12 @@ Result<Session> Session::create(FileSystem& file_system, const Clock& clock, con
   if (!identity.is_object()) {
     return Error{ErrorCode::invalid, "open a session in", folder.string(),
                  "its identity is not an object", ""};
+  }
+  std::error_code ignored;
+  if (const auto archive = archive_at(folder); archive && !fs::exists(folder, ignored)) {
+    return Error{ErrorCode::invalid, "open a session in", folder.string(),
+                 "the session of that name is an archive: " + archive->string(),
+                 "choose another folder"};
   }
   auto state = std::make_unique<State>(file_system, folder);
   state->clock = &clock;
@@ -79,10 +87,10 @@ Result<Session> Session::create(FileSystem& file_system, const Clock& clock, con
 
 Result<Session> Session::open_owner(FileSystem& file_system, const Clock& clock,
                                     const fs::path& folder) {
-  WB_TRY(require_session_folder(folder));
+  WB_TRY(require_session_folder(file_system, folder));
   auto state = std::make_unique<State>(file_system, folder);
   state->clock = &clock;
-  const Result<void> format = state->folder.check_format();
+  const Result<void> format = state->storage->check_format();
   const bool without_identity = !format.ok() && format.error().code == ErrorCode::not_found;
   if (!format.ok() && !without_identity) return format.error();
   WB_TRY_ASSIGN(state->log, EventLog::open_owner(file_system, clock, folder));
@@ -91,6 +99,10 @@ Result<Session> Session::open_owner(FileSystem& file_system, const Clock& clock,
   if (opened.contains(k_redacted_key)) {
     return Error{ErrorCode::read_only, "write to", folder.string(), "it is a redacted copy",
                  "go on in the session that it was made from"};
+  }
+  if (const auto lost = find_lost_tail(*state->log, folder, opened)) {
+    return Error{ErrorCode::damaged, "open the session", folder.string(), cause_of(*lost),
+                 advice_on(*lost, folder)};
   }
   WB_TRY(state->record_recoveries());
   if (without_identity) {
@@ -107,11 +119,11 @@ Result<Session> Session::open_owner(FileSystem& file_system, const Clock& clock,
 }
 
 Result<Session> Session::open_reader(FileSystem& file_system, const fs::path& folder) {
-  WB_TRY(require_session_folder(folder));
-  auto state = std::make_unique<State>(file_system, folder);
-  const Result<void> format = state->folder.check_format();
+  WB_TRY_ASSIGN(auto storage, open_storage(file_system, folder));
+  auto state = std::make_unique<State>(file_system, std::move(storage));
+  const Result<void> format = state->storage->check_format();
   if (!format.ok() && format.error().code != ErrorCode::not_found) return format.error();
-  WB_TRY_ASSIGN(state->log, EventLog::open_reader(file_system, folder));
+  WB_TRY_ASSIGN(state->log, EventLog::open_reader(*state->storage));
   WB_TRY(require_opened(*state->log, folder));
   return Session(std::move(state));
 }
@@ -119,8 +131,27 @@ Result<Session> Session::open_reader(FileSystem& file_system, const fs::path& fo
 const fs::path& Session::folder() const {
   return m_state->folder.path();
 }
+const SessionStorage& Session::storage() const {
+  return *m_state->storage;
+}
 const EventLog& Session::log() const {
   return *m_state->log;
+}
+
+Result<std::string> Session::warning() const {
+  WB_TRY_ASSIGN(const Json opened, log().payload(1));
+  auto lost = find_lost_tail(log(), folder(), opened);
+  if (lost && !m_state->repository) {
+    // Its owner may have closed an iteration since this reader read the log.
+    WB_TRY_ASSIGN(const EventLog now, EventLog::open_reader(*m_state->storage));
+    lost = find_lost_tail(now, folder(), opened, lost->oid);
+  }
+  if (!lost) return std::string();
+  return cause_of(*lost) + "; " + advice_on(*lost, folder());
+}
+
+Result<void> Session::check_place() const {
+  return log().check_place();
 }
 
 Result<std::int64_t> Session::append(std::string_view type, const Json& payload) {
@@ -146,7 +177,7 @@ Result<std::string> Session::put_blob(std::string_view bytes) {
 }
 
 Result<std::string> Session::read_blob(std::string_view sha256) const {
-  return m_state->folder.read_blob(sha256);
+  return m_state->storage->read_blob(sha256);
 }
 
 Result<void> Session::store_variant(std::string_view variant_id,
@@ -157,7 +188,7 @@ Result<void> Session::store_variant(std::string_view variant_id,
 
 Result<std::map<std::string, std::string>> Session::load_variant_files(
     std::string_view variant_id) const {
-  return m_state->folder.load_variant(variant_id);
+  return m_state->storage->load_variant(variant_id);
 }
 
 Result<std::string> Session::close_iteration(const Closing& closing) {
@@ -174,7 +205,7 @@ Result<std::string> Session::close_iteration(const Closing& closing) {
   }
   if (!closing.variant_id.empty()) {
     // Looked at before anything is logged: an iteration that names its sources has them.
-    const auto sources = state.folder.load_variant(closing.variant_id);
+    const auto sources = state.storage->load_variant(closing.variant_id);
     if (!sources.ok()) return sources.error();
   }
   // What an earlier failure left goes first; if it fails again, it waits behind this closing too.
@@ -236,4 +267,4 @@ std::string iteration_name(std::int64_t number) {
   return fmt::format("{:04}", number);
 }
 
-}  // namespace wb
+}  // namespace wb::session

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Session: the folder of one session, owned (one writer, flock on the log) or read. Puts log,
-// blobs, variants, pages and git together; knows nothing of how an iteration is run.
+// Session: one session, owned in its folder (one writer, flock on the log) or read from a folder or
+// an archive. Puts log, blobs, variants, pages and git together; knows nothing of how an iteration
+// is run.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,9 @@
 #include "session/repository.hpp"
 #include "session/view.hpp"
 
-namespace wb {
+namespace wb::session {
+
+class SessionStorage;
 
 inline constexpr int k_session_format = 1;
 
@@ -34,22 +37,32 @@ class Session {
   /// root commit. `identity` is the payload of session_opened; an author is added when it has none.
   /// With `repository` {path (from the folder), branch} the commits go to that branch, below
   /// sessions/<name>/, and not to a repository in the folder.
-  /// Errors: invalid (folder not empty), io, no_space, read_only; those of Repository::open_branch.
+  /// Errors: invalid (folder not empty, an archive of that name), io, no_space, read_only; those of
+  /// Repository::open_branch.
   static Result<Session> create(FileSystem& file_system, const Clock& clock, const fs::path& folder,
                                 const Json& identity);
   /// The one writer. Mends a torn tail (recovered event), commits again what was closed but not
-  /// committed. Errors: locked (names the holder), too_new, damaged, not_found, read_only.
+  /// committed. Errors: locked (names the holder), too_new, damaged (also: lines at the log's end
+  /// are gone that commits were made from), not_found, read_only (also: an archive).
   static Result<Session> open_owner(FileSystem& file_system, const Clock& clock,
                                     const fs::path& folder);
-  /// Sees the log as it was at this moment. Errors: too_new, damaged, not_found.
+  /// Sees the log as it was at this moment. `folder` may be an archive, as in open_storage().
+  /// Errors: too_new, damaged, not_found; those of unpack_archive().
   static Result<Session> open_reader(FileSystem& file_system, const fs::path& folder);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
 
+  /// The session's folder; of a session that is read from an archive, the archive's file.
   [[nodiscard]] const fs::path& folder() const;
+  [[nodiscard]] const SessionStorage& storage() const;
   [[nodiscard]] const EventLog& log() const;
   Result<std::int64_t> append(std::string_view type, const Json& payload);
+  /// What a reader should be told: that the log lost lines which the commits were made from, what
+  /// they were and what to do. Empty where nothing is amiss.
+  [[nodiscard]] Result<std::string> warning() const;
+  /// Errors: io, when the folder was removed or replaced since this owner opened it.
+  [[nodiscard]] Result<void> check_place() const;
   /// A reader's: takes in what another process appended since. False: the log is another one or was
   /// changed, open it anew. Errors: damaged, io.
   Result<bool> catch_up();
@@ -72,11 +85,12 @@ class Session {
   Result<std::map<std::string, std::string>> load_variant_files(std::string_view variant_id) const;
 
   /// Writes iterations/NNNN.<ext> pages (fsynced), appends iteration_closed with their hashes,
-  /// commits sources and pages with the trailers of design 4.9, appends iteration_committed.
-  /// `closed` is the payload without pages, time, author, committer, parent_oid and commit
-  /// (subject, trailers, variant_id), which are added here; the trailer Log-Head is added here too.
-  /// Returns the oid. When only the commit fails, the iteration is closed all the same and the
-  /// commit is made by the next close_iteration(), close() or open_owner().
+  /// commits sources and pages with trailers (docs/contracts/session_format.md), appends
+  /// iteration_committed. `closed` is the payload without pages, time, author, committer,
+  /// parent_oid and commit (subject, trailers, variant_id), which are added here; the trailer
+  /// Log-Head is added here too. Returns the oid. When only the commit fails, the iteration is
+  /// closed all the same and the commit is made by the next close_iteration(), close() or
+  /// open_owner().
   struct Closing {
     std::int64_t iteration = 0;
     Json closed;
@@ -107,4 +121,4 @@ class Session {
 /// "0003" for 3.
 std::string iteration_name(std::int64_t number);
 
-}  // namespace wb
+}  // namespace wb::session

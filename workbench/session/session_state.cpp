@@ -10,7 +10,7 @@
 #include "core/hash.hpp"
 #include "session/commits.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 /// True of what lies there unread: it may well be whole, so a commit without it must not be made.
@@ -141,7 +141,7 @@ Result<std::map<std::string, std::string>> Session::State::files_of(const Fact& 
   const auto pages = closed.payload.find("pages");
   if (pages != closed.payload.end() && pages->is_object()) {
     for (const auto& [name, sha256] : pages->items()) {
-      Result<std::string> text = folder.read_page(name);
+      Result<std::string> text = storage->read_page(name);
       if (text.ok() && Json(sha256_hex(*text)) == sha256) {
         files.emplace("iterations/" + name, *std::move(text));
       } else if (!text.ok() && may_be_whole(text.error())) {
@@ -155,7 +155,7 @@ Result<std::map<std::string, std::string>> Session::State::files_of(const Fact& 
   const std::string variant_id =
       commit != closed.payload.end() ? text_or(*commit, "variant_id", "") : std::string();
   if (variant_id.empty()) return files;
-  Result<std::map<std::string, std::string>> sources = folder.load_variant(variant_id);
+  Result<std::map<std::string, std::string>> sources = storage->load_variant(variant_id);
   if (!sources.ok() && may_be_whole(sources.error())) return unread(sources.error());
   if (!sources.ok()) {
     missing += fmt::format(" the sources of {} cannot be read;", printable(variant_id));
@@ -228,7 +228,7 @@ Result<bool> Session::State::closing_is_committed(const SessionView& view) const
 
 Result<std::string> Session::State::commit_closing() {
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
-  WB_TRY_ASSIGN(auto reports, folder.read_reports());
+  WB_TRY_ASSIGN(auto reports, storage->read_reports());
   WB_TRY_ASSIGN(const Repository::Committed committed,
                 commit(closing_commit(*log, *view, std::move(reports))));
   WB_TRY(note_commit(committed, "the closing"));
@@ -246,4 +246,4 @@ Result<Json> Session::State::stamped(Json payload) const {
   return payload;
 }
 
-}  // namespace wb
+}  // namespace wb::session

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,12 +13,17 @@
 #include "session/folder.hpp"
 #include "session/session.hpp"
 
-namespace wb {
+namespace wb::session {
 
 struct Session::State {
-  State(FileSystem& file_system, const fs::path& path) : folder(file_system, path) {}
+  State(FileSystem& file_system, const fs::path& path)
+      : folder(file_system, path), storage(std::make_unique<FolderStorage>(file_system, path)) {}
+  /// Of a reader, which may read an archive.
+  State(FileSystem& file_system, std::unique_ptr<SessionStorage> where)
+      : folder(file_system, where->path()), storage(std::move(where)) {}
 
-  SessionFolder folder;
+  SessionFolder folder;  // for writing
+  std::unique_ptr<SessionStorage> storage;
   const Clock* clock = nullptr;          // null for a reader
   std::optional<EventLog> log;           // always there once a Session exists
   std::optional<Repository> repository;  // none for a reader
@@ -49,4 +55,4 @@ struct Session::State {
   Result<Json> stamped(Json payload) const;
 };
 
-}  // namespace wb
+}  // namespace wb::session

@@ -4,7 +4,7 @@
 
 #include "session/repository_state.hpp"
 
-namespace wb {
+namespace wb::session {
 namespace {
 
 /// Whether HEAD of this work tree names the ref; an unborn branch counts.
@@ -94,4 +94,4 @@ Result<std::string> Repository::start() const {
   return git_hex(head);
 }
 
-}  // namespace wb
+}  // namespace wb::session

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace wb {
+namespace wb::session {
 
 std::string_view to_string(SessionStatus value) {
   switch (value) {
@@ -46,4 +46,4 @@ const IterationView* SessionView::find(std::int64_t number) const {
   return found == iterations.rend() ? nullptr : &*found;
 }
 
-}  // namespace wb
+}  // namespace wb::session

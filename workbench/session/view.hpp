@@ -13,9 +13,9 @@
 #include "session/ledger.hpp"
 #include "session/log.hpp"
 
-namespace wb {
+namespace wb::session {
 
-/// A payload and the event it stands in. Fields: docs/session_format.md.
+/// A payload and the event it stands in. Fields: docs/contracts/session_format.md.
 struct Fact {
   std::int64_t seq = 0;
   std::string t;
@@ -36,7 +36,7 @@ struct VerdictFact : Fact {  ///< its payload is all but `runs`
 struct IterationView {
   std::int64_t number = 0;  ///< 0 is the baseline
   Fact opened;
-  std::vector<Fact> built, evaluations, comparisons, findings, profiles, costs, notes;
+  std::vector<Fact> built, evaluations, comparisons, first_calls, findings, profiles, costs, notes;
   std::vector<VerdictFact> verdicts;
   std::vector<std::int64_t> turns;  ///< seq of turn_measured events; payloads on demand
   std::optional<Fact> hypothesis, incumbent_changed, closed, committed;
@@ -94,4 +94,4 @@ enum class FoldDepth { brief, full };
 /// events).
 Result<SessionView> fold(const EventLog& log, FoldDepth depth);
 
-}  // namespace wb
+}  // namespace wb::session

@@ -73,7 +73,7 @@ Advice unfused_advice(const Json& operation) {
 Advice flash_advice(const Json& operation) {
   const std::int64_t n_q =
       operation["classification"]["workload_profile"]["n_q"].get<std::int64_t>();
-  const std::string problem = replay_problem(operation);
+  const ReplayOrWhy replay = replay_problem(operation);
   Advice advice{
       "Raise the efficiency of a fused kernel", evidence_of(operation), {}, {}, savings(operation),
       operation["time_ms"].get<double>()};
@@ -82,12 +82,14 @@ Advice flash_advice(const Json& operation) {
                   "the memory overhead is shared."
                 : "It is fused already. See whether the mask, the head dim or the batch leave work "
                   "that need not be done (causal halves, grouped heads, larger batches).";
-  advice.kernel = problem.empty()
-                      ? "Replay the call alone and tune its tiles; its sizes are not all recorded."
-                      : fmt::format(
-                            "Replay it: `sdpa-wb measure KERNEL --problem '{}'`, or make a "
-                            "suite with `sdpa-wb trace suite` and open a session on it.",
-                            problem);
+  advice.kernel =
+      replay.problem.empty()
+          ? fmt::format("Replay the call alone and tune its tiles; the workbench cannot: {}.",
+                        replay.why)
+          : fmt::format(
+                "Replay it: `sdpa-wb measure KERNEL --problem '{}'`, or make a suite with "
+                "`sdpa-wb trace suite` and open a session on it.",
+                replay.problem);
   return advice;
 }
 
@@ -110,12 +112,19 @@ Advice paged_advice(const Json& operation, const Json& metrics) {
     advice.kernel =
         "Below 30 % of peak: tune the tiles of the prefill kernel (`_fwd_kernel` or "
         "the unified kernel) and its handling of grouped heads.";
+  } else if (workload != "mixed") {
+    advice.title = "Paged attention of a workload that is not known";
+    advice.algorithmic =
+        "Record the server's annotations of its steps: they tell prefill from decode, and how long "
+        "the sequences are.";
+    advice.kernel = "Look first at the kernel with the largest share below.";
   } else {
     advice.title = "Mixed paged attention";
     advice.algorithmic = "Balance `max_num_batched_tokens` between prefill chunks and decoding.";
     advice.kernel = "Look first at the kernel with the largest share below.";
   }
-  advice.evidence += fmt::format("; {}", workload);
+  advice.evidence += workload == "unknown" ? "; neither prefill nor decode is recorded"
+                                           : fmt::format("; {}", workload);
   return advice;
 }
 
@@ -168,14 +177,22 @@ std::int64_t longest_context(const Json& metrics) {
   return longest;
 }
 
+/// The sentence of "without_model" stands in the page's end; here the short of it.
+std::string why_without_sizes(const Json& operation) {
+  const OpRule rule = rule_of(operation["name"].get<std::string>()).value_or(OpRule{});
+  if (rule.backward) return "it is backward attention, and its sizes are not recorded";
+  return "its sizes are not recorded, or not read (see what is not known)";
+}
+
 std::string answer(std::optional<bool> holds, const std::string& figure) {
   return (!holds ? "not known: " : *holds ? "yes: " : "no: ") + figure;
 }
 
 }  // namespace
 
-std::string replay_problem(const Json& operation) {
+ReplayOrWhy replay_problem(const Json& operation) {
   const Json& params = operation["perf_params_parsed"];
+  if (!params.is_object() || params.empty()) return {{}, why_without_sizes(operation)};
   const Json& spec = operation["efficiency"]["resolved_peak_spec"];
   AttentionSizes sizes;
   sizes.B = integer_member(params, "B");
@@ -199,8 +216,15 @@ std::string replay_problem(const Json& operation) {
   }
   OpRule rule = rule_of(operation["name"].get<std::string>()).value_or(OpRule{});
   if (is(operation, "is_paged_attention")) rule.attention = Attention::paged;
+  sizes.windowed = params.value("windowed", Json()) == Json(true);
+  if (params.value("bottom_right", Json()).is_boolean()) {
+    sizes.bottom_right = params["bottom_right"].get<bool>();
+  }
+  sizes.lengths_known =
+      params.value("lengths_known", Json(rule.sizes != Sizes::packed)) == Json(true);
   const ProblemOrWhy result = problem_of(rule, sizes);
-  return result.problem ? to_text(*result.problem) : std::string();
+  return result.problem ? ReplayOrWhy{problem::to_text(*result.problem), {}}
+                        : ReplayOrWhy{{}, result.why};
 }
 
 std::vector<Advice> advice_for(const Json& metrics) {
@@ -246,26 +270,31 @@ std::vector<PagedRule> algorithmic_rules(const Json& metrics) {
 std::vector<PagedRule> kernel_rules(const Json& metrics) {
   const auto paged = share(metrics, "avg_paged_attention_percent");
   const auto cache = share(metrics, "avg_reshape_cache_percent");
+  const auto unknown = share(metrics, "avg_unknown_role_percent");
+  // Kernels of no known role may be what is asked for: then only its own share decides.
+  const bool all_known = !unknown || !(*unknown > 0);
   const auto any = least_efficiency(metrics, "");
   const bool prefill = profile_type(metrics) == "prefill_heavy";
   const auto prefill_efficiency = least_efficiency(metrics, "prefill_heavy");
   std::optional<bool> decode_holds, prefill_holds, cache_holds;
-  if (paged && *paged <= 70) decode_holds = false;
+  if (paged && *paged + unknown.value_or(0) <= 70) decode_holds = false;
   if (paged && *paged > 70 && any) decode_holds = *any < 10;
   if (!prefill) prefill_holds = false;
   if (prefill && prefill_efficiency) prefill_holds = *prefill_efficiency < 30;
   if (cache) cache_holds = *cache > 10;
-  return {{"`kernel_paged_attention_2d`", "above 70 % of the time and below 10 % of peak",
-           "look at the page-table look-up and memory accesses",
-           answer(decode_holds,
-                  fmt::format("{} of the time, {} of peak", percent(paged), percent(any)))},
-          {"`_fwd_kernel`", "prefill-heavy and below 30 % of peak",
-           "tune the tiles, look at grouped heads",
-           answer(prefill_holds, fmt::format("{}, {} of peak", profile_type(metrics),
-                                             percent(prefill_efficiency)))},
-          {"`reshape_and_cache`", "above 10 % of the time",
-           "look at the cache's block size and coalescing",
-           answer(cache_holds, percent(cache) + " of the time")}};
+  return {
+      {"`kernel_paged_attention_2d`", "above 70 % of the time and below 10 % of peak",
+       "look at the page-table look-up and memory accesses",
+       answer(decode_holds,
+              fmt::format("{} of the time, {} of peak",
+                          all_known ? percent(paged) : percent(paged) + " or more", percent(any)))},
+      {"`_fwd_kernel`", "prefill-heavy and below 30 % of peak",
+       "tune the tiles, look at grouped heads",
+       answer(prefill_holds,
+              fmt::format("{}, {} of peak", profile_type(metrics), percent(prefill_efficiency)))},
+      {"`reshape_and_cache`", "above 10 % of the time",
+       "look at the cache's block size and coalescing",
+       answer(cache_holds, percent(cache) + " of the time")}};
 }
 
 std::vector<PagedRule> configuration_rules(const Json& metrics) {

@@ -32,7 +32,11 @@ std::vector<PagedRule> algorithmic_rules(const Json& metrics);
 std::vector<PagedRule> kernel_rules(const Json& metrics);
 std::vector<PagedRule> configuration_rules(const Json& metrics);
 
-/// The call as a problem of the workbench, or empty: its text fits `sdpa-wb measure --problem`.
-std::string replay_problem(const Json& operation);
+/// The call as a problem of the workbench, whose text fits `sdpa-wb measure --problem`, or why it
+/// is none.
+struct ReplayOrWhy {
+  std::string problem, why;
+};
+ReplayOrWhy replay_problem(const Json& operation);
 
 }  // namespace wb::trace

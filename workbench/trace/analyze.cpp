@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "trace/metrics.hpp"
+#include "trace/metrics_row.hpp"
 
 namespace wb::trace {
 namespace {
@@ -84,9 +85,11 @@ class Analysis {
   }
 
   Result<void> analyze_category(const CategoryFiles& files) {
-    WB_TRY_ASSIGN(const Json gaps, gaps_of_manifest());
+    WB_TRY_ASSIGN(const Json manifest, good_manifest());
     WB_TRY_ASSIGN(const auto data, read_category(m_files, m_root, files));
-    AnalyzeResult::Category entry{files.name, "none", {}, nothing_page(files, gaps)};
+    const bool unseen = !string_member(manifest, "nothing_seen").empty();
+    AnalyzeResult::Category entry{
+        files.name, unseen ? "unseen" : "none", {}, nothing_page(files, manifest)};
     if (data) {
       WB_TRY_ASSIGN(entry.metrics, metrics_of(*data, files));
       entry.status = "OK";
@@ -103,14 +106,14 @@ class Analysis {
   }
 
   /// A preparation that failed leaves no tables: that is not "no attention".
-  Result<Json> gaps_of_manifest() {
+  Result<Json> good_manifest() {
     const auto manifest = read_json(m_files, m_root / k_manifest_file);
     if (!manifest) {
       return manifest.error().code == ErrorCode::not_found ? Result<Json>(Json())
                                                            : manifest.error();
     }
     const Json status = manifest->value("status", Json("OK"));
-    if (status != Json("ERROR")) return manifest->value("gaps", Json());
+    if (status != Json("ERROR")) return *manifest;
     const Json cause = manifest->value("error", Json(""));
     return Error{ErrorCode::damaged, "analyze", m_root.string(),
                  "its preparation failed: " + (cause.is_string() ? cause.get<std::string>() : ""),

@@ -18,8 +18,9 @@ inline constexpr std::string_view k_nothing_found = "No SDPA operations found in
 struct AnalyzeResult {
   struct Category {
     std::string name;
-    std::string status;  ///< OK, or "none" where there is no such operation
-    Json metrics;        ///< null when none
+    /// OK; "none" where there is no such operation; "unseen" where nothing could be looked at.
+    std::string status;
+    Json metrics;  ///< null when none
     std::string findings;
   };
   std::vector<Category> categories;  ///< forward; backward where the folder has it
@@ -35,8 +36,10 @@ Result<AnalyzeResult> analyze(FileSystem& file_system, const fs::path& output_di
 std::string findings_page(const Json& metrics, const Json& tree, const CategoryFiles& category);
 /// The page after a failure: title, status, what failed.
 std::string error_page(const CategoryFiles& category, const Error& error);
-/// The page where there is nothing to analyze, with what the preparation had to leave out.
-std::string nothing_page(const CategoryFiles& category, const Json& gaps);
+/// The page where there is nothing to analyze: nothing could be looked at, kernels are named like
+/// attention but their operators are not known, or none was found; and what was left out.
+/// `manifest` may be null.
+std::string nothing_page(const CategoryFiles& category, const Json& manifest);
 
 /// Vendors' words for common things become the common ones, except between backticks, where names
 /// are quoted as they are: "CUDA kernels" -> "GPU kernels", "cuDNN" -> "DNN primitives".

@@ -17,6 +17,8 @@ namespace {
 
 using namespace markdown;
 
+constexpr std::size_t k_gap_bytes = 1200;
+
 std::string title_of(const CategoryFiles& category) {
   return category.name == "sdpa_bwd" ? "# SDPA Backward Analysis Findings\n\n"
                                      : "# SDPA Forward Analysis Findings\n\n";
@@ -53,8 +55,17 @@ std::string header(const Json& metrics) {
   text += fmt::format("**Total GPU kernel time:** {:.3f} ms | **Operation count:** {}\n",
                       metrics["total_time_ms"].get<double>(),
                       metrics["operation_count"].get<std::int64_t>());
-  text += fmt::format("**Share of the profile's GPU span:** {}\n",
-                      percent(metrics["percent_of_compute"]));
+  const Json& share = metrics["percent_of_compute"];
+  const bool beside = share.is_number() && share.get<double>() > 100;
+  text += fmt::format("**Share of the profile's GPU span:** {}{}\n", percent(share),
+                      beside ? " (kernels ran beside each other)" : "");
+  if (const Json ranks = metrics.value("ranks", Json()); ranks.is_array() && !ranks.empty()) {
+    std::vector<std::string> each;
+    for (const Json& rank : ranks) {
+      if (rank.is_string()) each.push_back(cell(printable(rank.get<std::string>())));
+    }
+    text += fmt::format("**Ranks:** {} (rows are of all of them)\n", fmt::join(each, "; "));
+  }
   text += fmt::format("**Average efficiency:** {} of peak (plain mean over the rows)\n\n",
                       percent(metrics["average_efficiency_percent"]));
   return text;
@@ -237,7 +248,7 @@ std::string gaps(const Json& metrics) {
     for (const Json& gap : list) {
       if (!gap.is_string()) continue;
       any = true;
-      text += fmt::format("- {}\n", printable(gap.get<std::string>(), 400));
+      text += fmt::format("- {}\n", printable(gap.get<std::string>(), k_gap_bytes));
     }
   }
   for (const Json& operation : metrics["operations"]) {
@@ -273,13 +284,25 @@ std::string error_page(const CategoryFiles& category, const Error& error) {
   return title_of(category) + "**Status:** ERROR\n\n" + error.message() + "\n";
 }
 
-std::string nothing_page(const CategoryFiles& category, const Json& gaps) {
-  std::string text =
-      title_of(category) + "**Status:** SUCCESS\n\n" + std::string(k_nothing_found) + "\n";
+std::string nothing_page(const CategoryFiles& category, const Json& manifest) {
+  const std::string unseen = string_member(manifest, "nothing_seen");
+  std::string text = title_of(category);
+  if (!unseen.empty()) {
+    text +=
+        "**Status:** NOTHING SEEN\n\nNothing could be looked at: " + printable(unseen, 400) + ".\n";
+  } else if (integer_member(manifest, "attention_like_kernels") > 0) {
+    text +=
+        "**Status:** SUCCESS\n\nNo SDPA operation that is known here. Kernels named like attention "
+        "did run:\n";
+  } else {
+    text += "**Status:** SUCCESS\n\n" + std::string(k_nothing_found) + "\n";
+  }
+  const Json gaps = manifest.is_object() ? manifest.value("gaps", Json()) : Json();
   if (!gaps.is_array() || gaps.empty()) return text;
   text += "\nLeft out of the trace:\n\n";
   for (const Json& gap : gaps) {
-    if (gap.is_string()) text += fmt::format("- {}\n", printable(gap.get<std::string>(), 400));
+    if (gap.is_string())
+      text += fmt::format("- {}\n", printable(gap.get<std::string>(), k_gap_bytes));
   }
   return text;
 }

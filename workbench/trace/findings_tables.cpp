@@ -2,6 +2,7 @@
 #include "trace/findings_tables.hpp"
 
 #include <array>
+#include <cmath>
 
 #include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
@@ -16,6 +17,21 @@ Json member(const Json& object, const char* key) {
   return object.is_object() ? object.value(key, Json()) : Json();
 }
 
+/// The tables hold a kernel's deviation by n, as TraceLens writes it, and a call's by n - 1: the
+/// page shows both by n - 1. Of one sample there is none.
+Json sample_deviation(const Json& kernel) {
+  const auto n = static_cast<double>(integer_member(kernel, "count"));
+  if (!has_number(kernel, "std_dev_duration_us") || n < 2) return nullptr;
+  return real_member(kernel, "std_dev_duration_us") * std::sqrt(n / (n - 1));
+}
+
+/// A role's share where kernels of no known role ran as well: at least its own.
+std::string role_share(double value, double unknown, bool is_role) {
+  if (!is_role || !(unknown > 0)) return fmt::format("{:.2f}", value);
+  if (!(value > 0)) return fmt::format("not known (at most {:.2f})", unknown);
+  return fmt::format("{:.2f} to {:.2f}", value, value + unknown);
+}
+
 }  // namespace
 
 std::string call_section(const Json& metrics) {
@@ -24,7 +40,7 @@ std::string call_section(const Json& metrics) {
       "operator on the host. A profiler costs time, on the host most of all: measure what is to "
       "be compared (`sdpa-wb measure`, `sdpa-wb trace suite`).\n\n" +
       head({"#", "Operation", "Calls", "GPU mean (µs)", "GPU median (µs)", "GPU min (µs)",
-            "GPU max (µs)", "GPU σ (µs)", "Host mean (µs)"});
+            "GPU max (µs)", "GPU σ, n − 1 (µs)", "Host mean (µs)"});
   int place = 0;
   for (const Json& operation : metrics["operations"]) {
     const Json& times = operation["per_call"];
@@ -38,16 +54,17 @@ std::string call_section(const Json& metrics) {
 }
 
 std::string kernel_section(const Json& metrics) {
-  std::string text = "## Kernel breakdown\n\n" +
-                     head({"Operation", "GPU kernel", "Kind", "% by total time", "Calls",
-                           "Mean (µs)", "Median (µs)", "Min (µs)", "Max (µs)", "σ (µs)", "CV"});
+  std::string text =
+      "## Kernel breakdown\n\n" +
+      head({"Operation", "GPU kernel", "Kind", "% by total time", "Calls", "Mean (µs)",
+            "Median (µs)", "Min (µs)", "Max (µs)", "σ, n − 1 (µs)", "CV"});
   for (const Json& operation : metrics["operations"]) {
     const Json& list = operation["kernel_details_parsed"];
     double sum = 0;
     for (const Json& kernel : list) sum += real_member(kernel, "total_duration_us");
     for (const Json& kernel : list) {
       const double mean = real_member(kernel, "mean_duration_us");
-      const double deviation = real_member(kernel, "std_dev_duration_us");
+      const Json deviation = sample_deviation(kernel);
       const std::string name = string_member(kernel, "name");
       text += row(
           {name_cell(operation["name"].get<std::string>(), 48), name_cell(name),
@@ -57,9 +74,9 @@ std::string kernel_section(const Json& metrics) {
            std::to_string(integer_member(kernel, "count")),
            number(member(kernel, "mean_duration_us")), number(member(kernel, "median_duration_us")),
            number(member(kernel, "min_duration_us")), number(member(kernel, "max_duration_us")),
-           number(member(kernel, "std_dev_duration_us")),
-           mean > 0 && has_number(kernel, "std_dev_duration_us")
-               ? fmt::format("{:.0f}%", 100 * deviation / mean)
+           number(deviation),
+           mean > 0 && deviation.is_number()
+               ? fmt::format("{:.0f}%", 100 * deviation.get<double>() / mean)
                : "not known"});
     }
   }
@@ -85,13 +102,22 @@ std::string kernel_section(const Json& metrics) {
   const Json profile = metrics["category_specific"].value("workload_profile", Json::object());
   const bool prefill = profile.value("profile_type", "") == "prefill_heavy";
   const bool unified = shares["avg_unified_attention_percent"].get<double>() > 0;
+  const double unknown = real_member(shares, "avg_unknown_role_percent");
   for (const Line& line : k_lines) {
     const double value = shares[line.key].get<double>();
+    const bool is_role = std::string_view(line.key) == "avg_fwd_kernel_percent" ||
+                         std::string_view(line.key) == "avg_paged_attention_percent";
     std::string flag = "-";
     if (value > line.flag) flag = fmt::format("above {:g} %", line.flag);
     const bool forward = std::string_view(line.key) == "avg_fwd_kernel_percent";
-    if (forward && prefill && !unified && value < 20) flag = "low for a prefill-heavy profile";
-    text += row({line.kernel, line.purpose, line.expected, fmt::format("{:.2f}", value), flag});
+    if (forward && prefill && !unified && value + unknown < 20)
+      flag = "low for a prefill-heavy profile";
+    text +=
+        row({line.kernel, line.purpose, line.expected, role_share(value, unknown, is_role), flag});
+  }
+  if (unknown > 0) {
+    text += row({"kernels whose name tells no role", "prefill, decode or both", "-",
+                 fmt::format("{:.2f}", unknown), "role not known"});
   }
   return text + "\n";
 }
@@ -105,15 +131,17 @@ std::string workload_section(const Json& metrics) {
     const auto size = [](const Json& value) {
       return value.is_number() && value.get<double>() > 0 ? value.dump() : std::string("not known");
     };
-    text += row(
-        {name_cell(operation["name"].get<std::string>()), size(p["n_q"]), size(p["n_kv"]),
-         size(p["h_q"]), size(p["h_kv"]), word(p["attention_pattern"]),
-         p["gqa_ratio"].is_number() ? p["gqa_ratio"].dump() : "-",
-         operation["classification"]["is_paged_attention"].get<bool>() ? p["sum_ctx_tokens"].dump()
-                                                                       : "-",
-         operation["classification"]["is_paged_attention"].get<bool>() ? p["sum_gen_tokens"].dump()
-                                                                       : "-",
-         number(p["ctx_ratio"], "{:.4f}"), word(p["workload_type"])});
+    // No tokens at all are those of a step that is not recorded.
+    const bool known = p["workload_type"] != Json("unknown");
+    const auto tokens = [&](const char* key) {
+      if (!operation["classification"]["is_paged_attention"].get<bool>()) return std::string("-");
+      return known ? p[key].dump() : std::string("not known");
+    };
+    text +=
+        row({name_cell(operation["name"].get<std::string>()), size(p["n_q"]), size(p["n_kv"]),
+             size(p["h_q"]), size(p["h_kv"]), word(p["attention_pattern"]),
+             p["gqa_ratio"].is_number() ? p["gqa_ratio"].dump() : "-", tokens("sum_ctx_tokens"),
+             tokens("sum_gen_tokens"), number(p["ctx_ratio"], "{:.4f}"), word(p["workload_type"])});
   }
   return text + "\n";
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace wb::trace {
@@ -127,6 +128,18 @@ bool JsonScanner::expect(char c) {
                                             printable(std::string_view(&found, 1)), c));
 }
 
+std::string_view JsonScanner::lookahead(std::size_t bytes) {
+  has(bytes);
+  return {m_buffer.data() + m_pos, std::min(bytes, m_end - m_pos)};
+}
+
+bool JsonScanner::next_item(char close) {
+  if (m_fault || !take(',')) return false;
+  if (peek() != close) return true;
+  return fail(ErrorCode::parse, fmt::format("a comma with nothing behind it, before '{}'", close),
+              "remove the comma, or export the trace again");
+}
+
 bool JsonScanner::at_end() {
   return peek() == 0 && m_pos == m_end && !m_fault;
 }
@@ -231,8 +244,12 @@ bool JsonScanner::skip_scalar() {
       return fail(ErrorCode::parse, "the text ends inside a value",
                   "the file is cut off: export or copy it again");
     }
-    return fail(ErrorCode::parse, fmt::format("\"{}\" is no value of JSON",
-                                              printable(token.empty() ? "?" : token, 40)));
+    if (token.empty()) {
+      return fail(ErrorCode::parse,
+                  fmt::format("'{}' where a value should stand",
+                              printable(std::string_view(m_buffer.data() + m_pos, 1))));
+    }
+    return fail(ErrorCode::parse, fmt::format("\"{}\" is no value of JSON", printable(token, 40)));
   }
   m_pos += length;
   return true;

@@ -46,6 +46,8 @@ class JsonScanner {
     Slice ignored;
     return value(ignored);
   }
+  /// What stands next, at most so many bytes, without taking it.
+  std::string_view lookahead(std::size_t bytes);
   /// True when nothing but blanks is left.
   bool at_end();
   /// Walks the members of an object: `next` is called at each value with the key as it is written
@@ -64,7 +66,7 @@ class JsonScanner {
       const std::string_view name = text(key);
       if (!held) release();
       if (!next(name)) return false;
-    } while (take(','));
+    } while (next_item('}'));
     return expect('}') && leave();
   }
   template <typename Next>
@@ -73,7 +75,7 @@ class JsonScanner {
     if (take(']')) return leave();
     do {
       if (!next()) return false;
-    } while (take(','));
+    } while (next_item(']'));
     return expect(']') && leave();
   }
 
@@ -92,6 +94,8 @@ class JsonScanner {
   static constexpr std::size_t k_none = static_cast<std::size_t>(-1);
   bool refill();
   bool enter(char c);
+  /// After a member or an element: whether a comma says that another one follows.
+  bool next_item(char close);
   bool leave() {
     --m_depth;
     return true;

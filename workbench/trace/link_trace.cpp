@@ -75,8 +75,15 @@ struct Origins {
   Ids correlations, launches, operators;
 };
 
-void link_gpu(Trace& trace, const Origins& origins) {
+/// Ids of threads whose rank is not told are looked up among those of all.
+std::size_t place_of(const Trace& trace, std::uint32_t thread) {
+  const std::uint32_t rank = trace.rank_of_thread.empty() ? 0 : trace.rank_of_thread[thread];
+  return rank == k_none ? trace.ranks.size() : rank;
+}
+
+void link_gpu(Trace& trace, const std::vector<Origins>& of_ranks) {
   for (GpuEvent& event : trace.gpu) {
+    const Origins& origins = of_ranks[place_of(trace, event.thread)];
     const std::pair<const Ids*, std::int64_t> ways[] = {{&origins.correlations, event.correlation},
                                                         {&origins.launches, event.external_id},
                                                         {&origins.operators, event.external_id}};
@@ -103,15 +110,15 @@ void link_gpu(Trace& trace, const Origins& origins) {
 void link_trace(Trace& trace) {
   order(trace.host);
   find_parents(trace);
-  Origins origins;
+  find_ranks(trace);
+  std::vector<Origins> of_ranks(trace.ranks.size() + 1);
   // Only ids that a GPU event asks for are worth remembering.
   std::unordered_map<std::int64_t, bool> asked_correlation, asked_external;
   for (const GpuEvent& event : trace.gpu) {
     if (event.correlation >= 0) asked_correlation.emplace(event.correlation, true);
     if (event.external_id > 0) asked_external.emplace(event.external_id, true);
   }
-  for (std::uint32_t i = 0; i < trace.host.size(); ++i) {
-    const HostEvent& event = trace.host[i];
+  const auto add = [&](Origins& origins, const HostEvent& event, std::uint32_t i) {
     if (event.kind == HostKind::launch) {
       if (event.id_is_correlation) {
         if (asked_correlation.contains(event.id)) origins.correlations.add(trace, event.id, i);
@@ -122,8 +129,17 @@ void link_trace(Trace& trace) {
                asked_external.contains(event.id)) {
       origins.operators.add(trace, event.id, i);
     }
+  };
+  const bool some_untold = std::any_of(
+      trace.gpu.begin(), trace.gpu.end(),
+      [&](const GpuEvent& event) { return place_of(trace, event.thread) == trace.ranks.size(); });
+  for (std::uint32_t i = 0; i < trace.host.size(); ++i) {
+    const HostEvent& event = trace.host[i];
+    const std::size_t place = place_of(trace, event.thread);
+    add(of_ranks[place], event, i);
+    if (some_untold && place != trace.ranks.size()) add(of_ranks.back(), event, i);
   }
-  link_gpu(trace, origins);
+  link_gpu(trace, of_ranks);
 }
 
 std::vector<std::uint32_t> parents_of(const Trace& trace, std::uint32_t host) {

@@ -6,14 +6,30 @@
 #include <algorithm>
 
 #include "trace/metrics_row.hpp"
+#include "trace/units.hpp"
 
 namespace wb::trace {
 namespace {
 
-constexpr double k_us_per_ms = 1e3;
+/// The kernel of a paged operation that is its attention though its name does not say so: the
+/// longest, where none is named like attention. Its role is not known.
+std::size_t unnamed_attention(const Json& kernels) {
+  std::size_t longest = kernels.size();
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const std::string_view type = kernel_type(string_member(kernels[i], "name"));
+    if (type != "other" && type != "reshape_cache") return kernels.size();
+    if (type != "other") continue;
+    const bool longer =
+        longest == kernels.size() || real_member(kernels[i], "total_duration_us") >
+                                         real_member(kernels[longest], "total_duration_us");
+    if (longer) longest = i;
+  }
+  return longest;
+}
 
 /// Shares by total time, so that a kernel that runs twice a call counts twice.
-Json kernel_breakdown(const Json& kernels) {
+Json kernel_breakdown(const Json& kernels, bool cache) {
+  const std::size_t unnamed = cache ? kernels.size() : unnamed_attention(kernels);
   double sum = 0;
   bool all_known = true;
   for (const Json& kernel : kernels) {
@@ -27,14 +43,15 @@ Json kernel_breakdown(const Json& kernels) {
       return kernel.is_object() && kernel_type(string_member(kernel, "name")) == type;
     });
   };
-  for (const Json& kernel : kernels) {
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const Json& kernel = kernels[i];
     if (!kernel.is_object()) continue;
     const std::string name = string_member(kernel, "name");
     list.push_back(
         {{"name", name},
          {"mean_us", kernel.value("mean_duration_us", Json())},
          {"total_us", kernel.value("total_duration_us", Json())},
-         {"kernel_type", kernel_type(name)},
+         {"kernel_type", i == unnamed ? "attention" : kernel_type(name)},
          {"percent", sum > 0
                          ? Json(rounded(100 * real_member(kernel, "total_duration_us") / sum, 2))
                          : Json()}});
@@ -89,7 +106,7 @@ Json operation_json(const MetricsRow& row, const Peaks& peaks, double all_us, bo
                       {"attention_type", cache ? "kv_cache" : std::string(to_string(attention))},
                       {"workload_profile", workload_profile(row)}};
   if (attention == Attention::paged) {
-    classification["kernel_breakdown"] = kernel_breakdown(row.kernels);
+    classification["kernel_breakdown"] = kernel_breakdown(row.kernels, cache);
   }
   const double percent = all_us > 0 ? 100 * row.time_us / all_us : 0;
   Json operation{{"name", row.name},
@@ -107,7 +124,9 @@ Json operation_json(const MetricsRow& row, const Peaks& peaks, double all_us, bo
                  {"classification", std::move(classification)}};
   const Json& profile = operation["classification"]["workload_profile"];
   const std::int64_t n_q = profile["n_q"].get<std::int64_t>();
-  const bool banded = !backward && !cache && n_q > 0;
+  // What is to be expected of pages depends on the workload.
+  const bool judged = attention != Attention::paged || profile["workload_type"] != Json("unknown");
+  const bool banded = !backward && !cache && n_q > 0 && judged;
   if (banded) {
     const EfficiencyBand band =
         expected_efficiency(attention, profile["workload_type"].get<std::string>(), n_q);
@@ -146,6 +165,7 @@ Json breakdown_average(const Json& operations) {
           {"avg_paged_attention_percent", percent("paged_attention")},
           {"avg_unified_attention_percent", percent("unified_attention")},
           {"avg_reduce_percent", percent("reduce")},
+          {"avg_unknown_role_percent", percent("attention")},
           {"avg_other_percent", percent("other")}};
 }
 
@@ -255,6 +275,7 @@ Result<Json> metrics_of(const CategoryData& data, const CategoryFiles& category)
       {"model_pattern", data.metadata.value("model_pattern", Json())},
       {"gaps", data.metadata.value("gaps", Json::array())},
       {"without_model", data.metadata.value("without_model", Json::array())},
+      {"ranks", data.metadata.value("ranks", Json::array())},
       {"total_time_ms", rounded(all_us / k_us_per_ms, 3)},
       {"percent_of_compute", total_ms > 0 ? Json(rounded(share, 2)) : Json()},
       {"operation_count", calls},

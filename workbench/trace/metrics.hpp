@@ -14,7 +14,7 @@
 
 namespace wb::trace {
 
-/// Rules of the analysis (docs/trace.md says where each comes from).
+/// Rules of the analysis (docs/guide/trace.md says where each comes from).
 inline constexpr double k_bottleneck_ms = 100, k_bottleneck_percent = 5;
 inline constexpr double k_low_efficiency_percent = 40;
 inline constexpr double k_anomaly_percent = 110, k_above_peak_percent = 100;
@@ -37,7 +37,8 @@ EfficiencyBand expected_efficiency(Attention attention, std::string_view workloa
                                    std::int64_t n_q);
 /// "prefill_heavy", "decode_heavy", "mixed"; "unknown" without tokens.
 std::string_view workload_type(double context_tokens, double generation_tokens);
-/// "reshape_cache", "paged_attention", "fwd_kernel", "unified_attention", "reduce" or "other".
+/// "reshape_cache", "paged_attention" (decode), "fwd_kernel" (prefill), "unified_attention" (both),
+/// "reduce", "attention" (its name does not tell what for) or "other".
 std::string_view kernel_type(std::string_view kernel_name);
 
 /// The metrics of a category: fields as TraceLens writes them, and ours beside them.

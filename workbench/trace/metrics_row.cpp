@@ -139,17 +139,20 @@ Result<MetricsRow> read_metrics_row(const CsvTable& table, std::size_t i) {
 }
 
 bool is_kv_cache_update(const MetricsRow& row) {
-  return contains_any(row.name, {"reshape_and_cache"});
+  return writes_kv_cache(row.name) || contains_any(row.name, {"reshape_and_cache"});
 }
 
 Attention attention_of(const MetricsRow& row) {
-  bool paged = !contains_any(row.name, {"reshape_and_cache"}) &&
+  if (is_kv_cache_update(row)) return Attention::paged;
+  const auto rule = library_rule(row.name);
+  bool paged = (rule && rule->attention == Attention::paged) ||
                contains_any(row.name, {"unified_attention", "paged_attention", "vllm::"});
   for (const Json& kernel : row.kernels) {
     const std::string name = string_member(kernel, "name");
     paged = paged || contains_any(name, {"kernel_paged_attention", "paged_attention_2d"});
   }
-  if (paged || contains_any(row.name, {"reshape_and_cache"})) return Attention::paged;
+  if (paged) return Attention::paged;
+  if (rule) return rule->attention;
   const bool flash = contains_any(row.name, {"flash", "fmha", "cudnn_attention",
                                              "efficient_attention", "fused_attention"}) &&
                      row.name != "unfused_attention";

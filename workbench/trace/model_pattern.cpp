@@ -8,12 +8,12 @@
 
 #include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
+#include "trace/units.hpp"
 
 namespace wb::trace {
 namespace {
 
 constexpr std::size_t k_no_operator = 4;
-constexpr double k_us_per_ms = 1e3;
 
 /// Which of the four an operator is; names as PyTorch's dispatcher has them.
 std::size_t operator_of(std::string_view name) {

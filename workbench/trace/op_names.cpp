@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Argument places: PyTorch's native_functions.yaml (aten), the Python signatures of flash-attn 2
-// and of AITER (flash_attn, aiter). TraceLens knows the same operators under the same categories.
+// Argument places of PyTorch's own operators: native_functions.yaml (aten). TraceLens knows the
+// same under the same categories. Those of libraries stand in library_ops.cpp.
 #include "trace/op_names.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <string>
+
+#include "trace/units.hpp"
 
 namespace wb::trace {
 namespace {
@@ -15,7 +17,7 @@ using enum Attention;
 using enum Sizes;
 
 // clang-format off
-constexpr std::array<OpRule, 23> k_rules{{
+constexpr std::array<OpRule, 14> k_rules{{
     // name, attention, sizes, backward, q, dropout, causal, dispatches, mask
     {"aten::scaled_dot_product_attention", standard, bhnd, false, 0, 4, 5, true, 3},
     {"aten::_scaled_dot_product_attention_math", standard, bhnd, false, 0, 4, 5, false, 3},
@@ -25,31 +27,22 @@ constexpr std::array<OpRule, 23> k_rules{{
     {"aten::_scaled_dot_product_fused_attention_overrideable",
      flash, bhnd, false, 0, 4, 5, false, 3},
     {"aten::_scaled_dot_product_flash_attention_backward", flash, bhnd, true, 1, 10, 11},
-    {"aten::_scaled_dot_product_efficient_attention_backward", flash, bhnd, true, 1, 9, 11},
-    {"aten::_scaled_dot_product_cudnn_attention_backward", flash, bhnd, true, 1, 13, 14},
-    {"aten::_flash_attention_forward", flash, bnhd, false, 0, 7, 8},
-    {"aten::_flash_attention_backward", flash, bnhd, true, 1, 10, 11},
-    {"aten::_efficient_attention_forward", flash, bnhd, false, 0, 8, -1, false, 3},
-    {"flash_attn::_flash_attn_forward", flash, bnhd, false, 0, 3, 5},
-    {"flash_attn::_flash_attn_backward", flash, bnhd, true, 1, 9, 11},
-    {"flash_attn::_flash_attn_varlen_forward", flash, packed, false, 0, -1, -1},
-    {"flash_attn::_flash_attn_varlen_backward", flash, packed, true, 1, -1, -1},
-    {"flash_attn_3::fwd", flash, bnhd, false, 0, -1, -1},
-    {"aiter::_flash_attn_forward", flash, bnhd, false, 0, 3, 5},
-    {"aiter::_flash_attn_backward", flash, bnhd, true, 1, 9, 11},
-    {"aiter::mha_fwd", flash, bnhd, false, 0, 3, 5},
-    {"aiter::fmha_v3_fwd", flash, bnhd, false, 0, 3, 5},
-    {"aiter::_flash_attn_varlen_forward", flash, packed, false, 0, -1, -1},
-    {"aiter::mha_varlen_fwd", flash, packed, false, 0, -1, -1},
+    {"aten::_scaled_dot_product_efficient_attention_backward",
+     flash, bhnd, true, 1, 9, 11, false, 4},
+    {"aten::_scaled_dot_product_cudnn_attention_backward",
+     flash, bhnd, true, 1, 13, 14, false, 8},
+    {"aten::_scaled_dot_product_fused_attention_overrideable_backward",
+     flash, bhnd, true, 1, 12, 13, false, 4},
+    {"aten::_flash_attention_forward", flash, bnhd, false, 0, 7, 8, false, -1,
+     CausalWord::flag, false, 11, 3, 5},
+    {"aten::_flash_attention_backward", flash, bnhd, true, 1, 10, 11, false, -1,
+     CausalWord::flag, false, 15, 6, 8},
+    {"aten::_efficient_attention_forward", flash, bnhd, false, 0, 8, 9, false, 3,
+     CausalWord::mask_type, false, 13, 4, 6},
+    {"aten::_efficient_attention_backward", flash, bnhd, true, 1, 11, 14, false, 4,
+     CausalWord::mask_type, false, 18, 6, 8},
 }};
 // clang-format on
-
-std::string lower(std::string_view text) {
-  std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return low;
-}
 
 bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -63,7 +56,8 @@ std::string_view to_string(Attention value) {
 }
 
 bool writes_kv_cache(std::string_view name) {
-  return holds(name, "reshape_and_cache");
+  return holds(name, "reshape_and_cache") || holds(name, "concat_and_cache") ||
+         holds(name, "append_paged_");
 }
 
 std::optional<OpRule> rule_of(std::string_view name) {
@@ -71,6 +65,7 @@ std::optional<OpRule> rule_of(std::string_view name) {
     if (rule.name == name) return rule;
   }
   if (writes_kv_cache(name)) return std::nullopt;
+  if (auto rule = library_rule(name)) return rule;
   // An operator's name has a namespace; functions and modules of Python do not count.
   if (!holds(name, "::") || holds(name, " ") || holds(name, "(")) return std::nullopt;
   const std::string low = lower(name);

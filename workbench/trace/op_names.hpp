@@ -13,8 +13,15 @@ namespace wb::trace {
 enum class Attention : std::uint8_t { flash, paged, standard };
 std::string_view to_string(Attention value);
 
-/// Order of the sizes of q, k and v: B,H,N,D, B,N,H,D, or packed sequences T,H,D.
-enum class Sizes : std::uint8_t { bhnd, bnhd, packed };
+/// Order of the sizes of q, k and v. `packed`: sequences T,H,D one after the other; `single`: one
+/// sequence N,H,D; `one_query`: H,D and N,H,D; `named`: the order is an argument of the call;
+/// `pages`: keys lie in pages, how many count stands in tensors; `unknown`: not known here.
+enum class Sizes : std::uint8_t { bhnd, bnhd, packed, single, one_query, named, pages, unknown };
+
+/// How a call writes down whether it is causal: True and False (or 1 and 0); xformers' number of
+/// the mask (1 from the top left, 2 from the bottom right); FlashInfer's (1 causal, 2 a mask of its
+/// own).
+enum class CausalWord : std::uint8_t { flag, mask_type, mask_mode };
 
 /// One operator that is attention. Argument places are those of its schema; -1: it has none.
 struct OpRule {
@@ -26,7 +33,16 @@ struct OpRule {
   int dropout = -1;
   int causal = -1;
   bool dispatches = false;  ///< calls another of these: counts only where none is inside
-  int mask = -1;            ///< an additive or boolean mask; forward only
+  int mask = -1;            ///< an additive or boolean mask
+  CausalWord causal_word = CausalWord::flag;
+  bool bottom_right = false;  ///< causal means: the last query sees all keys
+  int window = -1;            ///< keys to the left that count; 0 and more is a sliding window
+  int starts = -1;            ///< starts of packed sequences: one more than there are sequences
+  int longest = -1;           ///< length of the longest query, then of the longest key sequence
+  int used = -1;              ///< how many keys of each sequence count
+  int page_table = -1;
+  int layout = -1;  ///< of `named` and `single` sizes: 0 or NHD, 1 or HND
+  int output = -1;  ///< where v's head dim is read when v itself is stored in another order
 };
 
 /// Nothing when the name is no attention.
@@ -41,8 +57,14 @@ Step step_of(std::string_view name);
 /// A step between product and softmax that changes which keys count, and by how much.
 bool adds_mask(std::string_view name);
 
-/// Whether an operator or a GPU kernel calls itself attention.
+/// Whether an operator calls itself attention.
 bool names_attention(std::string_view name);
+/// Whether a GPU kernel does: by the names that libraries of attention give their kernels. A fused
+/// pointwise kernel that lists attention among what it fused does not; FlexAttention's does.
+bool is_attention_kernel(std::string_view name);
+
+/// Operators of libraries beside PyTorch (library_ops.cpp): rows by name, and by their families.
+std::optional<OpRule> library_rule(std::string_view name);
 
 /// Whether a name asks for its arguments to be kept while reading.
 bool keeps_arguments(std::string_view name);

@@ -8,10 +8,11 @@
 #include <numeric>
 #include <tuple>
 
+#include "trace/units.hpp"
+
 namespace wb::trace {
 namespace {
 
-constexpr double k_us_per_ms = 1e3;
 constexpr double k_per_us_to_tera = 1e-6;  // flops or bytes each microsecond
 
 /// Calls that look the same: operator, recorded arguments, serving step and kernels in order.
@@ -74,6 +75,7 @@ void fill(const Trace& trace, const SdpaCalls& calls, OpRow& row) {
   const SdpaCall& first = calls.calls[row.calls.front()];
   row.name = first.name;
   row.backward = first.rule.backward;
+  row.packed = first.rule.sizes == Sizes::packed;
   row.attention = first.rule.attention;
   row.kind = first.kind;
   row.step = row.attention == Attention::paged ? serving_step_of(trace, first) : std::nullopt;
@@ -141,6 +143,34 @@ bool is_communication(const std::string& name) {
          name.find("ncclKernel") != std::string::npos;
 }
 
+/// Adds where the time of one rank's GPU events went.
+void add_time(const Trace& trace, const std::vector<std::uint32_t>& events, GpuTime& time) {
+  Intervals computation, communication, copies;
+  const double zero = trace.gpu[events.front()].ts_us;  // near values keep more digits
+  double first = std::numeric_limits<double>::infinity(), last = -first;
+  for (const std::uint32_t i : events) {
+    const GpuEvent& event = trace.gpu[i];
+    const double start = event.ts_us - zero, end = start + std::max(event.dur_us, 0.0);
+    first = std::min(first, start);
+    last = std::max(last, end);
+    Intervals& kind = event.kind == GpuKind::copy ? copies
+                      : event.kind == GpuKind::kernel && is_communication(trace.text(event.name))
+                          ? communication
+                          : computation;
+    kind.emplace_back(start, end);
+  }
+  computation = united(std::move(computation));
+  communication = united(std::move(communication));
+  copies = united(std::move(copies));
+  time.total_ms += (last - first) / k_us_per_ms;
+  time.computation_ms += length_of(computation) / k_us_per_ms;
+  time.exposed_communication_ms += exposed(computation, communication) / k_us_per_ms;
+  Intervals covered = computation;
+  covered.insert(covered.end(), communication.begin(), communication.end());
+  covered = united(std::move(covered));
+  time.exposed_copy_ms += exposed(covered, copies) / k_us_per_ms;
+}
+
 }  // namespace
 
 Statistics statistics_of(std::vector<double> samples) {
@@ -185,35 +215,17 @@ std::vector<OpRow> rows_of(const Trace& trace, const SdpaCalls& calls) {
 }
 
 GpuTime gpu_time(const Trace& trace) {
-  GpuTime time;
+  // Ranks have GPUs and clocks of their own: each is looked at alone.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> of_ranks;
   const auto is_linked = [](const GpuEvent& event) { return event.host != k_none; };
   // What no operator launched was mostly started before the profile began.
   const bool linked = std::any_of(trace.gpu.begin(), trace.gpu.end(), is_linked);
-  if (trace.gpu.empty()) return time;
-  Intervals computation, communication, copies;
-  const double zero = trace.gpu.front().ts_us;  // near values keep more digits
-  double first = std::numeric_limits<double>::infinity(), last = -first;
-  for (const GpuEvent& event : trace.gpu) {
-    if (linked && !is_linked(event)) continue;
-    const double start = event.ts_us - zero, end = start + std::max(event.dur_us, 0.0);
-    first = std::min(first, start);
-    last = std::max(last, end);
-    Intervals& kind = event.kind == GpuKind::copy ? copies
-                      : event.kind == GpuKind::kernel && is_communication(trace.text(event.name))
-                          ? communication
-                          : computation;
-    kind.emplace_back(start, end);
+  for (std::uint32_t i = 0; i < trace.gpu.size(); ++i) {
+    const GpuEvent& event = trace.gpu[i];
+    if (!linked || is_linked(event)) of_ranks[trace.rank_of(event)].push_back(i);
   }
-  computation = united(std::move(computation));
-  communication = united(std::move(communication));
-  copies = united(std::move(copies));
-  time.total_ms = (last - first) / k_us_per_ms;
-  time.computation_ms = length_of(computation) / k_us_per_ms;
-  time.exposed_communication_ms = exposed(computation, communication) / k_us_per_ms;
-  Intervals covered = computation;
-  covered.insert(covered.end(), communication.begin(), communication.end());
-  covered = united(std::move(covered));
-  time.exposed_copy_ms = exposed(covered, copies) / k_us_per_ms;
+  GpuTime time;
+  for (const auto& [rank, events] : of_ranks) add_time(trace, events, time);
   time.busy_ms = time.computation_ms + time.exposed_communication_ms + time.exposed_copy_ms;
   time.idle_ms = std::max(time.total_ms - time.busy_ms, 0.0);
   return time;

@@ -32,6 +32,7 @@ struct OpRow {
   std::vector<std::size_t> calls;  ///< indices of SdpaCalls::calls
   std::string name;
   bool backward = false;
+  bool packed = false;  ///< sequences one after the other
   Attention attention = Attention::flash;
   CallKind kind = CallKind::attention;
   std::optional<AttentionSizes> sizes;

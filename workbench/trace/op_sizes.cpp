@@ -5,15 +5,12 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <limits>
 
 #include "core/json.hpp"
 
 namespace wb::trace {
 namespace {
 
-/// Sizes beyond this are no tensor's: figures made from them would be nonsense.
-constexpr std::int64_t k_max_size = std::int64_t{1} << 40;
 constexpr double k_max_tokens = 9e15;  // a double holds each up to there
 
 Json recorded(const Trace& trace, std::uint32_t id) {
@@ -22,29 +19,8 @@ Json recorded(const Trace& trace, std::uint32_t id) {
   return parsed ? *parsed : Json();
 }
 
-std::string place(const Json& list, int index) {
-  if (index < 0 || !list.is_array() || static_cast<std::size_t>(index) >= list.size()) return {};
-  const Json& item = list[static_cast<std::size_t>(index)];
-  return item.is_string() ? item.get<std::string>() : std::string();
-}
-
 std::optional<std::vector<std::int64_t>> tensor(const Json& dims, std::size_t index) {
-  if (!dims.is_array() || index >= dims.size() || !dims[index].is_array()) return std::nullopt;
-  std::vector<std::int64_t> sizes;
-  for (const Json& size : dims[index]) {
-    if (!size.is_number_integer()) return std::nullopt;
-    const auto value = size.get<std::int64_t>();
-    if (value < 1 || value > k_max_size) return std::nullopt;
-    sizes.push_back(value);
-  }
-  return sizes;
-}
-
-/// A tensor that is not given has no sizes.
-bool has_tensor(const Json& dims, int index) {
-  if (index < 0 || !dims.is_array() || static_cast<std::size_t>(index) >= dims.size()) return false;
-  const Json& sizes = dims[static_cast<std::size_t>(index)];
-  return sizes.is_array() && !sizes.empty();
+  return RecordedArgs{dims, {}, {}}.tensor(static_cast<int>(index));
 }
 
 double numel(const std::vector<std::int64_t>& sizes) {
@@ -67,26 +43,6 @@ std::size_t left_factor(const Trace& trace, std::uint32_t host) {
 bool can_be(const ServingStep& s) {
   return s.ctx_k >= s.ctx_q && 2 * s.ctx_qk >= s.ctx_qq && s.gen_k >= s.gen_q &&
          2 * s.gen_qk >= s.gen_qq;
-}
-
-std::optional<AttentionSizes> from_tensors(Sizes order, const std::vector<std::int64_t>& q,
-                                           const std::vector<std::int64_t>& k,
-                                           const std::vector<std::int64_t>& v) {
-  AttentionSizes sizes;
-  if (order == Sizes::packed) {
-    if (q.size() != 3 || k.size() != 3 || v.size() != 3) return std::nullopt;
-    if (q[2] != k[2] || k[0] != v[0] || k[1] != v[1]) return std::nullopt;
-    sizes = {1, q[0], q[1], k[0], k[1], q[2], v[2], {}, 0, {}};
-    return sizes;
-  }
-  if (q.size() != 4 || k.size() != 4 || v.size() != 4) return std::nullopt;
-  const std::size_t heads = order == Sizes::bhnd ? 1 : 2, length = order == Sizes::bhnd ? 2 : 1;
-  if (k[length] != v[length] || k[heads] != v[heads] || q[3] != k[3] || q[0] != k[0] ||
-      k[0] != v[0]) {
-    return std::nullopt;
-  }
-  sizes = {q[0], q[length], q[heads], k[length], k[heads], q[3], v[3], {}, 0, {}};
-  return sizes;
 }
 
 /// Reads "sq8155sk8430sqsq7475785sqsk7671310" from the front of `text`: key, number, key, …
@@ -137,6 +93,7 @@ std::string dtype_word(std::string_view recorded) {
   if (low == "float" || low == "float32") return "fp32";
   if (low == "double" || low == "float64") return "fp64";
   if (low.starts_with("float8")) return "fp8";
+  if (low == "signed char" || low == "int8") return "int8";
   return {};
 }
 
@@ -144,7 +101,7 @@ std::optional<int> dtype_bytes(std::string_view word) {
   if (word == "bf16" || word == "fp16") return 2;
   if (word == "fp32") return 4;
   if (word == "fp64") return 8;
-  if (word == "fp8") return 1;
+  if (word == "fp8" || word == "int8") return 1;
   return std::nullopt;
 }
 
@@ -156,28 +113,15 @@ SizesOrWhy sizes_of(const Trace& trace, const SdpaCall& call) {
     return sizes ? SizesOrWhy{std::move(sizes), {}}
                  : SizesOrWhy{{}, "the recorded sizes are not those of one attention"};
   }
-  const std::uint32_t index = trace.host[call.host].args;
-  if (index == k_none) return {{}, "no arguments are recorded (record_shapes=True does)"};
-  const OpArgs& args = trace.args[index];
-  const Json dims = recorded(trace, args.dims), types = recorded(trace, args.types);
-  const Json concrete = recorded(trace, args.concrete);
-  const auto first = static_cast<std::size_t>(call.rule.q);
-  const auto q = tensor(dims, first), k = tensor(dims, first + 1), v = tensor(dims, first + 2);
-  if (!q || !k || !v) return {{}, "the sizes of q, k and v are not recorded"};
-  auto sizes = from_tensors(call.rule.sizes, *q, *k, *v);
-  if (!sizes) return {{}, "the sizes of q, k and v do not fit together"};
-  sizes->dtype = dtype_word(place(types, call.rule.q));
-  const std::string causal = place(concrete, call.rule.causal);
-  if (causal == "True" || causal == "False") sizes->causal = causal == "True";
-  sizes->masked = has_tensor(dims, call.rule.mask);
-  const std::string dropout = place(concrete, call.rule.dropout);
-  if (!dropout.empty()) {
-    const char* end = dropout.data() + dropout.size();
-    const auto [stop, fault] = std::from_chars(dropout.data(), end, sizes->dropout);
-    const bool good = fault == std::errc() && sizes->dropout >= 0 && sizes->dropout <= 1;
-    if (!good) sizes->dropout = std::numeric_limits<double>::quiet_NaN();
+  if (trace.host[call.host].args == k_none) {
+    return {{}, "no arguments are recorded (record_shapes=True does)"};
   }
-  return {std::move(sizes), {}};
+  return sizes_of_arguments(call.rule, recorded_args(trace, call.host));
+}
+
+RecordedArgs recorded_args(const Trace& trace, std::uint32_t host) {
+  const OpArgs& args = trace.args[trace.host[host].args];
+  return {recorded(trace, args.dims), recorded(trace, args.types), recorded(trace, args.concrete)};
 }
 
 std::optional<AttentionSizes> sizes_of_steps(const Trace& trace, std::uint32_t product,
@@ -213,7 +157,8 @@ std::optional<AttentionSizes> sizes_of_steps(const Trace& trace, std::uint32_t p
   sizes.d_qk = depth;
   sizes.d_v = v->back();
   sizes.causal = false;  // unfused attention computes every product, masked or not
-  sizes.dtype = dtype_word(place(types(product), static_cast<int>(left(product))));
+  const RecordedArgs of_product{{}, types(product), {}};
+  sizes.dtype = dtype_word(of_product.type(static_cast<int>(left(product))));
   return sizes;
 }
 

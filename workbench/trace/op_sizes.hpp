@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/json.hpp"
 #include "trace/sdpa_calls.hpp"
 
 namespace wb::trace {
@@ -19,6 +21,11 @@ struct AttentionSizes {
   double dropout = 0;          ///< NaN: recorded as something that is no share
   std::string dtype;           ///< "bf16", "fp16", "fp32", "fp64", "fp8" or empty: not known
   bool masked = false;         ///< a mask or bias was recorded
+  /// Causal: the last query sees all keys, or the first one the first key; nothing: not recorded.
+  std::optional<bool> bottom_right = {};
+  bool windowed = false;      ///< only some keys to the left count
+  bool lengths_known = true;  ///< of packed sequences: all are equally long, or there is one
+  double tensor_bytes = 0;    ///< of q, k, v and the output where their dtypes differ, else 0
 };
 
 /// Tokens of one step of a vLLM server, of its annotation; sums over the requests of the phase.
@@ -47,6 +54,19 @@ struct SizesOrWhy {
   std::string why;
 };
 SizesOrWhy sizes_of(const Trace& trace, const SdpaCall& call);
+/// Private to sizes: the recorded arguments of an operator, and how its tensors make sizes
+/// (argument_sizes.cpp).
+struct RecordedArgs {
+  Json dims, types, concrete;
+  [[nodiscard]] std::string word(int place) const;  ///< of a number or word; empty: not recorded
+  [[nodiscard]] std::string type(int place) const;
+  [[nodiscard]] std::optional<std::int64_t> integer(int place) const;
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> tensor(int place) const;
+  [[nodiscard]] bool has_tensor(int place) const;  ///< one that is not given has no sizes
+};
+RecordedArgs recorded_args(const Trace& trace, std::uint32_t host);
+SizesOrWhy sizes_of_arguments(const OpRule& rule, const RecordedArgs& args);
+
 /// Of product, softmax, product (host events), when their sizes are those of one attention.
 std::optional<AttentionSizes> sizes_of_steps(const Trace& trace, std::uint32_t product,
                                              std::uint32_t softmax, std::uint32_t last);
@@ -64,7 +84,7 @@ std::optional<ServingStep> serving_step(std::string_view annotation);
 /// Of the innermost such annotation around the call.
 std::optional<ServingStep> serving_step_of(const Trace& trace, const SdpaCall& call);
 
-/// The work of one call, or why there is no model for it. Formulas: docs/trace.md.
+/// The work of one call, or why there is no model for it. Formulas: docs/guide/trace.md.
 struct WorkOrWhy {
   std::optional<CallWork> work;
   std::string why;

@@ -6,11 +6,12 @@
 
 #include "trace/csv.hpp"
 #include "trace/op_rows.hpp"
+#include "trace/units.hpp"
 
 namespace wb::trace {
 namespace {
 
-constexpr double k_giga = 1e9, k_mib = 1024.0 * 1024.0;
+constexpr double k_mib = 1024.0 * 1024.0;
 constexpr std::size_t k_short_name = 64;
 constexpr std::string_view k_unknown = "Unknown";
 
@@ -48,6 +49,10 @@ Json perf_params(const OpRow& row) {
   params["causal"] = s.causal ? Json(*s.causal) : Json();
   if (!s.dtype.empty()) params["dtype"] = s.dtype;
   if (s.masked) params["masked"] = true;
+  if (s.windowed) params["windowed"] = true;
+  if (s.bottom_right && s.causal.value_or(false)) params["bottom_right"] = *s.bottom_right;
+  if (!s.lengths_known) params["lengths_known"] = false;
+  if (row.packed && s.lengths_known) params["lengths_known"] = true;
   if (row.step) {
     const ServingStep& step = *row.step;
     params["sum_ctx_tokens"] = static_cast<std::int64_t>(step.ctx_q);

@@ -11,11 +11,12 @@
 #include <cmath>
 
 #include "device/device.hpp"
+#include "trace/units.hpp"
 
 namespace wb::trace {
 namespace {
 
-constexpr double k_giga = 1e9, k_tera = 1e12;
+constexpr double k_tera = 1e12;
 constexpr std::uint64_t k_max_file_bytes = 1u << 20;
 
 constexpr std::string_view k_measured =
@@ -66,10 +67,10 @@ PlatformSpec mi355x() {
           "AMD Instinct MI355X datasheet, dense theoretical peaks"};
 }
 
-PlatformSpec of_device(std::string name, const Device& device) {
+PlatformSpec of_device(std::string name, const device::Device& device) {
   PlatformSpec spec;
   spec.name = std::move(name);
-  const auto add = [&](const char* key, const std::optional<DeviceFact>& rate) {
+  const auto add = [&](const char* key, const std::optional<device::DeviceFact>& rate) {
     if (rate) spec.max_achievable_tflops[key] = rate->value / k_tera;
   };
   add("matrix_fp16", device.f16_flops_per_s);
@@ -94,7 +95,7 @@ constexpr ShortName k_short_names[] = {{"L4", "NVIDIA L4"},
                                        {"B200", "NVIDIA B200"},
                                        {"RTX 4000 Ada", "NVIDIA RTX 4000 Ada Generation"}};
 
-std::string lower(std::string_view text) {
+std::string lower_words(std::string_view text) {
   std::string low(text);
   std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) {
     return c == '_' ? ' ' : static_cast<char>(std::tolower(c));
@@ -133,7 +134,7 @@ Result<PlatformSpec> read_file(const FileSystem& file_system, const fs::path& pa
 std::vector<PlatformSpec> known_platforms() {
   std::vector<PlatformSpec> platforms;
   for (const auto& [name, device] : k_short_names) {
-    if (const auto found = known_gpu(device)) {
+    if (const auto found = device::known_gpu(device)) {
       platforms.push_back(of_device(std::string(name), *found));
     }
   }
@@ -144,16 +145,16 @@ std::vector<PlatformSpec> known_platforms() {
 }
 
 std::optional<PlatformSpec> known_platform(std::string_view name) {
-  const std::string low = lower(name);
+  const std::string low = lower_words(name);
   for (PlatformSpec& spec : known_platforms()) {
-    const std::string own = lower(spec.name);
+    const std::string own = lower_words(spec.name);
     const bool amd = own.starts_with("mi3");
     if (low == own || (amd && (low == "amd instinct " + own || low == "amd " + own ||
                                low.starts_with("amd instinct " + own + " ")))) {
       return std::move(spec);
     }
   }
-  const auto device = known_gpu(name);
+  const auto device = device::known_gpu(name);
   if (!device || device->backend != "cuda") return std::nullopt;
   const auto* named =
       std::find_if(std::begin(k_short_names), std::end(k_short_names),

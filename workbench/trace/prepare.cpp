@@ -8,11 +8,12 @@
 
 #include "trace/model_pattern.hpp"
 #include "trace/op_rows.hpp"
+#include "trace/units.hpp"
 
 namespace wb::trace {
 namespace {
 
-constexpr double k_us_per_ms = 1e3, k_gb_per_tb = 1e3;
+constexpr double k_gb_per_tb = 1e3;
 /// Host time beyond this multiple of kernel time is waiting (TraceLens' rule).
 constexpr double k_sync_factor = 5, k_sync_share = 0.1, k_sync_ms = 1;
 
@@ -66,7 +67,7 @@ Json utilization_json(const GpuTime& time) {
 Json metadata_json(const PrepareRequest& request, const PlatformSpec& platform,
                    const Category& category, const GpuTime& gpu,
                    const std::vector<std::string>& gaps, const std::string& device,
-                   const Json& pattern) {
+                   const Json& pattern, const Json& ranks) {
   Json time = time_json(breakdown(category.rows));
   time["note"] = "rank by gpu_kernel_time_ms; sync_time_ms is host time beyond it";
   Json models = Json::array();
@@ -89,6 +90,7 @@ Json metadata_json(const PrepareRequest& request, const PlatformSpec& platform,
           {"trace_loading_policy", "DO_NOT_LOAD_TRACE_use_precomputed_tree_data"},
           {"gaps", gaps},
           {"without_model", models},
+          {"ranks", ranks},
           {"time_breakdown", std::move(time)}};
 }
 
@@ -192,6 +194,7 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
   WB_TRY_ASSIGN(const PlatformSpec platform,
                 choose_platform(file_system, request, trace.device_name));
   link_trace(trace);
+  WB_TRY(check_ranks(trace));
   const SdpaCalls calls = find_sdpa_calls(trace);
   const GpuTime gpu = gpu_time(trace);
   PrepareResult result;
@@ -199,8 +202,14 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
   result.text_bytes = trace.text_bytes;
   result.events = trace.events;
   result.gaps = gap_sentences(trace, calls);
+  result.nothing_seen = why_nothing_seen(trace);
+  for (const auto& rank : calls.ranks) {
+    result.ranks.push_back(fmt::format("{}: {} attention {}, {:.3f} ms", printable(rank.name),
+                                       rank.calls, rank.calls == 1 ? "call" : "calls",
+                                       rank.kernel_us / k_us_per_ms));
+  }
   add_device_gaps(trace, platform, result.gaps);
-  const Json pattern = to_json(model_pattern(trace, calls));
+  const Json pattern = to_json(model_pattern(trace, calls)), ranks = result.ranks;
   Json categories = Json::array();
   std::vector<OpRow> rows = rows_of(trace, calls);
   for (const bool backward : {false, true}) {
@@ -219,7 +228,7 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
     WB_TRY(writer.write(files.tree(), pretty(tree_data(trace, calls, category.rows))));
     WB_TRY(writer.write(files.metadata(),
                         pretty(metadata_json(request, platform, category, gpu, result.gaps,
-                                             trace.device_name, pattern))));
+                                             trace.device_name, pattern, ranks))));
     categories.push_back(manifest_entry(category, request.output_dir));
   }
   WB_TRY(writer.write(k_manifest_file,
@@ -229,6 +238,9 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
                               {"output_dir", request.output_dir.string()},
                               {"gpu_utilization", utilization_json(gpu)},
                               {"gaps", result.gaps},
+                              {"ranks", ranks},
+                              {"nothing_seen", result.nothing_seen},
+                              {"attention_like_kernels", calls.nobodys_kernels},
                               {"categories", categories},
                               {"time_metric_note",
                                "rank by gpu_kernel_time_ms; cpu_duration_ms has waiting in it"}})));
@@ -237,29 +249,6 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
 }
 
 }  // namespace
-
-std::vector<std::string> gap_sentences(const Trace& trace, const SdpaCalls& calls) {
-  const TraceGaps& gaps = trace.gaps;
-  std::vector<std::string> sentences;
-  const auto say = [&](std::uint64_t count, std::string_view what) {
-    if (count > 0) sentences.push_back(fmt::format("{} {}", count, what));
-  };
-  say(calls.without_kernels, "attention calls have no GPU kernel in the profile and are left out.");
-  say(calls.without_time, "attention calls have a kernel without a duration and are left out.");
-  say(calls.nobodys_kernels,
-      fmt::format("kernels named like attention ({:.3f} ms) belong to no known call.",
-                  calls.nobodys_us / k_us_per_ms));
-  say(gaps.ambiguous_links,
-      "GPU events have an id that several operators claim; they belong to none of them.");
-  say(gaps.unlinked_kernels, "GPU kernels belong to no operator of the profile.");
-  say(gaps.kernels_without_duration, "GPU kernels have no duration.");
-  say(gaps.host_without_duration, "host events have no duration and are left out.");
-  say(gaps.without_timestamp, "events have no time stamp and are left out.");
-  say(gaps.not_events, "entries of traceEvents are no events and are left out.");
-  say(gaps.begin_end_events, "events are begin/end pairs, which are not read.");
-  say(gaps.overlapping, "host events cross each other in one thread: their parents may be wrong.");
-  return sentences;
-}
 
 Result<PrepareResult> prepare(FileSystem& file_system, const PrepareRequest& request) {
   const auto named = check_names(file_system, request);

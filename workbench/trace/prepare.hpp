@@ -24,8 +24,10 @@ struct PrepareResult {
   std::size_t forward_rows = 0, backward_rows = 0;
   std::uint64_t forward_calls = 0, backward_calls = 0;
   std::string platform;
-  std::vector<std::string> gaps;  ///< sentences, also in the metadata
-  std::vector<fs::path> files;    ///< written
+  std::vector<std::string> gaps;   ///< sentences, also in the metadata
+  std::vector<std::string> ranks;  ///< of a file that holds several: calls and time of each
+  std::string nothing_seen;        ///< why nothing could be looked at; empty: it could
+  std::vector<fs::path> files;     ///< written
   std::uint64_t text_bytes = 0, events = 0;
 };
 
@@ -39,6 +41,9 @@ struct PrepareResult {
 /// profile's GPU is not known); read_only, no_space.
 Result<PrepareResult> prepare(FileSystem& file_system, const PrepareRequest& request);
 
+/// Why no operator's kernels could be looked at, so that "no attention found" would say too much;
+/// empty where they could.
+std::string why_nothing_seen(const Trace& trace);
 /// What could not be used of a profile, in sentences.
 std::vector<std::string> gap_sentences(const Trace& trace, const SdpaCalls& calls);
 

@@ -11,12 +11,12 @@
 namespace wb::trace {
 
 struct ProblemOrWhy {
-  std::optional<Problem> problem;
+  std::optional<problem::Problem> problem;
   std::string why;  ///< it cannot be one
 };
 
-/// Dropout, packed sequences, pages and dtypes that the workbench lacks cannot be problems; a mask
-/// is not recorded, so an operator with one is taken as without.
+/// Backward, masks, dropout, sequences of different lengths, windows, pages and dtypes that the
+/// workbench lacks cannot be problems.
 ProblemOrWhy problem_of(const OpRule& rule, const AttentionSizes& sizes);
 
 }  // namespace wb::trace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Bands and names that the analysis judges by. Each length takes the band of the largest named
 // length it has reached; from 512 to 1023, which has none, the outer ends of its neighbours.
-#include <array>
-
 #include "trace/metrics.hpp"
 
 namespace wb::trace {
@@ -32,29 +30,6 @@ std::string_view workload_type(double context_tokens, double generation_tokens) 
   const double ratio = context_tokens / all;
   if (ratio > k_prefill_ratio) return "prefill_heavy";
   return ratio < k_decode_ratio ? "decode_heavy" : "mixed";
-}
-
-std::string_view kernel_type(std::string_view name) {
-  struct Mark {
-    std::string_view part, type;
-  };
-  // First match counts: a kernel over pages may have "fwd" in its name, too.
-  constexpr std::array<Mark, 12> k_marks{{{"reshape_and_cache", "reshape_cache"},
-                                          {"paged_attention", "paged_attention"},
-                                          {"PagedKv", "paged_attention"},
-                                          {"pa_fwd", "paged_attention"},
-                                          {"unified_attention", "unified_attention"},
-                                          {"reduce_segments", "reduce"},
-                                          {"splitkv_combine", "reduce"},
-                                          {"flash_fwd", "fwd_kernel"},
-                                          {"attn_fwd", "fwd_kernel"},
-                                          {"fmha", "fwd_kernel"},
-                                          {"_fwd_kernel", "fwd_kernel"},
-                                          {"fwd_kernel", "fwd_kernel"}}};
-  for (const auto& [part, type] : k_marks) {
-    if (name.find(part) != std::string_view::npos) return type;
-  }
-  return "other";
 }
 
 }  // namespace wb::trace

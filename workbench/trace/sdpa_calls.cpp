@@ -2,6 +2,7 @@
 #include "trace/sdpa_calls.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "trace/op_sizes.hpp"
@@ -156,7 +157,7 @@ class Finder {
       if (owner != k_none) {
         m_calls[place[owner]].kernels.push_back(i);
       } else if (m_trace.gpu[i].kind == GpuKind::kernel &&
-                 names_attention(m_trace.text(m_trace.gpu[i].name))) {
+                 is_attention_kernel(m_trace.text(m_trace.gpu[i].name))) {
         m_nobodys.push_back(i);
       }
     }
@@ -165,7 +166,7 @@ class Finder {
   SdpaCalls keep_timed() {
     SdpaCalls result;
     result.nobodys_kernels = m_nobodys.size();
-    result.nobodys_us = busy_us(m_trace, m_nobodys);
+    tell_nobodys(result);
     for (SdpaCall& call : m_calls) {
       const auto untimed = [this](std::uint32_t i) { return m_trace.gpu[i].dur_us < 0; };
       if (call.kernels.empty()) {
@@ -179,7 +180,55 @@ class Finder {
         result.calls.push_back(std::move(call));
       }
     }
+    tell_ranks(result);
     return result;
+  }
+
+  /// The time of several ranks' events is added up: each has a clock of its own.
+  [[nodiscard]] double busy_of_ranks(const std::vector<std::uint32_t>& events) const {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> of_ranks;
+    for (const std::uint32_t i : events) of_ranks[m_trace.rank_of(m_trace.gpu[i])].push_back(i);
+    double sum = 0;
+    for (auto& [rank, own] : of_ranks) sum += busy_us(m_trace, std::move(own));
+    return sum;
+  }
+
+  void tell_nobodys(SdpaCalls& result) const {
+    result.nobodys_us = busy_of_ranks(m_nobodys);
+    if (m_nobodys.empty()) return;
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t i = 0; i < m_trace.gpu.size(); ++i) {
+      if (m_trace.gpu[i].kind == GpuKind::kernel) all.push_back(i);
+    }
+    const double all_us = busy_of_ranks(all);
+    result.nobodys_percent = all_us > 0 ? 100 * result.nobodys_us / all_us : 0;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, SdpaCalls::Nobodys> by_name;
+    for (const std::uint32_t i : m_nobodys) {
+      const GpuEvent& event = m_trace.gpu[i];
+      std::uint32_t around = event.host;
+      if (around != k_none && host(around).kind != HostKind::cpu_op)
+        around = operator_around(around);
+      SdpaCalls::Nobodys& entry =
+          by_name[{event.name, around == k_none ? k_none : host(around).name}];
+      entry.name = m_trace.text(event.name);
+      if (around != k_none) entry.launched_by = m_trace.text(host(around).name);
+      entry.count += 1;
+      entry.us += std::max(event.dur_us, 0.0);
+    }
+    for (auto& [key, entry] : by_name) result.nobodys.push_back(std::move(entry));
+    std::stable_sort(result.nobodys.begin(), result.nobodys.end(),
+                     [](const auto& a, const auto& b) { return a.us > b.us; });
+  }
+
+  void tell_ranks(SdpaCalls& result) const {
+    if (m_trace.ranks.size() < 2) return;
+    for (const std::string& name : m_trace.ranks) result.ranks.push_back({name, 0, 0});
+    for (const SdpaCall& call : result.calls) {
+      const std::uint32_t rank = m_trace.rank_of(m_trace.gpu[call.kernels.front()]);
+      if (call.kind != CallKind::attention || rank >= result.ranks.size()) continue;
+      result.ranks[rank].calls += 1;
+      result.ranks[rank].kernel_us += call.kernel_us;
+    }
   }
 
   const Trace& m_trace;

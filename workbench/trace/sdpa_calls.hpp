@@ -32,7 +32,22 @@ struct SdpaCalls {
   std::uint64_t without_kernels = 0;  ///< calls that no GPU kernel belongs to: left out
   std::uint64_t without_time = 0;     ///< calls with a kernel whose duration is missing: left out
   std::uint64_t nobodys_kernels = 0;  ///< kernels named like attention that belong to no call
-  double nobodys_us = 0;              ///< union of their intervals
+  double nobodys_us = 0;              ///< union of their intervals, of each rank alone
+  double nobodys_percent = 0;         ///< of the time in which any kernel ran
+  /// The same by kernel name, the most time first.
+  struct Nobodys {
+    std::string name, launched_by;  ///< `launched_by`: the operator around its launch, or empty
+    std::uint64_t count = 0;
+    double us = 0;
+  };
+  std::vector<Nobodys> nobodys;
+  /// Of each rank, where the file holds several.
+  struct OfRank {
+    std::string name;
+    std::uint64_t calls = 0;
+    double kernel_us = 0;
+  };
+  std::vector<OfRank> ranks;
 };
 
 inline constexpr std::string_view k_unfused_name = "unfused_attention";

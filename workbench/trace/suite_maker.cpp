@@ -5,22 +5,46 @@
 
 #include <algorithm>
 
+#include "trace/prepare.hpp"
 #include "trace/replay.hpp"
+#include "trace/units.hpp"
 
 namespace wb::trace {
 namespace {
 
-constexpr double k_us_per_ms = 1e3;
 constexpr int k_suite_version = 3;  // the first with share_frac
 
-std::string name_of(const Problem& p) {
+std::string name_of(const problem::Problem& p) {
   std::string name = fmt::format("B{}_H{}", p.B, p.Hq);
   if (p.Hkv != p.Hq) name += fmt::format("kv{}", p.Hkv);
   name += p.Sq == p.Skv ? fmt::format("_S{}", p.Sq) : fmt::format("_S{}x{}", p.Sq, p.Skv);
   name += p.D == p.Dv ? fmt::format("_D{}", p.D) : fmt::format("_D{}v{}", p.D, p.Dv);
   name += fmt::format("_{}", to_string(p.dtype));
-  if (p.causal != Causal::none) name += "_causal";
-  return p.layout == Layout::bhsd ? name : name + "_bshd";
+  if (p.causal != problem::Causal::none) name += "_causal";
+  return p.layout == problem::Layout::bhsd ? name : name + "_bshd";
+}
+
+/// What there is instead of forward attention that can be measured again.
+std::string why_no_suite(const Trace& trace, const SdpaCalls& calls, const MadeSuite& made) {
+  if (!made.left_out.empty()) {
+    const MadeSuite::LeftOut& first = made.left_out.front();
+    std::string text = fmt::format(
+        "none of its attention can be a problem: {} ({} {}, {} {}, {:.3f} ms): {}",
+        printable(first.name), first.calls, first.calls == 1 ? "call" : "calls", first.kernels,
+        first.kernels == 1 ? "kernel" : "kernels", first.kernel_ms, first.why);
+    if (made.left_out.size() > 1) {
+      text += fmt::format("; {} more rows for their own reasons", made.left_out.size() - 1);
+    }
+    return text;
+  }
+  if (std::string nothing = why_nothing_seen(trace); !nothing.empty()) {
+    return "nothing could be looked at: " + nothing;
+  }
+  std::string text = "it has no forward attention that is known here";
+  for (const std::string& gap : gap_sentences(trace, calls)) {
+    if (gap.find("attention") != std::string::npos) text += "; " + gap;
+  }
+  return text;
 }
 
 }  // namespace
@@ -28,6 +52,7 @@ std::string name_of(const Problem& p) {
 Result<MadeSuite> make_suite(const fs::path& path, std::string name) {
   WB_TRY_ASSIGN(Trace trace, read_trace(path));
   link_trace(trace);
+  WB_TRY(check_ranks(trace));
   const SdpaCalls calls = find_sdpa_calls(trace);
   MadeSuite made;
   made.gpu_span_ms = gpu_time(trace).total_ms;
@@ -44,16 +69,18 @@ Result<MadeSuite> make_suite(const fs::path& path, std::string name) {
     ProblemOrWhy found{{}, row.why_no_model};
     if (row.sizes) found = problem_of(first.rule, *row.sizes);
     if (!found.problem || !(share > 0)) {
-      made.left_out.push_back(
-          {row.name, found.problem ? "it takes no time" : found.why, share, row.calls.size()});
+      std::uint64_t kernels = 0;
+      for (const std::size_t call : row.calls) kernels += calls.calls[call].kernels.size();
+      made.left_out.push_back({row.name, found.problem ? "it takes no time" : found.why, share,
+                               row.calls.size(), kernels, row.kernel_us.sum / k_us_per_ms});
       continue;
     }
-    Problem problem = *found.problem;
+    problem::Problem problem = *found.problem;
     problem.name = name_of(problem);
     auto& list = made.suite.problems;
-    const auto same = std::find_if(list.begin(), list.end(), [&](const SuiteProblem& entry) {
-      return entry.problem == problem;
-    });
+    const auto same =
+        std::find_if(list.begin(), list.end(),
+                     [&](const problem::SuiteProblem& entry) { return entry.problem == problem; });
     if (same == list.end()) {
       // Kernels that run beside each other can have more time than there is.
       list.push_back({problem, count, false, std::min(share, 1.0)});
@@ -63,17 +90,14 @@ Result<MadeSuite> make_suite(const fs::path& path, std::string name) {
     }
   }
   if (!made.suite.problems.empty()) return made;
-  std::string why = "it has no forward attention";
-  if (!made.left_out.empty()) {
-    why = fmt::format("{}: {}", made.left_out.front().name, made.left_out.front().why);
-  }
-  return Error{ErrorCode::invalid, "make a suite from", path.string(), std::move(why), {}};
+  return Error{
+      ErrorCode::invalid, "make a suite from", path.string(), why_no_suite(trace, calls, made), {}};
 }
 
-std::string suite_file(const Suite& suite) {
+std::string suite_file(const problem::Suite& suite) {
   Json problems = Json::array();
-  for (const SuiteProblem& entry : suite.problems) {
-    Json json = to_json(entry.problem);
+  for (const problem::SuiteProblem& entry : suite.problems) {
+    Json json = problem::to_json(entry.problem);
     json["name"] = entry.problem.name;
     json["weight"] = entry.weight;
     if (entry.share_frac) json["share_frac"] = *entry.share_frac;

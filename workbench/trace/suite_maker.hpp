@@ -14,11 +14,12 @@ namespace wb::trace {
 struct MadeSuite {
   /// Weights are calls in the profile; shares are of its GPU span, from the first start to the last
   /// end of what its operators launched.
-  Suite suite;
+  problem::Suite suite;
   struct LeftOut {
     std::string name, why;
     double share_frac = 0;
-    std::uint64_t calls = 0;
+    std::uint64_t calls = 0, kernels = 0;
+    double kernel_ms = 0;
   };
   std::vector<LeftOut> left_out;
   double gpu_span_ms = 0;
@@ -29,6 +30,6 @@ struct MadeSuite {
 Result<MadeSuite> make_suite(const fs::path& trace, std::string name);
 
 /// The text of a suites.json that holds this suite.
-std::string suite_file(const Suite& suite);
+std::string suite_file(const problem::Suite& suite);
 
 }  // namespace wb::trace

@@ -50,8 +50,8 @@ struct HostEvent {
 struct GpuEvent {
   double ts_us = 0, dur_us = 0;  ///< dur_us below 0: not recorded
   std::int64_t correlation = -1, external_id = -1, stream = -1;
-  std::uint32_t name = 0;
-  std::uint32_t host = k_none;  ///< the launch or operator that it belongs to (link_trace())
+  std::uint32_t name = 0, thread = 0;  ///< `thread`: whose pid is the GPU's
+  std::uint32_t host = k_none;         ///< the launch or operator that it belongs to (link_trace())
   GpuKind kind = GpuKind::kernel;
 };
 
@@ -90,7 +90,15 @@ struct Trace {
   std::string device_name;  ///< of the first GPU, as its driver calls it; may be empty
   std::vector<std::string> other_devices;  ///< names of GPUs of other kinds
   TraceGaps gaps;
+  /// Of a file put together of several ranks' profiles, set by link_trace(): their names (one or
+  /// none: it is no such file) and by thread whose it is (k_none: not told).
+  std::vector<std::string> ranks;
+  std::vector<std::uint32_t> rank_of_thread;
+  std::string rank_fault;  ///< why the ranks cannot be told apart; empty: they can
 
+  [[nodiscard]] std::uint32_t rank_of(const GpuEvent& event) const {
+    return event.thread < rank_of_thread.size() ? rank_of_thread[event.thread] : 0;
+  }
   [[nodiscard]] const std::string& text(std::uint32_t id) const { return strings.at(id); }
 };
 
@@ -100,8 +108,15 @@ struct Trace {
 Result<Trace> read_trace(const fs::path& path);
 
 /// Orders the host events, gives each its parent (the innermost one around it in its thread) and
-/// each GPU event the launch it came from: by correlation id, else by external id.
+/// each GPU event the launch it came from: by correlation id, else by external id. Ids are unique
+/// in a process, not in a file: each rank's kernels are linked among its own launches.
 void link_trace(Trace& trace);
+
+/// Private to link_trace() (ranks.cpp): fills `ranks`, `rank_of_thread` and, where processes use
+/// the same ids and nothing tells whose a kernel is, `rank_fault`.
+void find_ranks(Trace& trace);
+/// Errors: invalid (`rank_fault`).
+Result<void> check_ranks(const Trace& trace);
 
 /// Names around a host event, itself left out, innermost first.
 std::vector<std::uint32_t> parents_of(const Trace& trace, std::uint32_t host);

@@ -10,6 +10,7 @@
 #include "core/json.hpp"
 #include "trace/json_scanner.hpp"
 #include "trace/op_names.hpp"
+#include "trace/text_kind.hpp"
 #include "trace/trace.hpp"
 
 namespace wb::trace {
@@ -82,6 +83,10 @@ class Reader {
   }
 
   Result<Trace> run() {
+    if (const auto foreign = foreign_text(m_scan.lookahead(k_kind_bytes))) {
+      return Error{ErrorCode::parse, "read the trace", m_trace.path.string(),
+                   std::string(foreign->what), std::string(foreign->next)};
+    }
     const bool good = m_scan.peek() == '[' ? events() : top_level();
     if (good && !m_scan.at_end()) m_scan.fail(ErrorCode::parse, "more text after the trace");
     if (m_scan.fault()) return *m_scan.fault();
@@ -224,6 +229,7 @@ class Reader {
     event.external_id = raw.external_id;
     event.stream = raw.stream;
     event.name = name_of(raw);
+    event.thread = thread_of(raw);
     event.kind = kind;
     m_trace.gpu.push_back(event);
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The performance model: FLOPs of the two products (the softmax is left out) and the bytes that
 // must move at least. The formulas are those of TraceLens' perf model (MIT), so that figures of
-// both tools compare; docs/trace.md has them with their limits.
+// both tools compare; docs/guide/trace.md has them with their limits.
+#include <algorithm>
+
 #include "trace/op_sizes.hpp"
 
 namespace wb::trace {
@@ -28,6 +30,17 @@ CallWork serving_work(const AttentionSizes& s, const ServingStep& step) {
   return work;
 }
 
+/// The share of all pairs of a query and a key that causal attention computes. With as many queries
+/// as keys both corners come to one half.
+double causal_part(const AttentionSizes& s) {
+  const auto n_q = static_cast<double>(s.N_Q), n_kv = static_cast<double>(s.N_KV);
+  const bool long_side_counts = s.bottom_right.value_or(true) == (n_q <= n_kv);
+  const double shorter = std::min(n_q, n_kv);
+  const double pairs =
+      long_side_counts ? n_q * n_kv - shorter * shorter / 2 : shorter * shorter / 2;
+  return pairs / (n_q * n_kv);
+}
+
 CallWork dense_work(const OpRule& rule, const AttentionSizes& s) {
   const double queries = product({s.B, s.N_Q, s.H_Q}), keys = product({s.B, s.N_KV, s.H_KV});
   const double pairs = product({s.B, s.H_Q, s.N_Q, s.N_KV});
@@ -44,8 +57,11 @@ CallWork dense_work(const OpRule& rule, const AttentionSizes& s) {
   } else {
     work.flops = 2 * pairs * (qk + v);
   }
-  if (s.causal.value_or(false)) work.flops /= 2;
-  if (const auto size = dtype_bytes(s.dtype)) work.bytes = *size * elements;
+  if (s.causal.value_or(false)) work.flops *= causal_part(s);
+  if (s.tensor_bytes > 0) {
+    work.bytes = s.tensor_bytes;
+  } else if (const auto size = dtype_bytes(s.dtype))
+    work.bytes = *size * elements;
   return work;
 }
 
@@ -63,11 +79,12 @@ WorkOrWhy work_of(const OpRule& rule, const AttentionSizes& sizes,
     }
     return {serving_work(sizes, *step), {}};
   }
-  if (rule.sizes == Sizes::packed) {
+  if (!sizes.lengths_known) {
     return {{}, "packed sequences: their lengths are not recorded"};
   }
   if (!sizes.causal) return {{}, "whether it is causal is not recorded"};
-  if (*sizes.causal && sizes.N_Q != sizes.N_KV) {
+  if (sizes.windowed) return {{}, "a sliding window: what it leaves of the keys is not modelled"};
+  if (*sizes.causal && sizes.N_Q != sizes.N_KV && !sizes.bottom_right) {
     return {{}, "causal with as many queries as keys only: the mask's corner is not recorded"};
   }
   return {dense_work(rule, sizes), {}};

@@ -17,7 +17,7 @@
 #include "variant/grants.hpp"
 #include "variant/restriction.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -161,7 +161,10 @@ std::optional<Artifact> load_entry(const FileSystem& file_system, const Entry& e
     if (!record.ok()) return {};
     artifact.record.ptxas = *std::move(record);
   }
+  // What was built before compilers were asked for it is built again: its id may cover too little.
+  const bool covered = entry.is_python() || reader.boolean_or("reads_covered", false);
   if (!reader.finish(true).ok() || format != k_entry_format || artifact.id != entry.id) return {};
+  if (!covered) return {};
   artifact.record.cached = true;
   artifact.path = entry.artifact_path(entry.folder);
   if (entry.is_python()) {
@@ -182,6 +185,7 @@ Result<void> write_record(FileSystem& file_system, const Entry& entry, const fs:
   Json json = to_json(artifact.record);
   json.erase("cached");
   json["format"] = k_entry_format;
+  json["reads_covered"] = true;  // run_compile() gives no record of anything else
   json["artifact"] = entry.id;
   json["variant"] = {{"name", entry.variant.manifest.name}, {"id", entry.variant.id}};
   json["configuration"] = to_json(configuration);
@@ -396,4 +400,4 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
   return *std::move(adopted);
 }
 
-}  // namespace wb
+}  // namespace wb::variant

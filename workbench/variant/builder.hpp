@@ -14,7 +14,7 @@
 #include "variant/ptxas_record.hpp"
 #include "variant/variant.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 /// Which compiler, exactly. `signature` goes into the artifact id.
 struct CompilerIdentity {
@@ -45,7 +45,7 @@ struct BuildRecord {
 Json to_json(const BuildRecord& record);
 
 struct Artifact {
-  std::string id;              ///< 64 hex (4.1): variant, configuration, flags, compiler, target
+  std::string id;              ///< 64 hex: variant, configuration, flags, compiler, target
   std::string content_sha256;  ///< of the file; empty for python
   fs::path path;               ///< the shared library; for python the folder with its files
   BuildRecord record;
@@ -184,4 +184,4 @@ class ArtifactCache {
   std::shared_ptr<std::atomic<int>> m_leases = std::make_shared<std::atomic<int>>(0);
 };
 
-}  // namespace wb
+}  // namespace wb::variant

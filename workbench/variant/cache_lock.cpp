@@ -11,7 +11,7 @@
 #include <chrono>
 #include <thread>
 
-namespace wb {
+namespace wb::variant {
 namespace {
 
 constexpr int k_lock_attempts = 100;
@@ -64,4 +64,4 @@ bool is_held(const UniqueFd& held, const fs::path& folder) {
          ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

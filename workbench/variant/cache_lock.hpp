@@ -9,7 +9,7 @@
 
 #include "core/files.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 /// Held by whoever replaces or removes entries (a repair, gc), one at a time.
 inline constexpr std::string_view k_cache_lock_file = "repair.lock";
@@ -25,4 +25,4 @@ UniqueFd hold_entry(const fs::path& folder);
 /// The folder of that name is still the one that is held.
 bool is_held(const UniqueFd& held, const fs::path& folder);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -61,4 +61,4 @@ std::vector<std::string> find_entries(const FileSystem& file_system, const fs::p
   return ids;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

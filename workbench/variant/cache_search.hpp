@@ -9,7 +9,7 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 /// What an artifact id covers, but for the compiler.
 struct MadeOf {
@@ -24,4 +24,4 @@ struct MadeOf {
 std::vector<std::string> find_entries(const FileSystem& file_system, const fs::path& root,
                                       const MadeOf& made_of);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -13,12 +13,12 @@
 
 #include "variant/cache_lock.hpp"
 
-namespace wb {
+namespace wb::variant {
 namespace {
 
 using Time = std::chrono::system_clock::time_point;
 
-struct Entry {
+struct CacheEntry {
   fs::path folder;
   Time used;
   std::uint64_t bytes = 0;
@@ -56,7 +56,7 @@ std::uint64_t bytes_below(const fs::path& folder) {
   return bytes;
 }
 
-std::vector<fs::path> folders_in(const fs::path& parent) {
+std::vector<fs::path> real_folders_in(const fs::path& parent) {
   std::vector<fs::path> folders;
   std::error_code error;
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
@@ -66,12 +66,12 @@ std::vector<fs::path> folders_in(const fs::path& parent) {
 }
 
 /// <root>/<2 hex>/<64 hex that begin with them>; anything else is not ours.
-std::vector<Entry> list_entries(const fs::path& root) {
-  std::vector<Entry> entries;
-  for (const fs::path& shelf : folders_in(root)) {
+std::vector<CacheEntry> list_entries(const fs::path& root) {
+  std::vector<CacheEntry> entries;
+  for (const fs::path& shelf : real_folders_in(root)) {
     const std::string prefix = shelf.filename().string();
     if (!is_hex(prefix, 2)) continue;
-    for (const fs::path& folder : folders_in(shelf)) {
+    for (const fs::path& folder : real_folders_in(shelf)) {
       const std::string name = folder.filename().string();
       const auto status = folder_status(folder);
       if (!is_hex(name, 64) || !name.starts_with(prefix) || !status) continue;
@@ -81,8 +81,8 @@ std::vector<Entry> list_entries(const fs::path& root) {
   return entries;
 }
 
-void sort_by_use(std::vector<Entry>& entries) {
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+void sort_by_use(std::vector<CacheEntry>& entries) {
+  std::sort(entries.begin(), entries.end(), [](const CacheEntry& a, const CacheEntry& b) {
     return a.used != b.used ? a.used < b.used : a.folder < b.folder;
   });
 }
@@ -99,7 +99,7 @@ std::optional<fs::path> make_grave(const fs::path& root) {
 }
 
 /// Under the cache's lock nobody replaces entries; under the entry's own nobody uses it.
-Result<Removal> remove_entry(const fs::path& root, const Entry& entry, bool dry_run) {
+Result<Removal> remove_entry(const fs::path& root, const CacheEntry& entry, bool dry_run) {
   WB_TRY_ASSIGN(const UniqueFd cache, lock_cache(root));
   const UniqueFd fd(::open(entry.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid()) return errno == ENOENT ? Removal::in_use : Removal::failed;
@@ -119,7 +119,7 @@ Result<Removal> remove_entry(const fs::path& root, const Entry& entry, bool dry_
 }
 
 void remove_leftovers(const fs::path& root, const TrimRule& rule, Time now, TrimResult& result) {
-  for (const fs::path& folder : folders_in(root / "tmp")) {
+  for (const fs::path& folder : real_folders_in(root / "tmp")) {
     const auto status = folder_status(folder);
     if (!status || !(now - time_of(*status) > k_stale_after)) continue;
     const std::uint64_t bytes = bytes_below(folder);
@@ -147,12 +147,12 @@ Result<TrimResult> trim_cache(const fs::path& root, const TrimRule& rule, Time n
     return Error{ErrorCode::invalid, "trim the artifact cache", root.string(), "it is no folder",
                  "name the cache with --cache DIR"};
   }
-  std::vector<Entry> entries = list_entries(root);
+  std::vector<CacheEntry> entries = list_entries(root);
   sort_by_use(entries);
   result.entries = static_cast<std::int64_t>(entries.size());
-  for (const Entry& entry : entries) result.bytes += entry.bytes;
+  for (const CacheEntry& entry : entries) result.bytes += entry.bytes;
   std::uint64_t left = result.bytes;
-  for (const Entry& entry : entries) {
+  for (const CacheEntry& entry : entries) {
     const bool old = rule.older_than && now - entry.used > *rule.older_than;
     const bool over = rule.max_bytes && left > *rule.max_bytes;
     if (!old && !over) continue;
@@ -172,4 +172,4 @@ Result<TrimResult> trim_cache(const fs::path& root, const TrimRule& rule, Time n
   return result;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

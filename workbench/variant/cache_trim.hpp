@@ -9,7 +9,7 @@
 
 #include "core/files.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 struct TrimRule {
   std::optional<std::uint64_t> max_bytes;          ///< then the least recently used go first
@@ -35,4 +35,4 @@ struct TrimResult {
 Result<TrimResult> trim_cache(const fs::path& root, const TrimRule& rule,
                               std::chrono::system_clock::time_point now);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -6,7 +6,7 @@
 #include "variant/closure.hpp"
 #include "variant/variant.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -109,4 +109,4 @@ Result<Variant> Catalogue::find(std::string_view name) const {
                              : "did you mean " + close + "?"};
 }
 
-}  // namespace wb
+}  // namespace wb::variant

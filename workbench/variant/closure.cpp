@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "variant/include_scan.hpp"
+#include "variant/variant.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -182,4 +183,4 @@ Result<void> Closure::add_include(const std::string& name, const std::string& in
                "write system headers as #include <" + name + ">"};
 }
 
-}  // namespace wb
+}  // namespace wb::variant

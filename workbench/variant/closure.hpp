@@ -13,7 +13,7 @@
 #include "core/files.hpp"
 #include "variant/manifest.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 inline constexpr std::string_view k_manifest_file = "kernel.json";
 inline constexpr std::string_view k_common = "common";
@@ -74,4 +74,4 @@ class Closure {
   std::size_t m_total_bytes = 0;
 };
 
-}  // namespace wb
+}  // namespace wb::variant

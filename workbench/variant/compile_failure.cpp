@@ -4,7 +4,7 @@
 #include <csignal>
 #include <initializer_list>
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::string describe(CompileFault fault, std::string_view compiler, const Proces
   return name + " failed";
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -9,7 +9,7 @@
 
 #include "core/process.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 enum class CompileFault {
   source,        ///< the compiler refused the source
@@ -27,4 +27,4 @@ CompileFault classify_compile_fault(const ProcessOutcome& outcome);
 /// One sentence for the Failure's message.
 std::string describe(CompileFault fault, std::string_view compiler, const ProcessSpec& spec);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -135,4 +135,4 @@ bool is_cpu_target(std::string_view target) {
   });
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
-namespace wb {
+namespace wb::variant {
 
-/// For g++ and clang++, sorted. docs/add_a_kernel.md gives the list with the reasons.
+/// For g++ and clang++, sorted. docs/guide/add_a_kernel.md gives the list with the reasons.
 std::span<const std::string_view> allowed_cpu_flags();
 bool is_allowed_cpu_flag(std::string_view flag);
 
@@ -19,4 +19,4 @@ bool is_allowed_cuda_flag(std::string_view flag);
 /// "native", "generic" or an architecture word such as "x86-64-v3" or "znver4".
 bool is_cpu_target(std::string_view target);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -4,17 +4,20 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/process.hpp"
 #include "variant/compile_failure.hpp"
 #include "variant/compile_sandbox.hpp"
 #include "variant/compiler_identity.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
 /// Beyond the deadline: ends a compiler whose workbench was killed and could not stop it.
 constexpr std::uint64_t k_cpu_grace_s = 5;
+constexpr std::chrono::seconds k_preprocess_deadline{20};
 
 Failure machine_failure(const Error& error) {
   return Failure{Invalidity::environment, error.message(), {}};
@@ -76,6 +79,8 @@ ProcessSpec spec_of(const CompileCommand& command, const BuildOptions& options,
                     const fs::path& sources, const fs::path& temporary, const fs::path& output) {
   ProcessSpec spec;
   spec.argv = command.argv;
+  const auto lists = read_list_words({command.kind, sources, temporary});
+  spec.argv.insert(spec.argv.end(), lists.begin(), lists.end());
   spec.argv.insert(spec.argv.end(), {"-o", output.string()});
   spec.env = compiler_environment(command.compiler.path, temporary);
   spec.clear_env = true;
@@ -110,6 +115,52 @@ Failure failure_of_run(const CompileCommand& command, const ProcessSpec& spec,
   return Failure{invalidity, describe(fault, name, spec), words_of(outcome)};
 }
 
+Failure uncovered_failure(const Variant& variant, const std::string& file) {
+  return Failure{Invalidity::constraints,
+                 "the sources of " + variant.manifest.name + " make the compiler read " +
+                     printable(file, 200) +
+                     ", which neither they nor a granted folder hold, so that the artifact's id "
+                     "does not cover it",
+                 {}};
+}
+
+std::vector<fs::path> headers_of(const CompileCommand& command) {
+  std::vector<fs::path> programs = command.programs;
+  programs.emplace_back(command.compiler.path.substr(0, command.compiler.path.find(' ')));
+  programs.emplace_back(command.argv.front());
+  return header_folders_of(programs);
+}
+
+/// Of a compile that failed: its words may quote a file that it should not have read. The
+/// preprocessor alone then tells the names, whatever became of the rest.
+std::optional<Failure> closure_failure(const Variant& variant, const CompileCommand& command,
+                                       const ProcessSpec& spec, const SandboxFolders& folders,
+                                       const CompileProbe& probe, const ProcessOutcome& failed) {
+  const std::string words = words_of(failed);
+  if (misses_the_date(words)) {
+    return Failure{Invalidity::constraints,
+                   "the sources of " + variant.manifest.name +
+                       " use __DATE__, __TIME__ or __TIMESTAMP__, which no artifact id covers",
+                   {}};
+  }
+  ProcessSpec preprocess = spec;
+  preprocess.argv = command.argv;
+  const auto compiles = [](const std::string& word) { return word == "-shared"; };
+  std::erase_if(preprocess.argv, compiles);
+  const bool nvcc = command.kind == CompilerKind::nvcc;
+  preprocess.argv.insert(preprocess.argv.end(), {"-E", nvcc ? "-Xcompiler=-H" : "-H", "-o",
+                                                 (fs::path("/dev") / "null").string()});
+  preprocess.capture_bytes = 4u << 20;
+  preprocess.deadline = std::min<std::chrono::milliseconds>(spec.deadline, k_preprocess_deadline);
+  const auto printed = run_compiler(preprocess, folders, probe);
+  if (!printed.ok()) return std::nullopt;
+  const ReadLists lists{command.kind, spec.working_directory, {}, command.seen_as};
+  const auto file = uncovered_header(printed->err, lists, variant, command.grants.include_folders,
+                                     headers_of(command));
+  if (!file) return std::nullopt;
+  return uncovered_failure(variant, *file);
+}
+
 }  // namespace
 
 std::vector<std::string> macro_words(const Configuration& configuration,
@@ -142,8 +193,8 @@ Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& opt
 
   const ProcessSpec spec = spec_of(command, options, sources, temporary, output);
   const CompileProbe probe{command.probe, command.probe_name, sources, output};
-  const auto outcome =
-      run_compiler(spec, folders_of(command, private_folder->path(), sources, output), probe);
+  const SandboxFolders folders = folders_of(command, private_folder->path(), sources, output);
+  const auto outcome = run_compiler(spec, folders, probe);
   if (!outcome.ok()) return machine_failure(outcome.error());
 
   std::error_code ignored;
@@ -155,10 +206,21 @@ Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& opt
     record.wall_s = outcome->wall_s;
     record.cpu_s = outcome->cpu_s;
     record.log = words_of(*outcome);
-    return record;
+    const auto uncovered =
+        uncovered_read({command.kind, sources, temporary, command.seen_as}, variant,
+                       command.grants.include_folders, headers_of(command));
+    if (uncovered.ok() && !uncovered->has_value()) return record;
+    fs::remove(output, ignored);
+    if (!uncovered.ok()) return machine_failure(uncovered.error());
+    return uncovered_failure(variant, **uncovered);
   }
   fs::remove(output, ignored);
+  if (!outcome->timed_out && !outcome->signal) {
+    if (auto failure = closure_failure(variant, command, spec, folders, probe, *outcome)) {
+      return *std::move(failure);
+    }
+  }
   return failure_of_run(command, spec, *outcome, probe);
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "variant/builder.hpp"
+#include "variant/compile_reads.hpp"
 #include "variant/grants.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 struct CompileCommand {
   CompilerIdentity compiler;
+  CompilerKind kind = CompilerKind::gcc;
   std::vector<std::string> argv;  ///< all but the output; the sources stand in the working folder
   /// Compiler and flags that make a library of an empty source, and that source's name.
   std::vector<std::string> probe;
@@ -25,7 +27,8 @@ struct CompileCommand {
 };
 
 /// Writes what the command makes to `output`. The record's log is both streams, as captured; the
-/// caller shortens it. Failures: compile, timeout, environment.
+/// caller shortens it. What it read is held against what the id covers. Failures: constraints (it
+/// read more, or asked for the date), compile, timeout, environment.
 Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& options,
                                  const CompileCommand& command, const fs::path& output);
 
@@ -36,4 +39,4 @@ std::vector<std::string> macro_words(const Configuration& configuration, std::st
 /// between them.
 std::string head_and_tail(std::string_view words);
 
-}  // namespace wb
+}  // namespace wb::variant

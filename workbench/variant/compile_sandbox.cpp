@@ -4,7 +4,7 @@
 #include <set>
 #include <system_error>
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -39,7 +39,22 @@ std::set<fs::path> prefixes_of(const fs::path& compiler, std::vector<fs::path> p
 }  // namespace
 
 std::string compile_sandbox_word() {
-  return find_program("bwrap").ok() ? "bubblewrap" : "none";
+  const auto program = find_program("bwrap");
+  if (!program.ok()) return "none: bubblewrap is not installed";
+  ProcessSpec spec;
+  spec.argv = {program->string()};
+  for (const char* folder : {"/usr", "/bin", "/lib", "/lib64"}) {
+    spec.argv.insert(spec.argv.end(), {"--ro-bind-try", folder, folder});
+  }
+  spec.argv.insert(spec.argv.end(),
+                   {"--proc", "/proc", "--unshare-user", "--unshare-pid", "--unshare-net",
+                    "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "/bin/true"});
+  spec.deadline = std::chrono::seconds(10);
+  const auto tried = run_process(spec);
+  if (tried.ok() && tried->success()) return "bubblewrap";
+  const std::string why =
+      tried.ok() ? tried->err.substr(0, tried->err.find('\n')) : tried.error().message();
+  return "none: bubblewrap does not start here: " + printable(why, 200);
 }
 
 std::vector<std::string> compile_sandbox(const fs::path& compiler, const SandboxFolders& folders) {
@@ -100,4 +115,4 @@ Result<ProcessOutcome> run_compiler(const ProcessSpec& spec, const SandboxFolder
   return run_process(spec);
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -10,7 +10,7 @@
 #include "core/files.hpp"
 #include "core/process.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 struct SandboxFolders {
   std::vector<fs::path> writable;  ///< absolute
@@ -23,7 +23,7 @@ struct SandboxFolders {
   fs::path seen_as = {};
 };
 
-/// "bubblewrap", or "none" where it is not installed.
+/// "bubblewrap", or "none" and why: it is not installed, or what it said when it did not start.
 std::string compile_sandbox_word();
 
 /// What goes before the compiler's own words; empty without bubblewrap. The compiler, given by its
@@ -47,4 +47,4 @@ bool compiles_nothing(ProcessSpec spec, std::vector<std::string> before, const C
 Result<ProcessOutcome> run_compiler(const ProcessSpec& spec, const SandboxFolders& folders,
                                     const CompileProbe& probe);
 
-}  // namespace wb
+}  // namespace wb::variant

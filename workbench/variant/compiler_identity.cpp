@@ -9,7 +9,7 @@
 #include "core/hash.hpp"
 #include "core/process.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -119,4 +119,4 @@ Result<CompilerIdentity> IdentityMemory::identity(
   return asked.identity;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

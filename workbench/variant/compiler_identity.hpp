@@ -12,7 +12,7 @@
 
 #include "variant/builder.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 /// Nothing of the caller's environment: CPATH, GCC_EXEC_PREFIX, NVCC_APPEND_FLAGS and the like
 /// would change what is built without changing its id.
@@ -53,4 +53,4 @@ class IdentityMemory {
   std::map<fs::path, std::string> m_stamps;
 };
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -6,7 +6,9 @@
 #include "variant/restriction.hpp"
 #include "variant/variant.hpp"
 
-namespace wb {
+namespace wb::variant {
+
+using problem::Problem;
 
 std::map<std::string, std::int64_t> problem_values(const Problem& problem) {
   return {{"B", problem.B},
@@ -103,4 +105,4 @@ std::vector<std::string> techniques_in(const Manifest& manifest,
   return used;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

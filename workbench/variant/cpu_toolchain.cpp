@@ -10,7 +10,7 @@
 #include "variant/compile_run.hpp"
 #include "variant/compiler_identity.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -123,7 +123,7 @@ Outcome<std::vector<std::string>> command_line(const CompilerIdentity& identity,
     if (!is_allowed_cpu_flag(flag)) {
       return failure(Invalidity::constraints,
                      "the manifest of " + manifest.name + " asks for the compiler flag \"" + flag +
-                         "\", which is not on the allow-list (docs/add_a_kernel.md)");
+                         "\", which is not on the allow-list (docs/guide/add_a_kernel.md)");
     }
     argv.push_back(flag);
   }
@@ -197,6 +197,7 @@ Outcome<BuildRecord> CpuToolchain::compile(const Variant& variant,
   if (!argv.ok()) return std::move(argv).error();
   CompileCommand command;
   command.compiler = *compiler;
+  command.kind = is_clang(*compiler) ? CompilerKind::clang : CompilerKind::gcc;
   command.argv = *std::move(argv);
   command.probe = {compiler->path, "-shared", "-fPIC"};
   const auto linker = linker_words(*compiler);
@@ -216,4 +217,4 @@ Outcome<BuildRecord> CpuToolchain::compile(const Variant& variant,
   return record;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

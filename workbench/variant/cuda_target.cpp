@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -104,4 +104,4 @@ Result<std::string> choose_cuda_target(const std::vector<std::string>& architect
   return to_text(*best);
 }
 
-}  // namespace wb
+}  // namespace wb::variant

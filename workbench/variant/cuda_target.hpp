@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 /// A real architecture as nvcc names it: "sm_90", "sm_90a" (this device only), "sm_103f" (its
 /// family).
@@ -38,4 +38,4 @@ std::string gencode_of(CudaTarget target);
 Result<std::string> choose_cuda_target(const std::vector<std::string>& architectures,
                                        std::string_view device, std::string_view wanted);
 
-}  // namespace wb
+}  // namespace wb::variant

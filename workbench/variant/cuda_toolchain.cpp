@@ -9,7 +9,7 @@
 #include "variant/cuda_target.hpp"
 #include "variant/cuda_toolkit.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -47,7 +47,7 @@ Outcome<std::vector<std::string>> nvcc_words(const Toolkit& toolkit, const Varia
     if (!is_allowed_cuda_flag(flag)) {
       return cuda_failure(Invalidity::constraints,
                           "the manifest of " + manifest.name + " asks for the nvcc flag \"" + flag +
-                              "\", which is not on the allow-list (docs/add_a_kernel.md)");
+                              "\", which is not on the allow-list (docs/guide/add_a_kernel.md)");
     }
     argv.push_back(flag);
   }
@@ -110,6 +110,7 @@ Outcome<CompileCommand> cuda_command(const CudaPlaces& places, const Variant& va
   if (!argv.ok()) return std::move(argv).error();
   CompileCommand command;
   command.compiler = asked->answer.identity;
+  command.kind = CompilerKind::nvcc;
   command.argv = *std::move(argv);
   command.probe = {toolkit.nvcc.string(), "-ccbin=" + toolkit.host.string()};
   command.probe.insert(command.probe.end(), forms.begin(), forms.end());
@@ -248,4 +249,4 @@ Outcome<std::string> CudaToolchain::listing(Listing kind, const Variant& variant
   return *std::move(text);
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -4,7 +4,7 @@
 #include "core/hash.hpp"
 #include "core/process.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -106,4 +106,4 @@ Result<fs::path> find_nvcc(const CudaPlaces& places) {
   return no_nvcc(looked_at + "PATH and " + usual.string(), "it is in none of these places");
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -4,7 +4,7 @@
 
 #include "variant/compiler_identity.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 /// The programs of one toolkit.
 struct Toolkit {
@@ -23,4 +23,4 @@ Result<AskedToolkit> ask_toolkit(const CudaPlaces& places);
 /// Errors: environment.
 Result<fs::path> find_host_compiler(const CudaPlaces& places);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -5,7 +5,7 @@
 
 #include "core/hash.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -88,4 +88,4 @@ Result<Grants> resolve_grants(const Manifest& manifest, const BuildOptions& opti
   return grants;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

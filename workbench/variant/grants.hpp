@@ -8,7 +8,7 @@
 
 #include "variant/builder.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 struct Grants {
   std::vector<fs::path> include_folders;  ///< for -isystem; each allowed DIR at most once
@@ -21,4 +21,4 @@ struct Grants {
 /// limit (a granted folder of more than 50,000 files).
 Result<Grants> resolve_grants(const Manifest& manifest, const BuildOptions& options);
 
-}  // namespace wb
+}  // namespace wb::variant

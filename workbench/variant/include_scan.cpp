@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
+#include <span>
 
 #include "core/files.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -29,27 +31,79 @@ bool is_word(char c) {
   return k_is_word[static_cast<unsigned char>(c)];
 }
 
-/// Joins lines that end in a backslash (blanks after it are allowed by the compilers).
-std::string without_splices(std::string_view text) {
-  std::string joined;
-  joined.reserve(text.size());
-  std::size_t begin = 0;
-  for (std::size_t at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at)) {
-    std::size_t end = at + 1;
-    while (end < text.size() && is_blank(text[end])) ++end;
-    if (end < text.size() && text[end] == '\n') {
-      joined += text.substr(begin, at - begin);
-      begin = end + 1;
+/// Text whose lines that end in a backslash are joined (blanks after it are allowed by the
+/// compilers), and how to get from it to the text as it was written: in a raw string nothing is
+/// joined.
+class Joined {
+ public:
+  explicit Joined(std::string_view text) : m_written(text) {
+    m_text.reserve(text.size());
+    std::size_t begin = 0;
+    for (std::size_t at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at)) {
+      std::size_t end = at + 1;
+      while (end < text.size() && is_blank(text[end])) ++end;
+      if (end < text.size() && text[end] == '\n') {
+        m_text += text.substr(begin, at - begin);
+        begin = end + 1;
+        m_cuts.push_back({m_text.size(), begin});
+        end = begin;
+      }
+      at = std::max(end, at + 1);
     }
-    at = end;
+    m_text += text.substr(begin);
   }
-  joined += text.substr(begin);
-  return joined;
+  [[nodiscard]] const std::string& text() const { return m_text; }
+  [[nodiscard]] std::string_view written() const { return m_written; }
+  /// Where the character at `at` of text() was written.
+  [[nodiscard]] std::size_t place_of(std::size_t at) const {
+    const auto after = std::ranges::upper_bound(m_cuts, at, {}, &Cut::joined);
+    if (after == m_cuts.begin()) return at;
+    return std::prev(after)->written + (at - std::prev(after)->joined);
+  }
+  /// Back: the first character of text() that was written at or behind `place`.
+  [[nodiscard]] std::size_t at_or_behind(std::size_t place) const {
+    const auto after = std::ranges::upper_bound(m_cuts, place, {}, &Cut::written);
+    const std::size_t at = after == m_cuts.begin()
+                               ? place
+                               : std::prev(after)->joined + (place - std::prev(after)->written);
+    return after == m_cuts.end() ? at : std::min(at, after->joined);
+  }
+
+ private:
+  struct Cut {
+    std::size_t joined, written;  ///< where the text goes on behind it
+  };
+  std::string_view m_written;
+  std::string m_text;
+  std::vector<Cut> m_cuts;
+};
+
+/// Macros of the compiler whose value no id covers.
+constexpr std::array<std::string_view, 3> k_dates = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
+/// They look whether a file is there.
+constexpr std::array<std::string_view, 3> k_probes = {"__has_include", "__has_include_next",
+                                                      "__has_embed"};
+constexpr std::size_t k_least_piece = 3;  ///< "__h", of which ## makes a probe
+
+bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+/// A part of a probe's name that is none by itself: only pasting makes something of it.
+bool is_piece_of_probe(std::string_view word) {
+  return std::ranges::any_of(k_probes, [word](std::string_view probe) {
+    const bool front =
+        word.size() >= k_least_piece && word.size() < probe.size() && probe.starts_with(word);
+    return front || word == probe.substr(1) || word == probe.substr(2);
+  });
 }
 
 class Scanner {
  public:
-  Scanner(std::string text, std::string_view what) : m_text(std::move(text)), m_what(what) {}
+  Scanner(const Joined& joined, std::string_view what)
+      : m_joined(joined), m_text(joined.text()), m_what(what) {
+    m_pastes = m_text.find("##") != std::string::npos || m_text.find("%:%:") != std::string::npos;
+  }
 
   Result<std::vector<std::string>> run() {
     bool line_start = true;
@@ -68,10 +122,10 @@ class Scanner {
         line_start = false;
       } else {
         line_start = false;
-        skip_token();
+        WB_TRY(skip_token());
       }
     }
-    return std::move(m_names);
+    return literals_name_no_file();
   }
 
  private:
@@ -96,28 +150,78 @@ class Scanner {
       if (m_at < m_text.size() && is_blank(m_text[m_at])) ++m_at;
     }
   }
-  void skip_token() {
+  Result<void> skip_token() {
     const char c = m_text[m_at];
     if (c == '"' || c == '\'') {
       skip_literal(c);
-    } else if (is_word(c)) {
-      const std::size_t begin = m_at;
-      const bool number = m_text[begin] >= '0' && m_text[begin] <= '9';
-      while (m_at < m_text.size() && is_word(m_text[m_at])) {
-        ++m_at;
-        // A digit separator is no character literal: 1'000.
-        if (number && m_at + 1 < m_text.size() && m_text[m_at] == '\'' &&
-            is_word(m_text[m_at + 1])) {
-          ++m_at;
-        }
-      }
-      if (m_at >= m_text.size() || m_text[m_at] != '"') return;
-      const std::string_view word = std::string_view(m_text).substr(begin, m_at - begin);
-      const bool raw = word == "R" || word == "LR" || word == "uR" || word == "UR" || word == "u8R";
-      if (raw) skip_raw_string();
-    } else {
-      ++m_at;
+      return {};
     }
+    if (!is_word(c)) {
+      ++m_at;
+      return {};
+    }
+    const std::size_t begin = m_at;
+    const bool number = m_text[begin] >= '0' && m_text[begin] <= '9';
+    while (m_at < m_text.size() && is_word(m_text[m_at])) {
+      ++m_at;
+      // A digit separator is no character literal: 1'000.
+      if (number && m_at + 1 < m_text.size() && m_text[m_at] == '\'' && is_word(m_text[m_at + 1])) {
+        ++m_at;
+      }
+    }
+    const std::string_view word = std::string_view(m_text).substr(begin, m_at - begin);
+    WB_TRY(check_word(word, begin));
+    if (m_at >= m_text.size() || m_text[m_at] != '"') return {};
+    const bool raw = word == "R" || word == "LR" || word == "uR" || word == "UR" || word == "u8R";
+    if (raw) skip_raw_string();
+    return {};
+  }
+  Result<void> check_word(std::string_view word, std::size_t begin) {
+    if (!word.starts_with('_') && !m_pastes) return {};
+    if (is_one_of(word, k_dates)) {
+      return refuse(std::string(word), "the time of a build is no part of an artifact's id");
+    }
+    if (is_one_of(word, k_probes)) return check_probe(word, begin);
+    if (m_pastes && is_piece_of_probe(word)) {
+      return refuse(std::string(word), "pasted together it would look for a file");
+    }
+    return {};
+  }
+  /// Stands behind the word. What it looks for must be named, and lie inside or be a system header.
+  Result<void> check_probe(std::string_view word, std::size_t begin) {
+    skip_blanks_and_comments();
+    if (m_at >= m_text.size() || m_text[m_at] != '(') {
+      std::string_view before = std::string_view(m_text).substr(0, begin);
+      while (!before.empty() && (is_blank(before.back()) || before.back() == '(')) {
+        before.remove_suffix(1);
+      }
+      for (const std::string_view asks : {"defined", "ifdef", "ifndef"}) {
+        if (before.ends_with(asks)) return {};
+      }
+      return refuse(std::string(word), "only " + std::string(word) + "(<name>) is allowed");
+    }
+    ++m_at;
+    skip_blanks_and_comments();
+    const char open = m_at < m_text.size() ? m_text[m_at] : '\n';
+    const std::size_t end = open == '"' || open == '<'
+                                ? m_text.find_first_of(open == '"' ? "\"\n" : ">\n", m_at + 1)
+                                : std::string::npos;
+    if (end == std::string::npos || m_text[end] == '\n') {
+      return refuse(std::string(word), "what it looks for must be named: <name> or \"name\"");
+    }
+    const std::string name = m_text.substr(m_at + 1, end - m_at - 1);
+    m_at = end + 1;
+    if (is_inside(name)) return {};
+    return refuse(std::string(word) + "(" + name + ")", "absolute paths and .. are not allowed");
+  }
+  /// Of all literals together: neighbours are one string to the compiler.
+  Result<std::vector<std::string>> literals_name_no_file() {
+    for (const std::string_view directive : {"incbin", ".include"}) {
+      if (m_literals.find(directive) != std::string::npos) {
+        return refuse(std::string(directive), "an assembler's file is not known to the build");
+      }
+    }
+    return std::move(m_names);
   }
   void skip_literal(char quote) {
     for (++m_at; m_at < m_text.size() && m_text[m_at] != '\n'; ++m_at) {
@@ -127,17 +231,23 @@ class Scanner {
         ++m_at;
         return;
       }
+      if (quote == '"' && m_at < m_text.size()) m_literals += m_text[m_at];
     }
   }
+  /// As it was written: here the compilers undo what they joined.
   void skip_raw_string() {
-    const std::size_t open = m_text.find('(', m_at);
-    if (open == std::string::npos || open - m_at > 17) {  // a delimiter has at most 16 characters
+    const std::string_view written = m_joined.written();
+    const std::size_t quote = m_joined.place_of(m_at);
+    const std::size_t open = written.find('(', quote);
+    if (open == std::string_view::npos || open - quote > 17) {  // at most 16 in a delimiter
       ++m_at;
       return;
     }
-    const std::string close = ")" + m_text.substr(m_at + 1, open - m_at - 1) + "\"";
-    const std::size_t end = m_text.find(close, open);
-    m_at = end == std::string::npos ? m_text.size() : end + close.size();
+    const std::string close = ")" + std::string(written.substr(quote + 1, open - quote - 1)) + "\"";
+    const std::size_t end = written.find(close, open);
+    m_literals += written.substr(open + 1, std::min(end, written.size()) - open - 1);
+    m_at =
+        end == std::string_view::npos ? m_text.size() : m_joined.at_or_behind(end + close.size());
   }
   /// Stands after '#'. Everything but an include is left to the ordinary token rules.
   Result<void> directive() {
@@ -172,8 +282,11 @@ class Scanner {
                  std::move(why), "include files of the kernel's folder or of kernels/common"};
   }
 
-  std::string m_text;
+  const Joined& m_joined;
+  const std::string& m_text;
   std::string_view m_what;
+  bool m_pastes = false;  ///< it makes tokens of parts of tokens
+  std::string m_literals;
   std::size_t m_at = 0;
   std::vector<std::string> m_names;
 };
@@ -181,7 +294,8 @@ class Scanner {
 }  // namespace
 
 Result<std::vector<std::string>> scan_includes(std::string_view text, std::string_view what) {
-  return Scanner(without_splices(text), what).run();
+  const Joined joined(text);
+  return Scanner(joined, what).run();
 }
 
 std::vector<std::string> scan_common_imports(std::string_view text) {
@@ -205,4 +319,4 @@ std::vector<std::string> scan_common_imports(std::string_view text) {
   return names;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

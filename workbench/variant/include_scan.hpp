@@ -10,15 +10,16 @@
 
 #include "core/error.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 /// Names of all #include "name" in order of appearance, those under #if included.
 /// Errors: invalid (#include MACRO, and <...> with an absolute path or "..": their target could not
-/// be known or would leave the folder).
+/// be known or would leave the folder; __has_include of the like; __DATE__, __TIME__ and
+/// __TIMESTAMP__; an assembler's .incbin and .include).
 Result<std::vector<std::string>> scan_includes(std::string_view text, std::string_view what);
 
 /// Names NAME of `from common.NAME import …` and `import common.NAME` at the start of a line of
 /// Python, indented or not, in order of appearance.
 std::vector<std::string> scan_common_imports(std::string_view text);
 
-}  // namespace wb
+}  // namespace wb::variant

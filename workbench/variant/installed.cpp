@@ -3,7 +3,7 @@
 
 #include <system_error>
 
-namespace wb {
+namespace wb::variant {
 namespace fs = std::filesystem;
 
 std::optional<fs::path> find_installed_root(const fs::path& program_folder) {
@@ -18,4 +18,4 @@ std::optional<fs::path> find_installed_root(const fs::path& program_folder) {
   return std::nullopt;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

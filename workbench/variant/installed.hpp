@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace wb {
+namespace wb::variant {
 
 /// The folder that holds kernels/, playbooks/ and bindings/ for a program in `program_folder`: that
 /// of the nearest share/sdpa-workbench/kernels in the folder itself or above it. Links are
@@ -16,4 +16,4 @@ namespace wb {
 std::optional<std::filesystem::path> find_installed_root(
     const std::filesystem::path& program_folder);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -7,7 +7,7 @@
 
 #include "variant/ptxas_record.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -111,4 +111,4 @@ std::string kernel_name(std::string_view symbol) {
                            k_name_max_bytes);
 }
 
-}  // namespace wb
+}  // namespace wb::variant

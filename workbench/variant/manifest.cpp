@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <array>
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
 /// Sorted. Closed on purpose: advice is withheld when its technique is already listed, which works
-/// only when all manifests use the same word. A new word is added here and in docs/add_a_kernel.md.
+/// only when all manifests use the same word. A new word is added here and in
+/// docs/guide/add_a_kernel.md.
 constexpr std::array<std::string_view, 34> k_techniques = {
     "async_copy",
     "bank_conflict_padding",
@@ -102,6 +103,12 @@ bool runs_on_gpu(const Manifest& manifest) {
          (manifest.backend == Backend::python && !manifest.architectures.empty());
 }
 
+std::int64_t stride_elements(const Manifest& manifest, Dtype dtype) {
+  const std::int64_t said = manifest.support.stride_multiple;
+  const std::int64_t bytes = said > 0 ? said : runs_on_gpu(manifest) ? k_gpu_stride_bytes : 1;
+  return std::max<std::int64_t>(1, bytes / size_bytes(dtype));
+}
+
 Json to_json(const Manifest& manifest) {
   const Support& support = manifest.support;
   Json params = Json::object();
@@ -122,6 +129,7 @@ Json to_json(const Manifest& manifest) {
                 {"gqa", support.gqa},
                 {"dv_differs", support.dv_differs},
                 {"rows_without_keys", support.rows_without_keys},
+                {"stride_multiple", support.stride_multiple},
                 {"seq_q_max", support.seq_q_max},
                 {"seq_kv_max", support.seq_kv_max}}},
               {"sources", manifest.sources},
@@ -136,13 +144,17 @@ Json to_json(const Manifest& manifest) {
               {"compile_flags", manifest.compile_flags}};
 }
 
-std::optional<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem) {
+std::optional<std::string> unsupported_reason(const Manifest& manifest,
+                                              const problem::Problem& problem) {
   const Support& support = manifest.support;
   const auto word = [](auto value) { return std::string(to_string(value)); };
   if (!lists(support.dtypes, problem.dtype)) return "dtype " + word(problem.dtype);
   if (!lists(support.causal, problem.causal)) return "causal=" + word(problem.causal);
   if (!lists(support.masks, problem.mask)) return "mask=" + word(problem.mask);
-  if (!lists(support.layouts, problem.layout)) return "layout=" + word(problem.layout);
+  for (const problem::Layout layout :
+       {problem.layout, problem::k_layout(problem), problem::v_layout(problem)}) {
+    if (!lists(support.layouts, layout)) return "layout=" + word(layout);
+  }
   if (!lists(support.head_dims, problem.D)) {
     return "D=" + std::to_string(problem.D) + " is not among its head dims";
   }
@@ -157,7 +169,11 @@ std::optional<std::string> unsupported_reason(const Manifest& manifest, const Pr
   }
   if (!support.dv_differs && problem.Dv != problem.D) return "Dv != D";
   if (!support.gqa && problem.Hkv != problem.Hq) return "Hkv < Hq (GQA)";
-  if (!support.rows_without_keys && expected_rows_without_keys(problem) > k_negligible_rows) {
+  problem::Problem masked = problem;
+  masked.mask_values =
+      problem::MaskValues::drawn;  // a row of finite minima is none that sees keys either
+  if (!support.rows_without_keys &&
+      problem::expected_rows_without_keys(masked) > k_negligible_rows) {
     return "rows that may see no key";
   }
   if (problem.Sq > support.seq_q_max) return "Sq above " + std::to_string(support.seq_q_max);
@@ -165,4 +181,4 @@ std::optional<std::string> unsupported_reason(const Manifest& manifest, const Pr
   return {};
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -15,7 +15,7 @@
 #include "core/json.hpp"
 #include "problem/problem.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 enum class Backend { cpu, cuda, python };
 std::string_view to_string(Backend value);
@@ -34,16 +34,22 @@ struct Support {
   std::vector<Dtype> dtypes;
   std::vector<std::int64_t> head_dims;  ///< allowed D; empty: any within the limits below
   std::int64_t head_dim_multiple = 1, head_dim_max = 1 << 20;
-  std::vector<Causal> causal;
-  std::vector<MaskKind> masks;
-  std::vector<Layout> layouts;
+  std::vector<problem::Causal> causal;
+  std::vector<problem::MaskKind> masks;
+  std::vector<problem::Layout> layouts;
   bool gqa = true;         ///< Hkv < Hq
   bool dv_differs = true;  ///< Dv != D
-  /// Rows that see no key are 0, with an LSE of -infinity. PyTorch on a GPU gives others values.
-  /// False: problems are outside whose draws may have such a row.
+  /// Rows that see no key are 0, with an LSE of -infinity; PyTorch on a GPU gives others values,
+  /// and to rows of finite minima in bf16, too. False: problems are outside whose draws may have
+  /// either.
   bool rows_without_keys = true;
+  /// Bytes that strides are multiples of where tensors do not lie packed; 0: one element on a CPU,
+  /// k_gpu_stride_bytes on a GPU.
+  std::int64_t stride_multiple = 0;
   std::int64_t seq_q_max = std::int64_t{1} << 31, seq_kv_max = std::int64_t{1} << 31;
 };
+
+inline constexpr std::int64_t k_gpu_stride_bytes = 16;
 
 struct Manifest {
   std::string name, about, parent;  ///< parent may be empty
@@ -66,6 +72,9 @@ struct Manifest {
 /// backends on a GPU.
 bool runs_on_gpu(const Manifest& manifest);
 
+/// Elements that the strides of views are multiples of.
+std::int64_t stride_elements(const Manifest& manifest, Dtype dtype);
+
 /// The closed list of technique words, sorted.
 std::span<const std::string_view> known_techniques();
 /// Those that the variant uses in this configuration, which need not be complete. A condition that
@@ -79,6 +88,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view what);
 Json to_json(const Manifest& manifest);
 
 /// Why the variant does not take the problem, or nothing when it does (restrictions excluded).
-std::optional<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem);
+std::optional<std::string> unsupported_reason(const Manifest& manifest,
+                                              const problem::Problem& problem);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -4,12 +4,13 @@
 #include "variant/manifest.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "core/files.hpp"
 #include "variant/restriction.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -134,12 +135,16 @@ Result<Support> parse_support(const Json* json, std::string_view what) {
   support.head_dims = integers(reader, "head_dims", reader.member("head_dims"), 1, 1 << 20);
   support.head_dim_multiple = reader.integer_or("head_dim_multiple", 1, 1, 1 << 20);
   support.head_dim_max = reader.integer_or("head_dim_max", 1 << 20, 1, 1 << 20);
-  support.causal = words<Causal>(reader, "causal", parse_causal);
-  support.masks = words<MaskKind>(reader, "masks", parse_mask_kind);
-  support.layouts = words<Layout>(reader, "layouts", parse_layout);
+  support.causal = words<problem::Causal>(reader, "causal", problem::parse_causal);
+  support.masks = words<problem::MaskKind>(reader, "masks", problem::parse_mask_kind);
+  support.layouts = words<problem::Layout>(reader, "layouts", problem::parse_layout);
   support.gqa = reader.boolean_or("gqa", true);
   support.dv_differs = reader.boolean_or("dv_differs", true);
   support.rows_without_keys = reader.boolean_or("rows_without_keys", true);
+  support.stride_multiple = reader.integer_or("stride_multiple", 0, 0, 4096);
+  if (std::popcount(static_cast<std::uint64_t>(support.stride_multiple)) > 1) {
+    reader.fail("stride_multiple", "must be a power of two: bytes that strides are multiples of");
+  }
   constexpr std::int64_t k_seq_max = std::int64_t{1} << 31;
   support.seq_q_max = reader.integer_or("seq_q_max", k_seq_max, 1, k_seq_max);
   support.seq_kv_max = reader.integer_or("seq_kv_max", k_seq_max, 1, k_seq_max);
@@ -314,7 +319,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view what) {
   manifest.techniques = word_list(
       reader, "techniques",
       [](std::string_view word) { return std::ranges::binary_search(known_techniques(), word); },
-      "a known technique (docs/add_a_kernel.md lists them)");
+      "a known technique (docs/guide/add_a_kernel.md lists them)");
   read_technique_conditions(reader, manifest);
   manifest.includes = word_list(reader, "includes", is_plain_word, "a plain name");
   manifest.libraries = word_list(reader, "libraries", is_plain_word, "a plain name");
@@ -331,4 +336,4 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view what) {
   return manifest;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

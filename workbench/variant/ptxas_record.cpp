@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -16,7 +16,7 @@ constexpr std::size_t k_kernels_max = 64, k_warnings_max = 16, k_codes_max = 32;
 constexpr std::size_t k_text_max_bytes = 300;
 constexpr std::int64_t k_figure_max = std::int64_t{1} << 40;
 
-bool is_digit(char c) {
+bool is_decimal(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -25,7 +25,7 @@ std::optional<std::int64_t> number_before(std::string_view line, std::string_vie
   const std::size_t end = line.find(words);
   if (end == std::string_view::npos) return {};
   std::size_t begin = end;
-  while (begin > 0 && is_digit(line[begin - 1])) --begin;
+  while (begin > 0 && is_decimal(line[begin - 1])) --begin;
   std::int64_t value = 0;
   const auto [stop, fault] = std::from_chars(line.data() + begin, line.data() + end, value);
   const bool good = fault == std::errc() && begin < end && value <= k_figure_max;
@@ -68,7 +68,7 @@ std::string without_line(std::string_view text) {
     const std::size_t at = words.find(mark);
     if (at == std::string::npos) continue;
     std::size_t end = at + mark.size();
-    while (end < words.size() && is_digit(words[end])) ++end;
+    while (end < words.size() && is_decimal(words[end])) ++end;
     words.erase(at, end - at);
   }
   return words;
@@ -264,4 +264,4 @@ Result<PtxasRecord> ptxas_record_from_json(const Json& json) {
   return record;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -12,7 +12,7 @@
 
 #include "core/json.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 /// One __global__ function; what a function that it calls (not inlined) spills is not in it. Bytes
 /// are a thread's, those of shared memory a block's.
@@ -72,4 +72,4 @@ Json to_json(const PtxasRecord& record);
 /// Errors: parse (a field is missing or of another type).
 Result<PtxasRecord> ptxas_record_from_json(const Json& json);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -7,11 +7,11 @@
 #include <set>
 #include <span>
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
-constexpr std::size_t k_text_max_bytes = 1024;
+constexpr std::size_t k_restriction_max_bytes = 1024;
 constexpr int k_depth_max = 64;
 
 enum class Op {
@@ -42,11 +42,11 @@ struct Token {
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
-bool is_digit(char c) {
+bool is_number_digit(char c) {
   return c >= '0' && c <= '9';
 }
 bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_number_digit(c);
 }
 
 Error invalid(std::string cause) {
@@ -161,7 +161,7 @@ class RestrictionParser {
   explicit RestrictionParser(std::string_view text) : m_text(text) {}
 
   Result<Restriction> run() {
-    if (m_text.size() > k_text_max_bytes) return fail("longer than 1024 bytes");
+    if (m_text.size() > k_restriction_max_bytes) return fail("longer than 1024 bytes");
     WB_TRY_ASSIGN(NodePtr root, disjunction(0));
     skip_spaces();
     if (m_at != m_text.size()) return fail("unexpected text");
@@ -258,13 +258,13 @@ class RestrictionParser {
       ++m_at;
       return inner;
     }
-    return is_digit(c) ? number() : name();
+    return is_number_digit(c) ? number() : name();
   }
   Result<NodePtr> number() {
     auto made = std::make_unique<Node>();
     while (m_at < m_text.size() && is_name_char(m_text[m_at])) {
       const char c = m_text[m_at];
-      if (!is_digit(c)) return fail("not an integer");
+      if (!is_number_digit(c)) return fail("not an integer");
       if (__builtin_mul_overflow(made->number, std::int64_t{10}, &made->number) ||
           __builtin_add_overflow(made->number, std::int64_t{c - '0'}, &made->number)) {
         return fail("a number above 2^63");
@@ -308,4 +308,4 @@ std::vector<std::string> Restriction::names() const {
   return {names.begin(), names.end()};
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "variant/manifest.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 class Restriction {
  public:
@@ -38,7 +38,7 @@ class Restriction {
 
 /// What an expression may ask of a problem: B Hq Hkv Sq Skv D Dv, dtype_bytes (2 or 4), causal
 /// (0 none, 1 top_left, 2 bottom_right) and mask (0 none, 1 bool, 2 additive).
-std::map<std::string, std::int64_t> problem_values(const Problem& problem);
+std::map<std::string, std::int64_t> problem_values(const problem::Problem& problem);
 bool is_problem_name(std::string_view name);
 
 /// Parameters and, when a problem is given, problem_values. The first restriction that does not
@@ -47,9 +47,9 @@ bool is_problem_name(std::string_view name);
 /// with a suggestion), invalid (value not listed, an expression that cannot be evaluated).
 Result<std::optional<std::string>> violated_restriction(const Manifest& manifest,
                                                         const Configuration& configuration,
-                                                        const Problem* problem);
+                                                        const problem::Problem* problem);
 
 /// The configuration completed by the manifest's defaults. Errors as above.
 Result<Configuration> complete_configuration(const Manifest& manifest, const Configuration& given);
 
-}  // namespace wb
+}  // namespace wb::variant

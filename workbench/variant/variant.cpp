@@ -6,7 +6,7 @@
 #include "core/hash.hpp"
 #include "variant/closure.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 namespace {
 
@@ -153,4 +153,4 @@ Result<Variant> derive_variant(const FileSystem& file_system, const Variant& par
   return variant;
 }
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -12,12 +12,12 @@
 #include "core/files.hpp"
 #include "variant/manifest.hpp"
 
-namespace wb {
+namespace wb::variant {
 
 struct SharedReads;  // closure.hpp
 
 /// `files`: path relative to the kernels root ("cpu_tiled/kernel.cpp", "common/sdpa_abi.h") ->
-/// content; always holds "<name>/kernel.json". id = SHA-256 over manifest and closure (4.1).
+/// content; always holds "<name>/kernel.json". id = SHA-256 over manifest and closure.
 struct Variant {
   Manifest manifest;
   std::map<std::string, std::string> files;
@@ -95,4 +95,4 @@ class Catalogue {
 /// else empty.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& words);
 
-}  // namespace wb
+}  // namespace wb::variant

@@ -17,17 +17,17 @@ std::string shortened(const std::string& text) {
          text.substr(text.size() - k_log_bytes / 2);
 }
 
-Outcome<BuildRecord> compile(const BuildTask& task) {
-  Result<Variant> variant = variant_from_files(task.variant_name, task.files);
+Outcome<variant::BuildRecord> compile(const BuildTask& task) {
+  Result<variant::Variant> variant = variant::variant_from_files(task.variant_name, task.files);
   if (!variant.ok()) {
     return Failure{Invalidity::constraints, variant.error().message(), {}};
   }
-  if (variant->manifest.backend == Backend::cuda) {
-    return CudaToolchain(CudaPlaces{})
+  if (variant->manifest.backend == variant::Backend::cuda) {
+    return variant::CudaToolchain(variant::CudaPlaces{})
         .compile(*variant, task.configuration, task.options, task.build_id, task.output);
   }
   for (const char* compiler : {"g++", "clang++"}) {
-    const CpuToolchain toolchain(compiler);
+    const variant::CpuToolchain toolchain(compiler);
     if (!toolchain.identity().ok()) continue;
     return toolchain.compile(*variant, task.configuration, task.options, task.build_id,
                              task.output);
@@ -40,7 +40,7 @@ Outcome<BuildRecord> compile(const BuildTask& task) {
 Outcome<Json> build_in_child(Family& family, const BuildTask& task, Deadline deadline,
                              CancelSource cancel) {
   const auto work = [&task]() -> Outcome<Json> {
-    Outcome<BuildRecord> record = compile(task);
+    Outcome<variant::BuildRecord> record = compile(task);
     if (!record.ok()) {
       Failure failure = std::move(record).error();
       failure.untrusted_output = shortened(failure.untrusted_output);

@@ -15,8 +15,8 @@ namespace wb::worker {
 struct BuildTask {
   std::string variant_name, build_id;
   std::map<std::string, std::string> files;  ///< as in Variant::files
-  Configuration configuration;
-  BuildOptions options;
+  variant::Configuration configuration;
+  variant::BuildOptions options;
   fs::path output;  ///< where the shared library goes
 };
 

@@ -17,7 +17,7 @@ constexpr std::size_t k_line_bytes = 64;
 }  // namespace
 
 void read_through(const std::vector<std::span<const std::byte>>& tensors, int threads) {
-  parallel_for(static_cast<std::size_t>(std::max(threads, 1)), threads, [&](std::size_t) {
+  problem::parallel_for(static_cast<std::size_t>(std::max(threads, 1)), threads, [&](std::size_t) {
     for (const std::span<const std::byte> bytes : tensors) {
       const volatile std::byte* from = bytes.data();
       for (std::size_t at = 0; at < bytes.size(); at += k_line_bytes) (void)from[at];

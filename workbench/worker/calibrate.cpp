@@ -186,7 +186,7 @@ double read_rate(std::size_t size_bytes) {
 
 /// Twice each thread's share of the last-level cache, in bounds. Where the cache is bigger still,
 /// the rate found is the cache's: too high, and so never a reason to refuse.
-std::size_t sweep_bytes(const Device& device, std::size_t threads) {
+std::size_t sweep_bytes(const device::Device& device, std::size_t threads) {
   constexpr double k_low = 16u << 20, k_high = 64u << 20;
   const double cache = device.l3_bytes ? device.l3_bytes->value : k_high;
   const double wanted = 2 * cache / static_cast<double>(std::max<std::size_t>(threads, 1));
@@ -195,9 +195,9 @@ std::size_t sweep_bytes(const Device& device, std::size_t threads) {
 
 }  // namespace
 
-void calibrate(Device& device, const std::vector<int>& cpus) {
+void calibrate(device::Device& device, const std::vector<int>& cpus) {
   const auto measured = [&cpus](FlopKernel kernel) {
-    return DeviceFact{
+    return device::DeviceFact{
         on_all_cpus(
             cpus, [kernel] { return best_rate([kernel] { return kernel(k_steps_per_window); }); }),
         k_source};
@@ -211,8 +211,8 @@ void calibrate(Device& device, const std::vector<int>& cpus) {
     }
   }
   const std::size_t size_bytes = sweep_bytes(device, cpus.size());
-  device.memory_bytes_per_s =
-      DeviceFact{on_all_cpus(cpus, [size_bytes] { return read_rate(size_bytes); }), k_source};
+  device.memory_bytes_per_s = device::DeviceFact{
+      on_all_cpus(cpus, [size_bytes] { return read_rate(size_bytes); }), k_source};
 }
 
 }  // namespace wb::worker

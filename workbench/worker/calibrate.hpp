@@ -12,6 +12,6 @@ namespace wb::worker {
 /// Fills in f32, f16, bf16 and memory peaks, in about 200 ms on one thread per CPU of `cpus`. A
 /// format for which the CPU has matrix units that are not calibrated here (AMX, AVX512-FP16) stays
 /// unknown: a floor that is too high would refuse honest kernels.
-void calibrate(Device& device, const std::vector<int>& cpus);
+void calibrate(device::Device& device, const std::vector<int>& cpus);
 
 }  // namespace wb::worker

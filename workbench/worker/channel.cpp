@@ -134,6 +134,17 @@ Expected<Message, ChannelFault> Channel::receive(Deadline deadline, CancelSource
   return message;
 }
 
+Expected<void, ChannelFault> Channel::wait_beside(int other_fd, Deadline deadline,
+                                                  CancelSource cancel) const {
+  std::array<pollfd, 4> waits{{{m_socket.get(), 0, 0},
+                               {other_fd, POLLIN, 0},
+                               {cancel.wire_fd, POLLRDHUP, 0},
+                               {cancel.signal_fd, POLLIN, 0}}};
+  if (::poll(waits.data(), waits.size(), poll_ms(deadline)) <= 0) return {};
+  if (waits[2].revents != 0 || waits[3].revents != 0) return ChannelFault::canceled;
+  return {};
+}
+
 bool Channel::has_pending() const {
   pollfd wait{m_socket.get(), POLLIN, 0};
   return ::poll(&wait, 1, 0) > 0 && (wait.revents & POLLIN) != 0;

@@ -54,6 +54,10 @@ class Channel {
   /// Never blocks: a peer that does not read until the buffer is full counts as closed.
   Expected<void, ChannelFault> send(const Json& body, std::span<const int> fds = {}) const;
   Expected<Message, ChannelFault> receive(Deadline deadline, CancelSource cancel = {}) const;
+  /// Returns when the peer closed its end, `other_fd` is readable, the deadline has passed or the
+  /// cancel source spoke; this last is a fault. Packets are left alone.
+  Expected<void, ChannelFault> wait_beside(int other_fd, Deadline deadline,
+                                           CancelSource cancel) const;
   /// True when a packet is waiting: after a turn there must be none.
   [[nodiscard]] bool has_pending() const;
   [[nodiscard]] int fd() const { return m_socket.get(); }

@@ -6,6 +6,8 @@
 #include <linux/filter.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,10 +16,13 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
+#include "worker/namespaces.hpp"
 #include "worker/process_table.hpp"
 
 namespace wb::worker {
@@ -33,7 +38,8 @@ struct Prepared {
   int dev_null = -1, capture = -1, socket = -1;
   int landlock = 0;
   std::vector<sock_filter> filter;
-  pid_t parent = -1;
+  pid_t parent = -1;  ///< 0: it has namespaces of its own, in which its parent has no number
+  NamespaceSpec namespaces;
 };
 
 /// A copy of `fd` above all the numbers that the child rearranges.
@@ -48,7 +54,7 @@ UniqueFd high_copy(int fd) {
   ::_exit(127);
 }
 
-[[noreturn]] void run_child(const Prepared& child) {
+[[noreturn]] void run_child(Prepared& child) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != child.parent) ::_exit(127);  // it died before the line above
@@ -59,6 +65,10 @@ UniqueFd high_copy(int fd) {
   if (::syscall(SYS_close_range, k_child_socket_fd + 1, UINT_MAX, 0) != 0) {
     for (int fd = k_child_socket_fd + 1; fd < 1'024; ++fd) ::close(fd);
   }
+  volunteer_for_oom_kill();
+  if (child.parent == 0) {
+    if (const char* failed = arrange_mounts(child.namespaces)) give_up(failed);
+  }
   const std::string& folder = child.spec->working_directory;
   if (::chdir(folder.empty() ? "/" : folder.c_str()) != 0) give_up("chdir");
   struct sigaction by_default {};
@@ -67,7 +77,6 @@ UniqueFd high_copy(int fd) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  volunteer_for_oom_kill();
   const char* failed = confine_this_process(child.spec->confinement, child.landlock, child.filter);
   if (failed != nullptr) give_up(failed);
   ::execve(child.argv[0], child.argv.data(), child.envp.data());
@@ -98,7 +107,7 @@ std::string_view signal_words(int number) {
     case SIGABRT:
       return "SIGABRT, it aborted itself";
     case SIGKILL:
-      return "SIGKILL, most likely by the kernel for want of memory";
+      return "SIGKILL";
     case SIGXFSZ:
       return "SIGXFSZ, it wrote a file beyond its limit";
     case SIGTRAP:
@@ -130,7 +139,7 @@ int Family::sweep_strays(milliseconds patience) const {
   while (std::chrono::steady_clock::now() < deadline) {
     bool found = false;
     for (const pid_t pid : children_of(::getpid())) {
-      if (m_pids.contains(pid)) continue;
+      if (m_pids.contains(pid) || m_inits.contains(pid)) continue;
       found = true;
       ::kill(pid, SIGKILL);
       if (::waitpid(pid, nullptr, WNOHANG) == pid) ++killed;
@@ -143,6 +152,46 @@ int Family::sweep_strays(milliseconds patience) const {
 
 void Family::signal_all() const {
   for (const pid_t pid : m_pids) signal_group(pid);
+  for (const auto& [pid, child] : m_inits) ::kill(pid, SIGKILL);
+}
+
+pid_t Family::init_of(pid_t child) const {
+  const auto found = std::find_if(m_inits.begin(), m_inits.end(),
+                                  [child](const auto& init) { return init.second == child; });
+  return found != m_inits.end() ? found->first : 0;
+}
+
+int child_events_fd() {
+  static const UniqueFd k_events = [] {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);  // children start with an empty mask of their own
+    return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }();
+  return k_events.get();
+}
+
+bool drain_child_events(pid_t pid) {
+  std::optional<bool> by_stop;
+  signalfd_siginfo facts{};
+  while (::read(child_events_fd(), &facts, sizeof facts) == static_cast<ssize_t>(sizeof facts)) {
+    if (by_stop) continue;
+    by_stop = facts.ssi_code == CLD_STOPPED && facts.ssi_pid == static_cast<std::uint32_t>(pid);
+  }
+  return by_stop.value_or(false);
+}
+
+bool is_stopped_child(pid_t pid) {
+  siginfo_t facts{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &facts, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         facts.si_pid == pid;
+}
+
+bool is_ended_child(pid_t pid) {
+  siginfo_t facts{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         facts.si_pid == pid;
 }
 
 std::string describe(const ChildEnd& end) {
@@ -175,13 +224,25 @@ Result<Child> Child::spawn(Family& family, const ChildSpec& spec) {
   prepared.dev_null = high_null.get();
   prepared.capture = high_capture.get();
   prepared.socket = high_socket.get();
-  prepared.landlock = landlock_version();
-  prepared.filter = make_system_call_filter(spec.confinement.system_calls);
-  prepared.parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) run_child(prepared);
-  if (pid < 0) return errno_error("fork for", spec.argv[0], errno);
+  const Confinement& confinement = spec.confinement;
+  prepared.landlock = landlock_of(confinement);
+  prepared.filter = filter_of(confinement);
+  const bool apart = confinement.untrusted && confinement.level == Isolation::namespaces;
+  prepared.parent = apart ? 0 : ::getpid();
   Child child;
+  pid_t pid = -1;
+  if (apart) {
+    prepared.namespaces = {confinement.writable_folder, confinement.hidden_files};
+    WB_TRY_ASSIGN(Namespaced started, fork_in_namespaces([&prepared] { run_child(prepared); }));
+    pid = started.leader;
+    child.m_init = started.init;
+    child.m_life = std::move(started.life);
+    family.add_init(child.m_init, started.leader);
+  } else {
+    pid = ::fork();
+    if (pid == 0) run_child(prepared);
+    if (pid < 0) return errno_error("fork for", spec.argv[0], errno);
+  }
   child.m_family = &family;
   child.m_pid = pid;
   child.m_channel = Channel(std::move(ends->first));
@@ -197,6 +258,8 @@ Child::Child(Child&& other) noexcept {
 Child& Child::operator=(Child&& other) noexcept {
   std::swap(m_family, other.m_family);
   std::swap(m_pid, other.m_pid);
+  std::swap(m_init, other.m_init);
+  std::swap(m_life, other.m_life);
   std::swap(m_channel, other.m_channel);
   std::swap(m_capture, other.m_capture);
   std::swap(m_end, other.m_end);
@@ -210,9 +273,11 @@ Child::~Child() {
 std::optional<ChildEnd> Child::wait(Deadline deadline) {
   while (!m_end) {
     int status = 0;
-    const pid_t got = ::waitpid(m_pid, &status, WNOHANG);
+    rusage usage{};
+    const pid_t got = ::wait4(m_pid, &status, WNOHANG, &usage);
     if (got == m_pid) {
       m_end.emplace();
+      m_end->max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) << 10;
       if (WIFEXITED(status)) m_end->exit_code = WEXITSTATUS(status);
       if (WIFSIGNALED(status)) m_end->signal = WTERMSIG(status);
     } else if (got < 0 && errno != EINTR) {
@@ -230,19 +295,34 @@ bool Child::kill_by(Deadline deadline) {
   if (m_pid <= 0) return true;
   // Once reaped, its number may belong to another; what is left of the group are strays then.
   if (!m_end) signal_group(m_pid);
+  if (m_init > 0) ::kill(m_init, SIGKILL);
   return wait(deadline).has_value();
 }
 
 ChildEnd Child::kill() {
   if (m_pid <= 0) return m_end.value_or(ChildEnd{});
   if (!m_end) signal_group(m_pid);
+  if (m_init > 0) ::kill(m_init, SIGKILL);
   const ChildEnd end = wait(deadline_in(milliseconds(5'000))).value_or(ChildEnd{});
   m_channel.close();
   m_family->remove(m_pid);
   m_pid = -1;
   m_end = end;
+  end_init();
   m_family->sweep_strays();
   return end;
+}
+
+void Child::end_init() {
+  if (m_init <= 0) return;
+  // It ends when all inside have: its leader was reaped above, the others are its own children.
+  const Deadline deadline = deadline_in(milliseconds(5'000));
+  while (::waitpid(m_init, nullptr, WNOHANG) == 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  m_family->remove_init(m_init);
+  m_init = -1;
+  m_life.reset();
 }
 
 std::string Child::captured() const {

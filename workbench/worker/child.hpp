@@ -24,7 +24,14 @@ class Family {
   Family();
   void add(pid_t pid) { m_pids.insert(pid); }
   void remove(pid_t pid) { m_pids.erase(pid); }
+  /// The first process of a child's namespaces: no stray, and nothing that was started for itself.
+  void add_init(pid_t pid, pid_t child) { m_inits.emplace(pid, child); }
+  void remove_init(pid_t pid) { m_inits.erase(pid); }
+  [[nodiscard]] bool has_init(pid_t pid) const { return m_inits.contains(pid); }
+  /// Of a child that has namespaces of its own; else 0. What leaves the child falls to it.
+  [[nodiscard]] pid_t init_of(pid_t child) const;
   [[nodiscard]] std::size_t size() const { return m_pids.size(); }
+  [[nodiscard]] bool has(pid_t pid) const { return m_pids.contains(pid); }
   /// SIGKILL to every child of this process that is not of the family, until none is left or
   /// `patience` ended. Returns how many were killed.
   int sweep_strays(std::chrono::milliseconds patience = std::chrono::milliseconds(2'000)) const;
@@ -33,7 +40,18 @@ class Family {
 
  private:
   std::set<pid_t> m_pids;
+  std::map<pid_t, pid_t> m_inits;  // and whose they are
 };
+
+/// Readable when a child of this process may have stopped or ended; such a wait need not be long,
+/// as a signal is lost where a thread of this process takes it.
+int child_events_fd();
+/// Empties it. Whether what made it readable was that `pid` stopped: signals that come while one is
+/// pending are lost, so that it tells of the first only.
+bool drain_child_events(pid_t pid);
+/// Whether the child is stopped now, all its threads.
+bool is_stopped_child(pid_t pid);
+bool is_ended_child(pid_t pid);  ///< not reaped yet
 
 struct ChildSpec {
   std::vector<std::string> argv;           ///< argv[0] is an absolute path
@@ -46,6 +64,7 @@ struct ChildSpec {
 struct ChildEnd {
   std::optional<int> exit_code;
   std::optional<int> signal;
+  std::uint64_t max_rss_bytes = 0;  ///< the most memory that it had
 };
 /// "exited with code 3", "was killed by signal 11 (SIGSEGV, segmentation fault)".
 std::string describe(const ChildEnd& end);
@@ -64,6 +83,7 @@ class Child {
 
   [[nodiscard]] const Channel& channel() const { return m_channel; }
   [[nodiscard]] pid_t pid() const { return m_pid; }
+  [[nodiscard]] const Family& family() const { return *m_family; }
   /// Waits for the child's own end; nothing when the deadline passes first.
   std::optional<ChildEnd> wait(Deadline deadline);
   /// SIGKILL to the group. Whether it ended by the deadline; kill() is due in either case.
@@ -75,8 +95,13 @@ class Child {
 
  private:
   Child() = default;
+  /// Ends what its namespaces still hold.
+  void end_init();
+
   Family* m_family = nullptr;
   pid_t m_pid = -1;
+  pid_t m_init = -1;  ///< where it has namespaces of its own
+  UniqueFd m_life;    ///< of the init: with this process it ends too
   Channel m_channel;
   UniqueFd m_capture;
   std::optional<ChildEnd> m_end;

@@ -5,11 +5,11 @@
 
 namespace wb::worker {
 
-void ConditionsWatch::take(const GpuConditions& more) {
+void ConditionsWatch::take(const measure::GpuConditions& more) {
   if (!m_conditions) {
     m_conditions = more;
   } else {
-    merge(*m_conditions, more);
+    measure::merge(*m_conditions, more);
   }
 }
 
@@ -30,13 +30,13 @@ void ConditionsWatch::after_work(bool always) {
 std::vector<std::string> ConditionsWatch::flags() const {
   std::vector<std::string> flags;
   if (!m_conditions) return flags;
-  if (has_slowdown(*m_conditions)) flags.emplace_back(k_flag_throttled);
+  if (measure::has_slowdown(*m_conditions)) flags.emplace_back(measure::k_flag_throttled);
   const auto& others = m_conditions->other_processes;
   if (!others || others->count == 0) return flags;
   if (!others->busy) {
-    flags.emplace_back(k_flag_foreign_process);
+    flags.emplace_back(measure::k_flag_foreign_process);
   } else if (*others->busy > 0) {
-    flags.emplace_back(k_flag_foreign_load);
+    flags.emplace_back(measure::k_flag_foreign_load);
   }
   return flags;
 }

@@ -30,16 +30,18 @@ class ConditionsWatch {
   /// last block, after other blocks as far as that is cheap.
   void after_work(bool always);
 
-  [[nodiscard]] const std::optional<GpuConditions>& conditions() const { return m_conditions; }
+  [[nodiscard]] const std::optional<measure::GpuConditions>& conditions() const {
+    return m_conditions;
+  }
   /// k_flag_throttled; k_flag_foreign_load for others that are busy on the device; where that
   /// cannot be told, k_flag_foreign_process.
   [[nodiscard]] std::vector<std::string> flags() const;
 
  private:
-  void take(const GpuConditions& more);
+  void take(const measure::GpuConditions& more);
 
   const cuda::GpuMonitor* m_monitor;
-  std::optional<GpuConditions> m_conditions;
+  std::optional<measure::GpuConditions> m_conditions;
   std::chrono::steady_clock::time_point m_last_reading;
   std::chrono::steady_clock::duration m_cost{};  ///< of the last reading
 };

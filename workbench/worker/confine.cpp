@@ -9,8 +9,9 @@
 
 #include <array>
 
-#include <fmt/format.h>
 #include <linux/filter.h>
+
+#include "core/sanitizer.hpp"
 
 namespace wb::worker {
 namespace {
@@ -118,11 +119,17 @@ int landlock_version() {
   return version > 0 ? static_cast<int>(version) : 0;
 }
 
-std::string isolation_level() {
-  const int version = landlock_version();
-  return fmt::format("rlimits+no_new_privs{}{}",
-                     version > 0 ? fmt::format("+landlock{}", version) : std::string(),
-                     has_seccomp() ? "+seccomp" : "");
+int landlock_of(const Confinement& confinement) {
+  return confinement.level >= Isolation::landlock ? landlock_version() : 0;
+}
+
+std::vector<sock_filter> filter_of(const Confinement& confinement) {
+  if (confinement.level < Isolation::seccomp) return {};
+  SystemCallPolicy policy = confinement.system_calls;
+  policy.own_ids = confinement.level == Isolation::namespaces;
+  // Mounts for reading only keep its compilers and caches from changing anything but their own.
+  policy.change_files = policy.own_ids && policy.processes;
+  return make_system_call_filter(policy);
 }
 
 void volunteer_for_oom_kill() {
@@ -133,7 +140,7 @@ void volunteer_for_oom_kill() {
 }
 
 const char* confine_this_process(const Confinement& confinement, int landlock,
-                                 const std::vector<sock_filter>& filter) {
+                                 std::vector<sock_filter>& filter) {
   if (!limit(RLIMIT_CORE, 0)) return "RLIMIT_CORE";
   if (!limit(RLIMIT_FSIZE, confinement.file_size_bytes)) return "RLIMIT_FSIZE";
   if (!limit(RLIMIT_NOFILE, confinement.open_files)) return "RLIMIT_NOFILE";
@@ -156,13 +163,7 @@ const char* confine_this_process(const Confinement& confinement, int landlock,
 }
 
 std::uint64_t subject_address_space_bytes() {
-#if defined(__SANITIZE_ADDRESS__)
-  return 0;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  return 0;
-#endif
-#endif
+  if (k_address_sanitizer) return 0;
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return pages * page_bytes / 4 * 3;

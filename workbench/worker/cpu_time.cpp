@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "worker/cpu_time.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,10 +37,23 @@ std::optional<nanoseconds> cpu_time(pid_t pid) {
   return read_clock(clock);
 }
 
+nanoseconds children_time(pid_t pid) {
+  const auto text = RealFileSystem().read(fmt::format("/proc/{}/stat", pid), 4'096);
+  const std::size_t after_name = text.ok() ? text->rfind(')') : std::string::npos;
+  if (after_name == std::string::npos) return nanoseconds(0);
+  std::istringstream words(text->substr(after_name + 1));
+  // state, then 13 numbers, of which the last two are utime and stime; then cutime and cstime.
+  std::string skipped;
+  for (int i = 0; i < 13; ++i) words >> skipped;
+  long long user = 0, system = 0;
+  words >> user >> system;
+  return words ? nanoseconds((user + system) * tick().count()) : nanoseconds(0);
+}
+
 std::optional<nanoseconds> busy_time() {
   const auto text = RealFileSystem().read("/proc/stat", 1u << 20);
   if (!text.ok()) return std::nullopt;
-  const std::vector<int> own = allowed_cpus();
+  const std::vector<int> own = device::allowed_cpus();
   std::istringstream lines(*text);
   long long ticks = 0;
   std::size_t found = 0;
@@ -61,21 +75,34 @@ std::optional<nanoseconds> busy_time() {
   return ticks * tick();
 }
 
-ForeignCpus::ForeignCpus(pid_t subject)
-    : m_subject(subject), m_begin(std::chrono::steady_clock::now()), m_before(others()) {}
+ForeignCpus::ForeignCpus(pid_t subject, pid_t judge)
+    : m_subject(subject),
+      m_judge(judge),
+      m_begin(std::chrono::steady_clock::now()),
+      m_before(others()) {}
 
 ForeignCpus::Account ForeignCpus::others() const {
   const auto all = busy_time(), subjects = cpu_time(m_subject);
   const auto own = read_clock(CLOCK_PROCESS_CPUTIME_ID);
   if (!all || !subjects || !own) return std::nullopt;
-  return *all - *subjects - *own;
+  const auto judges = m_judge > 0 ? cpu_time(m_judge) : std::optional(nanoseconds(0));
+  if (!judges) return std::nullopt;
+  return *all - *subjects - *own - *judges;
+}
+
+bool ForeignCpus::explain_less_than_half_of(double waited_us) const {
+  const Account now = others();
+  if (!now || !m_before) return false;
+  const auto doubt = k_doubtful_ticks * static_cast<long>(device::allowed_cpus().size()) * tick();
+  const nanoseconds at_most = *now - *m_before + doubt;
+  return std::chrono::duration<double, std::micro>(at_most).count() < 0.5 * waited_us;
 }
 
 std::optional<double> ForeignCpus::mean() const {
   const Account now = others();
   const auto passed = std::chrono::steady_clock::now() - m_begin;
   if (!now || !m_before || !(passed.count() > 0)) return std::nullopt;
-  const auto doubt = k_doubtful_ticks * static_cast<long>(allowed_cpus().size()) * tick();
+  const auto doubt = k_doubtful_ticks * static_cast<long>(device::allowed_cpus().size()) * tick();
   const nanoseconds taken = *now - *m_before - doubt;
   return std::max(0.0,
                   std::chrono::duration<double>(taken) / std::chrono::duration<double>(passed));

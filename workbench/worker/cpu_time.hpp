@@ -13,6 +13,9 @@ namespace wb::worker {
 /// User and system time of a process, all its threads together; nothing when it is gone.
 std::optional<std::chrono::nanoseconds> cpu_time(pid_t pid);
 
+/// That of the children of a process that it has reaped, in steps of a clock tick.
+std::chrono::nanoseconds children_time(pid_t pid);
+
 /// Time that this process's CPUs were busy, whoever had them; what a hypervisor took counts. In
 /// steps of a clock tick. Nothing when the kernel does not tell.
 std::optional<std::chrono::nanoseconds> busy_time();
@@ -20,15 +23,20 @@ std::optional<std::chrono::nanoseconds> busy_time();
 /// From its making on: the CPUs that neither this process nor `subject` had.
 class ForeignCpus {
  public:
-  explicit ForeignCpus(pid_t subject);
+  /// `judge`: works for this process and is no other; 0: none.
+  explicit ForeignCpus(pid_t subject, pid_t judge = 0);
   /// Their mean number until now, less what the clock ticks leave in doubt, at least 0. Nothing
   /// when it cannot be told.
   [[nodiscard]] std::optional<double> mean() const;
 
+  /// Whether what others took could be but the smaller part of `waited_us` of waiting for a CPU:
+  /// then threads of the subject waited for each other. False when it cannot be told.
+  [[nodiscard]] bool explain_less_than_half_of(double waited_us) const;
+
  private:
   using Account = std::optional<std::chrono::nanoseconds>;  ///< of all others, since some time
   [[nodiscard]] Account others() const;
-  pid_t m_subject;
+  pid_t m_subject, m_judge;
   std::chrono::steady_clock::time_point m_begin;
   Account m_before;
 };

@@ -23,16 +23,16 @@ constexpr std::uint32_t k_seed = 1;
 constexpr int k_calls_before = 2;
 
 /// Starts the GPU. The machine, not a variant, is at fault when it fails.
-struct Device {
+struct StartedDevice {
   cuda::Stream stream;
   cuda::GpuInputs inputs;
 };
-cuda::CudaResult<Device> start_device(int ordinal) {
+cuda::CudaResult<StartedDevice> start_device(int ordinal) {
   WB_TRY_ASSIGN(cuda::DriverPtr driver, cuda::Driver::load());
   WB_TRY_ASSIGN(const cuda::ContextPtr context, cuda::Context::create(std::move(driver), ordinal));
   WB_TRY_ASSIGN(cuda::Stream stream, cuda::Stream::create(context));
   WB_TRY_ASSIGN(cuda::GpuInputs inputs, cuda::GpuInputs::create(context));
-  return Device{std::move(stream), std::move(inputs)};
+  return StartedDevice{std::move(stream), std::move(inputs)};
 }
 
 const char* confine(const ExerciseOrder& order) {
@@ -40,11 +40,12 @@ const char* confine(const ExerciseOrder& order) {
   confinement.gpu = true;
   confinement.open_files = k_open_files;
   confinement.writable_folder = order.folder.string();
-  const auto filter = make_system_call_filter({.unix_sockets = true});
-  return confine_this_process(confinement, landlock_version(), filter);
+  confinement.system_calls = k_gpu_system_calls;
+  auto filter = filter_of(confinement);
+  return confine_this_process(confinement, landlock_of(confinement), filter);
 }
 
-Outcome<void> call_variant(const Device& device, const ExerciseOrder& order) {
+Outcome<void> call_variant(const StartedDevice& device, const ExerciseOrder& order) {
   const auto api = load_library(order.library, order.build_id);
   if (!api.ok()) return api.error();
   const auto plan = VariantPlan::create(*api, order.problem, false, order.gpu);
@@ -58,7 +59,7 @@ Outcome<void> call_variant(const Device& device, const ExerciseOrder& order) {
   int status = WB_OK;
   const char* overrun = nullptr;
   const auto work = [&]() -> cuda::CudaResult<void> {
-    WB_TRY(buffers->refill(device.stream, device.inputs, k_seed, Draw::normal));
+    WB_TRY(buffers->refill(device.stream, device.inputs, k_seed, problem::Draw::normal));
     for (int i = 0; i < k_calls_before && status == WB_OK; ++i) {
       status = api->forward(plan->get(), &args);
     }
@@ -88,7 +89,7 @@ Result<ExerciseOrder> order_from_json(std::string_view text) {
   const Json* problem = reader.member("problem");
   if (problem == nullptr) reader.fail("problem", "is missing");
   WB_TRY(reader.finish());
-  WB_TRY_ASSIGN(order.problem, problem_from_json(*problem, "the order"));
+  WB_TRY_ASSIGN(order.problem, problem::problem_from_json(*problem, "the order"));
   return order;
 }
 

@@ -16,7 +16,7 @@ namespace wb::worker {
 
 struct ExerciseOrder {
   std::string library, build_id;
-  Problem problem;
+  problem::Problem problem;
   int gpu = 0;      ///< CUDA ordinal
   fs::path folder;  ///< all that the variant may write to
 };

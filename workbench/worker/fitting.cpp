@@ -9,20 +9,26 @@
 #include "worker/turn.hpp"
 
 namespace wb::worker {
+
+using problem::Problem;
+using problem::Tensor;
+
 namespace {
 
 double input_bytes(const Problem& problem) {
   double bytes = 0;
   for (const Tensor tensor : {Tensor::q, Tensor::k, Tensor::v, Tensor::mask}) {
-    if (tensor == Tensor::mask && problem.mask == MaskKind::none) continue;
-    bytes += static_cast<double>(tensor_bytes(problem, tensor));
+    if (tensor == Tensor::mask && problem.mask == problem::MaskKind::none) continue;
+    bytes += static_cast<double>(problem::tensor_bytes(problem, tensor));
   }
   return bytes;
 }
 
 /// The old and the new tensors of a subject, which live side by side for a moment, and a judgement.
 double needed_on_gpu(const Problem& problem) {
-  const double subject = 2 * (input_bytes(problem) + static_cast<double>(out_bytes(problem)));
+  // Out is there twice: where the variant writes it, and as it was behind the last timed call.
+  const double subject =
+      2 * (input_bytes(problem) + 2 * static_cast<double>(problem::out_bytes(problem)));
   const std::size_t blocks = cuda::gpu_blocks(problem, {}).size();
   return subject + static_cast<double>(cuda::judge_device_bytes(problem, blocks, true));
 }
@@ -44,7 +50,8 @@ std::optional<Failure> hoarded_memory(const Problem& problem, std::uint64_t free
                                       std::uint64_t free_without) {
   if (has_room_on_gpu(problem, free_with) || free_without <= free_with) return std::nullopt;
   const auto held = static_cast<double>(free_without - free_with);
-  const double tensors = 2 * (input_bytes(problem) + static_cast<double>(out_bytes(problem)));
+  const double tensors =
+      2 * (input_bytes(problem) + static_cast<double>(problem::out_bytes(problem)));
   if (held <= tensors + k_subject_gpu_bytes) return std::nullopt;
   return Failure{Invalidity::runtime,
                  fmt::format("it held {:.1f} GB of device memory, which left too little for the "
@@ -54,7 +61,8 @@ std::optional<Failure> hoarded_memory(const Problem& problem, std::uint64_t free
 }
 
 Outcome<void> check_fits(const Problem& problem, const TurnContext& context, const Wait& wait) {
-  const double needed = 3 * input_bytes(problem) + 4 * static_cast<double>(out_bytes(problem));
+  const double needed =
+      3 * input_bytes(problem) + 4 * static_cast<double>(problem::out_bytes(problem));
   const auto available = static_cast<double>(available_memory_bytes());
   if (!(needed <= available / 2)) {
     return environment(

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <tuple>
 
+#include "core/secret.hpp"
 #include "measure/statistics.hpp"
 #include "worker/caches.hpp"
 #include "worker/cpu_time.hpp"
-#include "worker/secret.hpp"
 #include "worker/turn_conductor.hpp"
 
 namespace wb::worker {
@@ -36,8 +38,9 @@ bool TurnConductor::draws_fresh_calls() const {
 }
 
 FreshRecord& TurnConductor::fresh_record() const {
-  return m_context.fresh[fmt::format("{} {} {}", m_context.subject, to_text(m_args.problem),
-                                     to_string(m_args.plan.kind))];
+  return m_context
+      .fresh[fmt::format("{} {} {}", m_context.subject, problem::to_text(m_args.problem),
+                         to_string(m_args.plan.kind))];
 }
 
 /// One single call on inputs never seen and into a poisoned output.
@@ -62,7 +65,7 @@ Outcome<double> TurnConductor::lone_call_us() {
     if (!times.ok()) return times.error();
     times_us.push_back(times->supervisor_us);
   }
-  return median(times_us);
+  return measure::median(times_us);
 }
 
 /// The fastest of a row of them, by each clock. One within the limits ends the row; so do tries and
@@ -89,19 +92,19 @@ Outcome<FreshTimes> TurnConductor::time_fresh_calls(const FreshTimes& limits) {
 /// subject cannot forge it, and one that may start processes to cause it gains turns that do not
 /// count. That it waited, or that a later block is slow as well, it can arrange.
 Outcome<void> TurnConductor::try_fresh_calls() {
-  const double timed_us = median(m_samples_us);
+  const double timed_us = measure::median(m_samples_us);
   const double lone_us = lone_allowance_us(
       empty_call().lone_us, m_subject.kind() == SubjectKind::python, m_context.clock);
   FreshTimes limits{fresh_call_limit_us(timed_us, lone_us),
                     std::numeric_limits<double>::infinity()};
-  if (m_context.clock == Clock::device && m_args.plan.kind != PlanKind::eager) {
+  if (m_context.clock == Clock::device && m_args.plan.kind != measure::PlanKind::eager) {
     limits.subject_us = fresh_device_limit_us(timed_us, m_context.empty_native.timed_us);
   }
   const ForeignCpus foreign(m_subject.pid());
   const auto fastest = time_fresh_calls(limits);
   if (!fastest.ok()) return fastest.error();
   const std::optional<double> foreign_cpus = foreign.mean();
-  const auto wrong = spot_fails(m_blocks.blocks);
+  const auto wrong = spot_fails("a call on fresh inputs");
   if (!wrong.ok()) return wrong.error();
   if (*wrong) return {};
   FreshRecord& record = fresh_record();
@@ -112,7 +115,7 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   watch.look_for_others();  // on the device
   if (!foreign_cpus || *foreign_cpus > k_foreign_cpus || !watch.flags().empty()) {
     ++record.open;
-    add_flag(k_flag_foreign_load);
+    add_flag(measure::k_flag_foreign_load);
     return {};
   }
   const std::string seen =
@@ -129,6 +132,148 @@ Outcome<void> TurnConductor::try_fresh_calls() {
       Invalidity::runtime,
       fmt::format("fresh inputs: a call on inputs it had not seen took {}: they leave out work",
                   seen));
+}
+
+Outcome<void> TurnConductor::prime_again() {
+  m_poison = draw_poison();
+  Json prime = {{"op", "prime"},           {"calls", 1},      {"warm", false},
+                {"poison", m_poison.seed}, {"flush", cold()}, {"seed", m_seed}};
+  if (m_inputs) {
+    m_inputs->refill(m_seed, problem::Draw::normal, m_context.threads, prime);
+    if (!cold()) m_inputs->read_through(m_context.threads);
+  }
+  m_output->spoil();
+  auto primed = m_subject.ask(std::move(prime), {}, m_wait);
+  if (!primed.ok()) return std::move(primed).error();
+  return {};
+}
+
+Outcome<double> TurnConductor::first_call_us(bool is_new) {
+  auto primed = is_new ? prime(true, false, 1) : prime_again();
+  if (!primed.ok()) return std::move(primed).error();
+  const std::size_t timed = m_samples_us.size();
+  const auto time = time_calls(1, 1);
+  if (!time.ok()) return time.error();
+  m_samples_us.resize(timed);
+  return time->around_us - time->own_delay_us;
+}
+
+Outcome<std::optional<std::string>> TurnConductor::wrong_first_call() {
+  if (auto silent = m_subject.expect_silence(); !silent.ok()) return std::move(silent).error();
+  const auto wrong = spot_fails("a call on fresh inputs");
+  if (!wrong.ok()) return wrong.error();
+  return *wrong ? std::optional(m_spot->reason) : std::nullopt;
+}
+
+std::pair<double, double> TurnConductor::first_call_overhead_us() const {
+  const double lone_us = empty_call().lone_us;
+  const double allowed_us =
+      lone_allowance_us(lone_us, m_subject.kind() == SubjectKind::python, m_context.clock);
+  // Inputs made on a GPU leave the CPU's caches warm: what an empty Python call takes behind
+  // emptied ones excuses a Python subject, but a compiled one beside it is held to nothing by it.
+  const double sure_us =
+      m_context.clock == Clock::device ? m_context.empty_native.lone_us : lone_us;
+  return {sure_us, allowed_us - sure_us};
+}
+
+namespace {
+
+/// CPU time of all callers but the first, whose account ForeignCpus keeps.
+std::chrono::nanoseconds other_callers_time(const std::vector<FirstCaller>& callers) {
+  std::chrono::nanoseconds sum{0};
+  for (std::size_t i = 1; i < callers.size(); ++i) {
+    sum += cpu_time(callers[i].subject.pid()).value_or(std::chrono::nanoseconds(0));
+  }
+  return sum;
+}
+
+/// The rounds that are taken at most: which one is the last is known to nobody, since only what
+/// comes behind it is judged.
+std::int64_t draw_rounds(const protocol::FirstCallsArgs& args) {
+  const std::int64_t few = std::max(args.least, args.most - args.most / 4);
+  return few + draw_secret<std::uint32_t>() % (args.most - few + 1);
+}
+
+/// A round more, whose last output is judged: in every other request that of new inputs. The judge
+/// of a GPU keeps one output, so each is judged before the next caller's call. Who failed, and how.
+std::optional<std::pair<std::size_t, Failure>> judge_last_calls(
+    const std::vector<std::unique_ptr<TurnConductor>>& conductors) {
+  const bool ends_on_new = draw_secret<std::uint32_t>() % 2 == 0;
+  for (const bool is_new : {true, false}) {
+    for (std::size_t i = 0; i < conductors.size(); ++i) {
+      const auto us = conductors[i]->first_call_us(is_new);
+      if (!us.ok()) return std::pair(i, us.error());
+      if (is_new != ends_on_new) continue;
+      const auto wrong = conductors[i]->wrong_first_call();
+      if (!wrong.ok()) return std::pair(i, wrong.error());
+      if (*wrong) {
+        return std::pair(
+            i, Failure{Invalidity::correctness, "a timed output was wrong: " + **wrong, ""});
+      }
+    }
+    if (ends_on_new) break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstCaller>& callers,
+                                                        const protocol::FirstCallsArgs& args,
+                                                        const Wait& wait) {
+  using std::chrono::steady_clock;
+  protocol::TurnArgs turn;
+  turn.problem = args.problem;
+  turn.plan = args.plan;
+  turn.placement = args.placement;
+  protocol::FirstCallsResult result;
+  std::vector<std::unique_ptr<TurnConductor>> conductors;
+  const auto fails = [&result](std::size_t caller, Failure failure) {
+    result.failed = static_cast<std::int64_t>(caller);
+    result.failure = std::move(failure);
+    return result;
+  };
+  ConditionsWatch watch(callers.front().context.gpu);
+  watch.look_for_others();
+  for (const FirstCaller& caller : callers) {
+    auto& conductor = conductors.emplace_back(
+        std::make_unique<TurnConductor>(caller.subject, turn, caller.context, wait));
+    auto& side = result.sides.emplace_back();
+    std::tie(side.overhead_us, side.allowance_us) = conductor->first_call_overhead_us();
+    if (auto begun = conductor->begin_first_calls(); !begun.ok()) {
+      return fails(result.sides.size() - 1, std::move(begun).error());
+    }
+  }
+  const ForeignCpus foreign(callers.front().subject.pid());
+  const auto begin = steady_clock::now();
+  const auto others_before = other_callers_time(callers);
+  const auto budget = std::chrono::duration<double, std::micro>(
+      args.budget_us * static_cast<double>(callers.size()));
+  const std::int64_t rounds = draw_rounds(args);
+  for (std::int64_t round = 0;
+       round < args.least || (round < rounds && steady_clock::now() - begin < budget); ++round) {
+    // Who comes first changes, and each call, new or again, follows one of every other caller.
+    for (const bool is_new : {true, false}) {
+      for (std::size_t i = 0; i < callers.size(); ++i) {
+        const std::size_t at = (i + static_cast<std::size_t>(round)) % callers.size();
+        const auto us = conductors[at]->first_call_us(is_new);
+        if (!us.ok()) return fails(at, us.error());
+        auto& side = result.sides[at];
+        (is_new ? side.fresh_us : side.again_us).push_back(six_digits(*us));
+      }
+    }
+  }
+  const std::optional<double> all_foreign = foreign.mean();
+  const double callers_cpus =
+      std::chrono::duration<double>(other_callers_time(callers) - others_before) /
+      std::chrono::duration<double>(steady_clock::now() - begin);
+  watch.look_for_others();
+  result.flags = watch.flags();
+  if (!all_foreign || *all_foreign - callers_cpus > k_foreign_cpus) {
+    result.flags.emplace_back(measure::k_flag_foreign_load);
+  }
+  if (auto failed = judge_last_calls(conductors)) return fails(failed->first, failed->second);
+  return result;
 }
 
 Outcome<double> time_lone_call_us(SubjectProcess& subject, const protocol::TurnArgs& args,

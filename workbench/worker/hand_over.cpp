@@ -6,26 +6,31 @@
 #include <string_view>
 #include <utility>
 
+#include "core/secret.hpp"
 #include "protocol/protocol.hpp"
 #include "worker/caches.hpp"
 #include "worker/cuda/device_code.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
 #include "worker/failure.hpp"
-#include "worker/secret.hpp"
 
 namespace wb::worker {
+
+using problem::Poison;
+using problem::Problem;
+using problem::Tensor;
+
 namespace {
 
 /// In the order in which they are handed over.
 std::vector<Tensor> inputs_of(const Problem& problem) {
   std::vector<Tensor> inputs{Tensor::q, Tensor::k, Tensor::v};
-  if (problem.mask != MaskKind::none) inputs.push_back(Tensor::mask);
+  if (problem.mask != problem::MaskKind::none) inputs.push_back(Tensor::mask);
   return inputs;
 }
 
 /// One for each input: null for one without elements, else `blocks`, `threads` and the kernel's
 /// parameter as it lies in memory, whose first eight bytes become the tensor's address.
-Json fills_of(const Problem& problem, std::uint32_t seed, Draw draw) {
+Json fills_of(const Problem& problem, std::uint32_t seed, problem::Draw draw) {
   static_assert(offsetof(cuda::device::FillParams, to) == 0);
   Json fills = Json::array();
   for (const Tensor tensor : inputs_of(problem)) {
@@ -64,20 +69,21 @@ Outcome<HandedInputs> HandedInputs::create(const Problem& problem, Clock clock) 
     return inputs;
   }
   for (const Tensor tensor : inputs_of(problem)) {
-    auto memory = as_outcome(SharedMemory::create("input", tensor_bytes(problem, tensor)));
+    auto memory = as_outcome(SharedMemory::create("input", problem::tensor_bytes(problem, tensor)));
     if (!memory.ok()) return std::move(memory).error();
     inputs.m_tensors.push_back(*std::move(memory));
   }
   return inputs;
 }
 
-void HandedInputs::refill(std::uint32_t seed, Draw draw, int threads, Json& message) {
+void HandedInputs::refill(std::uint32_t seed, problem::Draw draw, int threads, Json& message) {
   if (m_clock == Clock::device) {
     message["fills"] = fills_of(m_problem, seed, draw);
     return;
   }
   for (std::size_t i = 0; i < m_tensors.size(); ++i) {
-    fill_tensor(m_problem, seed, static_cast<Tensor>(i), draw, m_tensors[i].bytes(), threads);
+    problem::fill_tensor(m_problem, seed, static_cast<Tensor>(i), draw, m_tensors[i].bytes(),
+                         threads);
   }
 }
 

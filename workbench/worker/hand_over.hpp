@@ -16,10 +16,11 @@
 namespace wb::worker {
 
 /// 62 bits: exact in a signed 64-bit JSON number.
-Poison draw_poison();
+problem::Poison draw_poison();
 
 /// Filled with the poison. Failures: environment.
-Outcome<SharedMemory> make_output(const char* name, std::size_t size_bytes, const Poison& poison);
+Outcome<SharedMemory> make_output(const char* name, std::size_t size_bytes,
+                                  const problem::Poison& poison);
 
 /// Inputs for a subject that cannot make them itself (Python). On the CPU memory files, filled here
 /// and mapped there. On a GPU the launches of the kernel that makes those of compiled subjects,
@@ -27,17 +28,18 @@ Outcome<SharedMemory> make_output(const char* name, std::size_t size_bytes, cons
 class HandedInputs {
  public:
   /// Failures: environment (no memory; on a GPU no device code).
-  static Outcome<HandedInputs> create(const Problem& problem, Clock clock);
+  static Outcome<HandedInputs> create(const problem::Problem& problem, Clock clock);
   /// New values. `message`, which the subject gets next, is told of them.
-  void refill(std::uint32_t seed, Draw draw, int threads, Json& message);
+  void refill(std::uint32_t seed, problem::Draw draw, int threads, Json& message);
   /// Reads them all as worker::read_through() does.
   void read_through(int threads) const;
   /// q, k, v and, when the problem has one, mask; on a GPU none.
   [[nodiscard]] std::vector<int> fds() const;
 
  private:
-  HandedInputs(Problem problem, Clock clock) : m_problem(std::move(problem)), m_clock(clock) {}
-  Problem m_problem;
+  HandedInputs(problem::Problem problem, Clock clock)
+      : m_problem(std::move(problem)), m_clock(clock) {}
+  problem::Problem m_problem;
   Clock m_clock;
   std::vector<SharedMemory> m_tensors;
 };

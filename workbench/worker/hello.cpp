@@ -16,11 +16,11 @@ std::string_view worker_version() {
 
 Result<std::vector<int>> choose_cpus(std::string_view text, const std::vector<int>& allowed) {
   if (text.empty()) return allowed;
-  WB_TRY_ASSIGN(std::vector<int> cpus, parse_cpu_set(text));
+  WB_TRY_ASSIGN(std::vector<int> cpus, device::parse_cpu_set(text));
   for (const int cpu : cpus) {
     if (std::find(allowed.begin(), allowed.end(), cpu) == allowed.end()) {
       return Error{ErrorCode::invalid, "use the CPU set", printable(text),
-                   fmt::format("CPU {} is not among {}", cpu, cpu_set_text(allowed)),
+                   fmt::format("CPU {} is not among {}", cpu, device::cpu_set_text(allowed)),
                    "name CPUs that this process may run on"};
     }
   }
@@ -43,7 +43,7 @@ Result<std::string> find_python(const std::string& wanted) {
 
 Result<std::string> find_subject_script(const std::string& own_program) {
   const fs::path folder = fs::path(own_program).parent_path();
-  const auto root = find_installed_root(folder);
+  const auto root = variant::find_installed_root(folder);
   if (!root) {
     return Error{ErrorCode::not_found, "find the Python subject loop of", own_program,
                  "no folder above it has share/sdpa-workbench", "install the package again"};

@@ -91,7 +91,7 @@ Outcome<protocol::ProfileResult> read_profile(const Run& run) {
   if (const auto why = why_ncu_is_blocked(run.report + run.printed)) return not_available(*why);
   // Before "no kernel was profiled": a call that failed launched none.
   if (run.end && run.end->failure) return *run.end->failure;
-  Result<Json> launches = read_ncu_report(run.report, k_most_launches);
+  Result<Json> launches = measure::read_ncu_report(run.report, k_most_launches);
   if (!launches.ok()) {
     return not_available(
         fmt::format("{}; ncu said: {}", launches.error().message(), words_of(run)));
@@ -153,7 +153,7 @@ std::vector<std::string> inspection_command(const InspectionTask& task) {
 
 Result<fs::path> find_inspection_program(std::string_view tool) {
   const std::string name = tool == "ncu" ? "ncu" : "compute-sanitizer";
-  if (const Result<fs::path> nvcc = find_nvcc(CudaPlaces{}); nvcc.ok()) {
+  if (const Result<fs::path> nvcc = variant::find_nvcc(variant::CudaPlaces{}); nvcc.ok()) {
     std::error_code error;
     const fs::path beside = nvcc->parent_path() / name;
     if (fs::is_regular_file(beside, error)) return beside;

@@ -4,6 +4,8 @@
 // computes there, and is who tells the supervisor about the GPU.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,25 +14,30 @@
 #include "problem/inputs.hpp"
 #include "problem/verdict.hpp"
 #include "worker/child.hpp"
+#include "worker/lent_output.hpp"
 #include "worker/memory.hpp"
 
 namespace wb::worker {
 
 struct JudgeTask {
-  Problem problem;
-  Draw draw = Draw::normal;
+  problem::Problem problem;
+  problem::Draw draw = problem::Draw::normal;
   std::uint32_t seed = 0;
-  Poison out_poison, lse_poison;
+  problem::Poison out_poison, lse_poison;
   std::optional<std::int64_t> max_blocks;  ///< default: the verdict module's rule
   int threads = 1;
+  std::int64_t taken = 0;  ///< the lent output whose copy is judged; 0: memory files come along
+  bool taken_lse = false;  ///< its log-sum-exp too
 };
 Json to_json(const JudgeTask& task);
 Result<JudgeTask> judge_task_from_json(const Json& json);
 
 struct GpuFacts {
-  Device device;
+  device::Device device;
   double empty_pair_us = 0;  ///< between two events with nothing between them
   double empty_call_us = 0;  ///< an empty kernel, one of many in a graph
+  std::string
+      why_not_lent;  ///< why subjects cannot write to memory of the judge's; empty: they can
 };
 Json to_json(const GpuFacts& facts);
 
@@ -42,8 +49,25 @@ class JudgeProcess {
 
   /// `lse` may be null: not judged. Starts the judge when it is not there. A judge that fails or
   /// is late is killed and is an `environment` failure: it never counts against the variant.
-  Outcome<OutputVerdict> judge(const JudgeTask& task, const SharedMemory& out,
-                               const SharedMemory* lse, Deadline deadline, CancelSource cancel);
+  Outcome<problem::OutputVerdict> judge(const JudgeTask& task, const SharedMemory& out,
+                                        const SharedMemory* lse, Deadline deadline,
+                                        CancelSource cancel);
+  /// The same of the copy that take() took last.
+  Outcome<problem::OutputVerdict> judge_taken(JudgeTask task, const LentOutput& lent, bool with_lse,
+                                              Deadline deadline, CancelSource cancel);
+  /// Whether subjects write to memory of the judge's: on a GPU, as gpu_facts() found out.
+  [[nodiscard]] bool lends() const { return m_lends; }
+  /// Device memory for a subject's outputs, under a poison where one is given. It is the judge's,
+  /// and given back when nobody keeps the LentOutput. Failures: environment.
+  Outcome<std::shared_ptr<const LentOutput>> lend(const cuda::OutputPlaces& places,
+                                                  const std::optional<problem::Poison>& out_poison,
+                                                  const std::optional<problem::Poison>& lse_poison,
+                                                  Deadline deadline, CancelSource cancel);
+  /// Whether this judge has lent it: one that was started anew knows nothing of earlier ones.
+  [[nodiscard]] bool has_lent(const LentOutput& lent) const { return lent.judge == pid(); }
+  /// Takes a copy of what stands in it now. Microseconds of that on the device. Failures:
+  /// environment.
+  Outcome<double> take(const LentOutput& lent, Deadline deadline, CancelSource cancel);
   Result<void> start();
   /// Failures: environment (no driver, no such GPU, no device code, …), in the driver's words.
   Outcome<GpuFacts> gpu_facts(Deadline deadline, CancelSource cancel);
@@ -55,6 +79,10 @@ class JudgeProcess {
   /// Sends and waits; kills the judge when it does not answer as it should.
   Outcome<Json> ask(const Json& message, std::span<const int> fds, Deadline deadline,
                     CancelSource cancel);
+  Outcome<Message> ask_for_more(const Json& message, std::span<const int> fds, Deadline deadline,
+                                CancelSource cancel);
+  /// Numbers of what was lent and nobody keeps any more.
+  Json ended_loans();
   /// Kills it and says so.
   Failure fail(const std::string& what);
 
@@ -63,6 +91,9 @@ class JudgeProcess {
   Confinement m_confinement;
   std::optional<int> m_gpu;
   std::optional<Child> m_child;
+  bool m_lends = false;
+  std::int64_t m_next_loan = 1;
+  std::map<std::int64_t, std::weak_ptr<const LentOutput>> m_lent;
 };
 
 }  // namespace wb::worker

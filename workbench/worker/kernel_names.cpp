@@ -69,14 +69,15 @@ protocol::ProfileResult read_kernel_names(const Json& answer) {
   return result;
 }
 
-Outcome<protocol::ProfileResult> name_kernels(SubjectProcess& subject, const Problem& problem,
+Outcome<protocol::ProfileResult> name_kernels(SubjectProcess& subject,
+                                              const problem::Problem& problem,
                                               const TurnContext& context, const Wait& wait) {
   if (auto fits = check_fits(problem, context, wait); !fits.ok()) return std::move(fits).error();
   auto inputs = HandedInputs::create(problem, context.clock);
   if (!inputs.ok()) return std::move(inputs).error();
   Json message = {{"op", "profile"}, {"problem", to_json(problem)}};
-  inputs->refill(k_kernel_names_seed, Draw::normal, context.threads, message);
-  const auto out = make_output("out", out_bytes(problem), draw_poison());
+  inputs->refill(k_kernel_names_seed, problem::Draw::normal, context.threads, message);
+  const auto out = make_output("out", problem::out_bytes(problem), draw_poison());
   if (!out.ok()) return out.error();
   std::vector<int> fds = inputs->fds();
   fds.push_back(out->fd());

@@ -13,7 +13,8 @@ namespace wb::worker {
 /// One call on inputs of seed 1. The process is no good for judging or timing afterwards: CUPTI
 /// stays attached to it and slows its launches. Not available: why stands in the result. Failures:
 /// constraints (it refuses the problem), runtime, timeout, environment.
-Outcome<protocol::ProfileResult> name_kernels(SubjectProcess& subject, const Problem& problem,
+Outcome<protocol::ProfileResult> name_kernels(SubjectProcess& subject,
+                                              const problem::Problem& problem,
                                               const TurnContext& context, const Wait& wait);
 
 /// What the subject's process answered, of which nothing is believed to be well formed: names are

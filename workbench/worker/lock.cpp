@@ -17,6 +17,7 @@ namespace {
 constexpr off_t k_queue_begin = 1 << 20;  // byte of place n in the queue: k_queue_begin + n
 constexpr int k_gpus_begin = 1 << 12, k_gpu_places = 1 << 16;  // behind the CPUs
 constexpr int k_poll_ms = 1;
+constexpr mode_t k_lock_mode = 0222;  // of all users, and to be read by none
 
 /// Open-file-description locks: they belong to the descriptor, so two workers never share one.
 bool set_lock(int fd, short type, off_t begin, off_t length) {
@@ -52,14 +53,15 @@ int gpu_place(std::string_view id) {
 
 Result<DeviceLock> DeviceLock::open(const fs::path& path, std::vector<int> places) {
   // Without O_CREAT first: in a sticky folder the kernel refuses to "create" another user's file.
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid() && errno == ENOENT) {
-    fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-    if (fd.valid()) ::fchmod(fd.get(), 0666);  // whatever the umask: other users lock it too
+    fd.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, k_lock_mode));
   }
+  if (fd.valid())
+    ::fchmod(fd.get(), k_lock_mode);  // whatever the umask; refused to all but one user
   if (!fd.valid()) return errno_error("open the device lock", path, errno);
   std::sort(places.begin(), places.end());
-  return DeviceLock(std::move(fd), std::move(places));
+  return DeviceLock(path, std::move(fd), std::move(places));
 }
 
 Result<DeviceLock::Held> DeviceLock::acquire(Deadline deadline, CancelSource cancel) const {
@@ -68,15 +70,15 @@ Result<DeviceLock::Held> DeviceLock::acquire(Deadline deadline, CancelSource can
     for (const int place : m_places) {
       while (!set_lock(m_fd.get(), F_WRLCK, base + place, 1)) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
-          return errno_error("lock", machine_lock_path(), errno);
+          return errno_error("lock", m_path, errno);
         }
         if (std::chrono::steady_clock::now() >= deadline) {
-          return Error{ErrorCode::locked, "take the device lock", machine_lock_path().string(),
+          return Error{ErrorCode::locked, "take the device lock", m_path.string(),
                        "another session kept " + name_of(place) + " busy all the time",
                        "wait for it to end, or give this session another device"};
         }
         if (canceled_within(cancel, k_poll_ms)) {
-          return Error{ErrorCode::canceled, "take the device lock", machine_lock_path().string(),
+          return Error{ErrorCode::canceled, "take the device lock", m_path.string(),
                        "the wire was closed while queueing", ""};
         }
       }

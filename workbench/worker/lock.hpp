@@ -17,6 +17,8 @@ namespace wb::worker {
 
 class DeviceLock {
  public:
+  /// The file can be opened for writing only, which is all that a write lock needs, and which
+  /// subjects may not: who cannot open it cannot lock it either.
   /// A byte per place (CPU number, or gpu_place()) in one file that all users of the machine share.
   /// Waiting is fair between two sessions: who waits holds the queue, and who has just finished
   /// must queue again.
@@ -37,8 +39,9 @@ class DeviceLock {
   Result<Held> acquire(Deadline deadline, CancelSource cancel) const;
 
  private:
-  DeviceLock(UniqueFd fd, std::vector<int> places)
-      : m_fd(std::move(fd)), m_places(std::move(places)) {}
+  DeviceLock(fs::path path, UniqueFd fd, std::vector<int> places)
+      : m_path(std::move(path)), m_fd(std::move(fd)), m_places(std::move(places)) {}
+  fs::path m_path;
   UniqueFd m_fd;
   std::vector<int> m_places;  // ascending, so that overlapping sets cannot deadlock
 };

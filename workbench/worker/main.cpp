@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // sdpa-wb-worker: measures and judges variants for a session elsewhere. Started by sdpa-wb through
-// a transport; people start it only to see its version. docs/worker_protocol.md.
+// a transport; people start it only to see its version. docs/contracts/worker_protocol.md.
 #include <signal.h>
 #include <unistd.h>
 

@@ -29,9 +29,14 @@ std::optional<int> parse_gpu_argument(std::string_view argument);
 /// where its library lies.
 std::map<std::string, std::string> gpu_environment();
 
+/// In what a compiled subject says before and after wb_sdpa_plan_destroy: true, then false.
+inline constexpr const char* k_leaving = "leaving";
+
 /// Questions to the judge that are no task: {"ask": …}.
 inline constexpr const char* k_ask_gpu = "gpu";
 inline constexpr const char* k_ask_memory = "memory";
+inline constexpr const char* k_ask_lend = "lend";  ///< memory for a subject's outputs
+inline constexpr const char* k_ask_take = "take";  ///< a copy of what stands in it
 
 /// Serves until the socket closes. Returns the exit code. `gpu`: the CUDA ordinal; none: the CPU.
 int run_judge(const Channel& channel, std::optional<int> gpu);

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <optional>
 
+#include "worker/microseconds.hpp"
+
 namespace wb::worker {
 
 /// Settling ends when two successive blocks differ by at most this share.
@@ -21,11 +23,6 @@ struct Settled {
   double call_us = 0;  ///< mean of the last block
   bool settled = false;
 };
-
-inline double us_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-      .count();
-}
 
 /// `block(us) -> std::optional<double>` makes calls for at least so long and gives the mean time of
 /// one, or nothing when a call failed, which ends the settling. Blocks of a quarter of settle_us,

@@ -59,7 +59,7 @@ Result<protocol::PutResult> Store::put(const protocol::PutArgs& chunk) {
     return refused(ErrorCode::damaged, chunk.sha256, "the bytes do not have this hash",
                    "send it again");
   }
-  WB_TRY_ASSIGN(const std::string added, add(whole));
+  WB_TRY(add(whole));
   return protocol::PutResult{received, true};
 }
 
@@ -85,7 +85,7 @@ Result<std::string> Store::verified_bytes(std::string_view sha256) const {
 }
 
 Result<fs::path> Store::verified_path(std::string_view sha256) const {
-  WB_TRY_ASSIGN(const std::string bytes, verified_bytes(sha256));
+  WB_TRY(verified_bytes(sha256));
   return path_of(sha256);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The subject's own process: loads one variant and calls it on memory of its own; here that on the
 // CPU.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -20,15 +21,17 @@ namespace {
 
 constexpr std::size_t k_sweep_bytes = 64u << 20;
 
-/// A problem whose tensors are in place for timing.
+/// A problem whose tensors are in place for calls.
 struct Stage {
-  Stage(VariantPlan made_plan, const Problem& problem, std::int64_t number)
+  Stage(VariantPlan made_plan, const TurnOrder& order)
       : plan(std::move(made_plan)),
-        buffers(problem, plan.workspace_bytes(), true, Placing::scattered),
-        placement(number) {}
+        buffers(order.problem, plan.workspace_bytes(), false, order.placing),
+        placement(order.placement),
+        want_lse(order.want_lse) {}
   VariantPlan plan;
   BufferSet buffers;
   std::int64_t placement;
+  bool want_lse;
   double refill_us = 0;
 };
 
@@ -42,8 +45,10 @@ class CpuSubject final : public SubjectBody {
   Outcome<std::vector<std::int64_t>> show() override;
 
  private:
-  Outcome<void> set_stage(const TurnOrder& order);
+  Outcome<void> set_stage(TurnOrder& order);
   void flush_stage();
+  /// Makes and calls the plan that the order has beside the judged one.
+  Outcome<std::optional<VariantPlan>> plan_beside(const RunOrder& order);
   [[nodiscard]] wb_sdpa_args args_of(const BufferSet& buffers) const;
   [[nodiscard]] Outcome<void> checked(int status) const;
 
@@ -52,7 +57,6 @@ class CpuSubject final : public SubjectBody {
   std::unique_ptr<Stage> m_stage;
   std::vector<std::int64_t> m_sample_ns;  // of the last block
   bool m_args_per_call = false;           // the eager plan: the call as its user makes it
-  Mapping m_shown;
   GuardedMemory m_sweep;
 };
 
@@ -69,6 +73,7 @@ wb_sdpa_args CpuSubject::args_of(const BufferSet& buffers) const {
   args.v = buffers.v.bytes().data();
   args.mask = buffers.mask.bytes().data();
   args.out = buffers.out.bytes().data();
+  args.lse = reinterpret_cast<float*>(buffers.lse.bytes().data());  // null where none is wanted
   args.workspace = buffers.workspace.bytes().data();
   args.threads = m_threads;
   return args;
@@ -80,51 +85,89 @@ Outcome<void> CpuSubject::load(const LoadOrder& order) {
                                                   : builtin_variant(order.builtin);
   if (!api.ok()) return std::move(api).error();
   m_api = *api;
+  m_api.leaving = order.leaving;
   return {};
 }
 
-Outcome<double> CpuSubject::run(const RunOrder& order) {
-  const std::size_t lse_bytes = order.lse ? order.lse->bytes().size() : 0;
-  auto plan = VariantPlan::create(m_api, order.problem, order.lse.has_value(), k_no_gpu);
+Outcome<std::optional<VariantPlan>> CpuSubject::plan_beside(const RunOrder& order) {
+  if (!order.form.beside) return std::optional<VariantPlan>();
+  const problem::Problem& problem = *order.form.beside;
+  auto plan = VariantPlan::create(m_api, problem, false, k_no_gpu);
   if (!plan.ok()) return std::move(plan).error();
-  BufferSet buffers(order.problem, plan->workspace_bytes(), true, Placing::flush_end);
-  const GuardedMemory own_lse(lse_bytes, Placing::flush_end);
-  // The poison that shows what was never written.
-  std::memcpy(buffers.out.bytes().data(), order.out.bytes().data(), order.out.bytes().size());
-  if (order.lse) std::memcpy(own_lse.bytes().data(), order.lse->bytes().data(), lse_bytes);
-  buffers.refill(order.seed, order.draw, m_threads);
+  BufferSet buffers(problem, plan->workspace_bytes(), true, Placing::flush_end);
+  buffers.refill(order.seed ^ k_earlier_seed_change, problem::Draw::normal, m_threads);
+  const wb_sdpa_args args = args_of(buffers);
+  if (auto called = checked(m_api.forward(plan->get(), &args)); !called.ok()) {
+    return std::move(called).error();
+  }
+  if (const char* overrun = buffers.overrun(); overrun != nullptr) return wrote_outside(overrun);
+  if (order.form.beside_is_gone) return std::optional<VariantPlan>();
+  return std::optional<VariantPlan>(*std::move(plan));
+}
+
+Outcome<double> CpuSubject::run(const RunOrder& order) {
+  const problem::CallForm& form = order.form;
+  const std::size_t lse_bytes = order.lse ? order.lse->bytes().size() : 0;
+  auto plan = VariantPlan::create(m_api, order.problem, order.lse.has_value(), k_no_gpu, form);
+  if (!plan.ok()) return std::move(plan).error();
+  const auto beside = plan_beside(order);
+  if (!beside.ok()) return beside.error();
+  BufferSet buffers(order.problem, plan->workspace_bytes(), true, Placing::flush_end, form);
+  buffers.lse = GuardedMemory(lse_bytes, Placing::flush_end,
+                              static_cast<std::size_t>(form.lse_shift) * sizeof(float));
   wb_sdpa_args args = args_of(buffers);
-  args.lse = order.lse ? reinterpret_cast<float*>(own_lse.bytes().data()) : nullptr;
+  if (form.threads > 0) args.threads = std::min(m_threads, static_cast<int>(form.threads));
+  int status = WB_OK;
+  if (form.call > 1) {
+    buffers.refill(order.seed ^ k_earlier_seed_change, order.draw, m_threads);
+    make_earlier_calls(form, [&] {
+      status = m_api.forward(plan->get(), &args);
+      return status == WB_OK;
+    });
+    if (auto called = checked(status); !called.ok()) return std::move(called).error();
+  }
+  // The poison that shows what was never written.
+  buffers.put_out(order.out.bytes());
+  const std::span<std::byte> lse = buffers.lse.bytes();
+  if (order.lse) std::memcpy(lse.data(), order.lse->bytes().data(), lse_bytes);
+  buffers.refill(order.seed, order.draw, m_threads);
   const auto begin = std::chrono::steady_clock::now();
-  const int status = m_api.forward(plan->get(), &args);
+  status = m_api.forward(plan->get(), &args);
   const double call_us = us_since(begin);
-  std::memcpy(order.out.bytes().data(), buffers.out.bytes().data(), order.out.bytes().size());
-  if (order.lse) std::memcpy(order.lse->bytes().data(), own_lse.bytes().data(), lse_bytes);
-  const char* overrun = own_lse.margins_intact() ? buffers.overrun() : "lse";
-  if (overrun != nullptr) return wrote_outside(overrun);
+  buffers.take_out(order.out.bytes());
+  if (order.lse) std::memcpy(order.lse->bytes().data(), lse.data(), lse_bytes);
+  if (const char* overrun = buffers.overrun(); overrun != nullptr) return wrote_outside(overrun);
   if (auto called = checked(status); !called.ok()) return std::move(called).error();
   return call_us;
 }
 
-Outcome<void> CpuSubject::set_stage(const TurnOrder& order) {
-  const bool is_kept =
-      m_stage && m_stage->buffers.problem == order.problem && m_stage->placement == order.placement;
+Outcome<void> CpuSubject::set_stage(TurnOrder& order) {
+  const bool is_kept = m_stage && m_stage->buffers.problem == order.problem &&
+                       m_stage->placement == order.placement && m_stage->want_lse == order.want_lse;
   if (!is_kept) {
-    auto plan = VariantPlan::create(m_api, order.problem, false, k_no_gpu);
+    auto plan = VariantPlan::create(m_api, order.problem, order.want_lse, k_no_gpu);
     if (!plan.ok()) return std::move(plan).error();
     // The old buffers live until the new ones are made, so that the addresses differ.
-    m_stage = std::make_unique<Stage>(*std::move(plan), order.problem, order.placement);
+    m_stage = std::make_unique<Stage>(*std::move(plan), order);
+  }
+  BufferSet& buffers = m_stage->buffers;
+  if (!order.out.bytes().empty()) {
+    buffers.out = std::move(order.out);
+    buffers.lse = std::move(order.lse);
+  }
+  if (buffers.out.bytes().empty() || buffers.lse.bytes().empty() == m_stage->want_lse) {
+    return runtime_failure("a turn without memory for its outputs");
   }
   const auto begin = std::chrono::steady_clock::now();
-  m_stage->buffers.refill(order.seed, Draw::normal, m_threads);
+  buffers.refill(order.seed, order.draw, m_threads);
   m_stage->refill_us = us_since(begin);
   return {};
 }
 
 Outcome<TurnAnswer> CpuSubject::turn(TurnOrder order) {
   if (auto staged = set_stage(order); !staged.ok()) return std::move(staged).error();
-  m_shown = std::move(order.shown);
-  m_args_per_call = order.kind == PlanKind::eager;
+  m_args_per_call = order.kind == measure::PlanKind::eager;
+  if (!(order.settle_us > 0)) return TurnAnswer{0, true, m_stage->refill_us, can_flush()};
   int status = WB_OK;
   const wb_sdpa_args args = args_of(m_stage->buffers);
   wb_sdpa_plan* plan = m_stage->plan.get();
@@ -140,7 +183,8 @@ Outcome<TurnAnswer> CpuSubject::turn(TurnOrder order) {
 void CpuSubject::flush_stage() {
   const BufferSet& buffers = m_stage->buffers;
   if (can_flush()) {
-    for (const auto* memory : {&buffers.q, &buffers.k, &buffers.v, &buffers.mask, &buffers.out}) {
+    for (const auto* memory :
+         {&buffers.q, &buffers.k, &buffers.v, &buffers.mask, &buffers.out, &buffers.lse}) {
       flush_from_caches(memory->bytes());
     }
     return;
@@ -151,7 +195,7 @@ void CpuSubject::flush_stage() {
 
 Outcome<void> CpuSubject::prime(const PrimeOrder& order) {
   if (order.seed) {
-    m_stage->buffers.refill(*order.seed, Draw::normal, m_threads);
+    m_stage->buffers.refill(*order.seed, order.draw, m_threads);
     if (!order.warm && !order.flush) m_stage->buffers.read_through(m_threads);
   }
   int status = WB_OK;
@@ -160,15 +204,15 @@ Outcome<void> CpuSubject::prime(const PrimeOrder& order) {
     status = m_api.forward(m_stage->plan.get(), &args);
   }
   order.poison.fill(m_stage->buffers.out.bytes());
+  order.lse_poison.fill(m_stage->buffers.lse.bytes());
   if (order.flush) flush_stage();
   return checked(status);
 }
 
-Outcome<std::int64_t> CpuSubject::go(const GoOrder& order, const std::function<void()>& started) {
+Outcome<std::int64_t> CpuSubject::go(const GoOrder& order, const std::function<void()>&) {
   int status = WB_OK;
   wb_sdpa_plan* plan = m_stage->plan.get();
   const auto begin = std::chrono::steady_clock::now();
-  started();
   if (m_args_per_call) {
     m_sample_ns = take_samples(
         [&] {
@@ -187,7 +231,6 @@ Outcome<std::int64_t> CpuSubject::go(const GoOrder& order, const std::function<v
 }
 
 Outcome<std::vector<std::int64_t>> CpuSubject::show() {
-  std::memcpy(m_shown.bytes().data(), m_stage->buffers.out.bytes().data(), m_shown.bytes().size());
   if (const char* overrun = m_stage->buffers.overrun(); overrun != nullptr) {
     return wrote_outside(overrun);
   }

@@ -22,6 +22,7 @@ constexpr std::uint64_t k_gpu_open_files = 1'024;  // of devices, and of the dri
 /// A selection loads candidate and incumbent one after the other, and on a GPU each would wait for
 /// its context: 0.2 to 0.34 s (H200). On a CPU a process is there in 3 ms.
 constexpr std::size_t k_spares = 1, k_gpu_spares = 2;
+constexpr int k_deepest_shut_folder = 64;
 constexpr std::size_t k_compared = 2;  ///< loaded subjects from which on turns are likely
 /// Each holds about 1 GB of the host's memory with PyTorch and, awake, a context: 0.5 GB of an
 /// H200.
@@ -41,8 +42,25 @@ Result<ScratchFolder> ScratchFolder::create(const fs::path& parent, const std::s
 }
 
 ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  if (!m_path.empty()) fs::remove_all(m_path, ignored);
+  std::error_code error;
+  if (m_path.empty()) return;
+  fs::remove_all(m_path, error);
+  // A subject that may change its files can have shut a folder of them.
+  for (int level = 0; error && level < k_deepest_shut_folder; ++level) {
+    std::error_code ignored;
+    fs::permissions(m_path, fs::perms::owner_all, ignored);
+    for (fs::recursive_directory_iterator
+             it(m_path, fs::directory_options::skip_permission_denied, ignored),
+         end;
+         !ignored && it != end; it.increment(ignored)) {
+      std::error_code unchanged;
+      if (!it->is_symlink(unchanged) && it->is_directory(unchanged)) {
+        fs::permissions(it->path(), fs::perms::owner_all, unchanged);
+      }
+    }
+    error.clear();
+    fs::remove_all(m_path, error);
+  }
 }
 
 Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
@@ -62,14 +80,15 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
               {"OPENBLAS_NUM_THREADS", threads}};
   spec.confinement.cpus = m_setting.cpus;
   spec.confinement.writable_folder = folder;
+  spec.confinement.level = m_setting.isolation;
+  spec.confinement.hidden_files = m_setting.hidden_files;
   spec.confinement.address_space_bytes = subject_address_space_bytes();
   if (m_setting.gpu) {
     spec.env.merge(gpu_environment());
     spec.confinement.gpu = true;
     spec.confinement.address_space_bytes = 0;  // the driver reserves addresses for all its memory
     spec.confinement.open_files = k_gpu_open_files;
-    // The driver looks for a multi-process server, and listens for peers in its own name.
-    spec.confinement.system_calls.unix_sockets = true;
+    spec.confinement.system_calls = k_gpu_system_calls;
   }
   if (kind == SubjectKind::native) {
     spec.argv = {m_setting.own_program, k_subject_role};
@@ -81,7 +100,9 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
     if (m_setting.gpu) spec.argv.push_back(gpu_argument(*m_setting.gpu));
     spec.confinement.file_size_bytes = k_python_file_bytes;
     spec.confinement.open_files = k_python_open_files;
-    spec.confinement.system_calls = {.processes = true, .unix_sockets = true};
+    spec.confinement.system_calls.processes = true;
+    // Compilers of libraries lock their caches, which are its own; without locks they make do.
+    if (!m_setting.gpu) spec.confinement.system_calls.locks = SystemCallPolicy::Answer::absent;
   }
   WB_TRY_ASSIGN(SubjectProcess process, SubjectProcess::start(m_family, spec, kind));
   return Started{*std::move(scratch), std::move(process)};
@@ -140,8 +161,7 @@ void SubjectFactory::await_python_spares(const Wait& wait) {
 }
 
 void SubjectFactory::let_python_sleep(std::size_t subjects) {
-  std::erase_if(m_python_spares,
-                [](const Started& spare) { return spare.context != Context::asleep; });
+  drop_awake_python();
   if (!m_setting.gpu || m_setting.python.empty()) return;
   const auto cpus = static_cast<std::size_t>(CPU_COUNT(&m_setting.cpus));
   const std::size_t wanted = std::min({subjects, k_most_python_spares, cpus / k_cpus_a_sleeper});
@@ -152,9 +172,19 @@ void SubjectFactory::let_python_sleep(std::size_t subjects) {
   }
 }
 
+void SubjectFactory::drop_awake_python() {
+  std::erase_if(m_python_spares,
+                [](const Started& spare) { return spare.context != Context::asleep; });
+}
+
 void SubjectFactory::drop_spares() {
   m_spares.clear();
   m_python_spares.clear();
+}
+
+void SubjectFactory::drop_awake() {
+  m_spares.clear();  // a compiled subject's process makes its context at once
+  drop_awake_python();
 }
 
 Result<SubjectFactory::Started> SubjectFactory::take_spare(SubjectKind kind) {

@@ -51,6 +51,8 @@ struct SubjectSetting {
   cpu_set_t cpus{};
   int threads = 1;
   std::optional<int> gpu;  ///< CUDA ordinal that subjects compute on; none: the CPU
+  Isolation isolation = Isolation::seccomp;
+  std::vector<std::string> hidden_files = {};  ///< from subjects in namespaces of their own
 };
 
 class SubjectFactory {
@@ -80,6 +82,8 @@ class SubjectFactory {
   /// alone until start_python_spares() or load() wakes them. On a GPU with CPUs to spare only.
   void let_python_sleep(std::size_t subjects);
   void drop_spares();
+  /// Ends those that wait and have a context, or are making one.
+  void drop_awake();
   /// Where the Python loop reports itself from: set once hello has found an interpreter.
   [[nodiscard]] const SubjectSetting& setting() const { return m_setting; }
   void set_python(std::string python, std::string script) {
@@ -101,6 +105,7 @@ class SubjectFactory {
   static Outcome<void> await_context(Started& started, const Wait& wait);
   Result<Started> start(SubjectKind kind);
   Result<Started> take_spare(SubjectKind kind);
+  void drop_awake_python();
   std::deque<Started>& spares_of(SubjectKind kind) {
     return kind == SubjectKind::python ? m_python_spares : m_spares;
   }

@@ -3,14 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <csignal>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <new>
+#include <tuple>
 #include <utility>
 
 #include "worker/roles.hpp"
 
 namespace wb::worker {
+
+using problem::Problem;
+
 namespace {
 
 std::uint32_t read_seed(ObjectReader& reader) {
@@ -20,7 +27,29 @@ std::uint32_t read_seed(ObjectReader& reader) {
 
 Result<Problem> read_problem(ObjectReader& reader) {
   const Json* json = reader.member("problem");
-  return problem_from_json(json != nullptr ? *json : Json(), "the problem");
+  return problem::problem_from_json(json != nullptr ? *json : Json(), "the problem");
+}
+
+/// What the message names as "lent", with its descriptors; empty where it names nothing.
+Outcome<LentMemory> read_lent(Message& message) {
+  LentMemory lent;
+  const auto found = message.body.find("lent");
+  if (found == message.body.end()) return lent;
+  const auto malformed = [] { return runtime_failure("a message's lent memory is malformed"); };
+  if (!found->is_object()) return malformed();
+  lent.number = found->value("number", std::int64_t{0});
+  std::size_t used = 0;
+  for (const auto& [name, to] :
+       {std::pair{"out", &lent.out}, std::pair{"lse", &lent.lse}, std::pair{"snap", &lent.snap}}) {
+    const auto part = found->find(name);
+    if (part == found->end()) continue;
+    if (!part->is_object() || used == message.fds.size()) return malformed();
+    to->bytes = part->value("bytes", std::size_t{0});
+    to->fd = std::move(message.fds[used++]);
+  }
+  if (!lent.is_there() || used != message.fds.size()) return malformed();
+  message.fds.clear();
+  return lent;
 }
 
 class SubjectLoop {
@@ -29,18 +58,23 @@ class SubjectLoop {
   int serve();
 
  private:
-  Outcome<Json> handle(const Message& message, const std::string& op);
+  Outcome<Json> handle(Message& message, const std::string& op);
   Outcome<Json> load(const Json& body);
-  Outcome<Json> run(const Message& message);
-  Outcome<Json> turn(const Message& message);
+  Outcome<Json> run(Message& message);
+  Outcome<Json> turn(Message& message);
+  static Result<void> map_outputs(ObjectReader& reader, std::vector<UniqueFd> fds,
+                                  TurnOrder& order);
   Outcome<Json> prime(const Json& body);
   Outcome<Json> go(const Json& body);
   Outcome<Json> show();
+  Outcome<Json> copy();
   void reply(const Json& request, const Outcome<Json>& outcome) const;
 
   const Channel& m_channel;
   SubjectBody& m_body;
   bool m_has_stage = false;
+  std::shared_ptr<std::int64_t> m_number = std::make_shared<std::int64_t>(0);  ///< message at hand
+  bool m_shows = true;  // after a block, without being asked
 };
 
 Outcome<Json> SubjectLoop::load(const Json& body) {
@@ -50,25 +84,43 @@ Outcome<Json> SubjectLoop::load(const Json& body) {
   order.builtin = reader.string_or("builtin", "");
   order.build_id = reader.string_or("build_id", "");
   order.threads = static_cast<int>(reader.integer("threads", 1, 4'096));
+  // By value: a plan may be destroyed after this loop.
+  order.leaving = [channel = &m_channel, number = m_number](bool leaves) {
+    [[maybe_unused]] const auto sent =
+        channel->send(Json{{"n", *number}, {"ok", true}, {k_leaving, leaves}});
+  };
   if (auto loaded = m_body.load(order); !loaded.ok()) return std::move(loaded).error();
   return Json{{"versions", {{"build_id", order.build_id}}}};
 }
 
-Outcome<Json> SubjectLoop::run(const Message& message) {
+Outcome<Json> SubjectLoop::run(Message& message) {
   ObjectReader reader(message.body, "run");
   const Result<Problem> problem = read_problem(reader);
-  const auto draw = parse_draw(reader.string_or("draw", "normal"));
+  const auto draw = problem::parse_draw(reader.string_or("draw", "normal"));
   RunOrder order;
   order.seed = read_seed(reader);
+  const Json* form_json = reader.member("form");
+  const auto form =
+      problem::call_form_from_json(form_json != nullptr ? *form_json : Json::object());
   const bool want_lse = message.fds.size() == 2;
-  if (!problem.ok() || !draw || message.fds.empty()) {
+  order.want_lse = want_lse;
+  if (!form.ok() || !problem.ok() || !draw || message.fds.empty()) {
     return runtime_failure("a run message is malformed");
   }
   order.problem = *problem;
   order.draw = *draw;
-  Result<Mapping> out = Mapping::of(message.fds[0].get(), out_bytes(*problem), true);
-  const auto lse_bytes = static_cast<std::size_t>(problem->B * problem->Hq * problem->Sq) * 4;
-  Result<Mapping> lse = want_lse ? Mapping::of(message.fds[1].get(), lse_bytes, true) : Mapping();
+  order.form = *form;
+  auto lent = read_lent(message);
+  if (!lent.ok()) return std::move(lent).error();
+  if (lent->is_there()) {
+    order.lent = *std::move(lent);
+    const auto call_us = m_body.run(order);
+    if (!call_us.ok()) return call_us.error();
+    return Json{{"call_us", *call_us}, {"lse", want_lse}};
+  }
+  Result<Mapping> out = Mapping::of(message.fds[0].get(), problem::out_bytes(*problem), true);
+  Result<Mapping> lse =
+      want_lse ? Mapping::of(message.fds[1].get(), problem::lse_bytes(*problem), true) : Mapping();
   if (!out.ok() || !lse.ok()) return runtime_failure("an output file cannot be mapped");
   order.out = *std::move(out);
   if (want_lse) order.lse = *std::move(lse);
@@ -77,22 +129,58 @@ Outcome<Json> SubjectLoop::run(const Message& message) {
   return Json{{"call_us", *call_us}, {"lse", want_lse}};
 }
 
-Outcome<Json> SubjectLoop::turn(const Message& message) {
+/// The outputs as the message names them, each by its offset in the next memory file.
+Result<void> SubjectLoop::map_outputs(ObjectReader& reader, std::vector<UniqueFd> fds,
+                                      TurnOrder& order) {
+  order.want_lse = reader.boolean_or("want_lse", false);
+  std::size_t used = 0;
+  for (const auto& [key, memory, size_bytes] :
+       {std::tuple{"out_offset", &order.out, problem::out_bytes(order.problem)},
+        std::tuple{"lse_offset", &order.lse, problem::lse_bytes(order.problem)}}) {
+    if (reader.member(key) == nullptr) continue;
+    const std::int64_t offset = reader.integer(key, 0, k_max_number);
+    if (used == fds.size()) {
+      return Error{ErrorCode::invalid, "map", "an output", "its memory file is missing", ""};
+    }
+    WB_TRY_ASSIGN(*memory, GuardedMemory::of_file(fds[used++].get(),
+                                                  static_cast<std::size_t>(offset), size_bytes));
+  }
+  if (used == 0 && !fds.empty()) {  // on a GPU
+    WB_TRY_ASSIGN(order.shown,
+                  Mapping::of(fds[used++].get(), problem::out_bytes(order.problem), true));
+  }
+  if (used != fds.size()) {
+    return Error{ErrorCode::invalid, "map", "an output", "a memory file has no offset", ""};
+  }
+  return {};  // no descriptor of theirs is left for the variant to see
+}
+
+Outcome<Json> SubjectLoop::turn(Message& message) {
   ObjectReader reader(message.body, "turn");
   const Result<Problem> problem = read_problem(reader);
-  const auto kind = parse_plan_kind(reader.string_or("kind", ""));
+  const auto kind = measure::parse_plan_kind(reader.string_or("kind", ""));
+  const auto draw = problem::parse_draw(reader.string_or("draw", "normal"));
+  const auto placing = parse_placing(reader.string_or("placing", "scattered"));
   TurnOrder order;
   order.placement = reader.integer("placement", 0, k_max_number);
   order.seed = read_seed(reader);
   order.settle_us = reader.real("settle_us");
-  if (!problem.ok() || !kind || message.fds.size() != 1) {
+  if (!problem.ok() || !kind || !draw || !placing) {
     return runtime_failure("a turn message is malformed");
   }
   order.problem = *problem;
   order.kind = *kind;
-  Result<Mapping> shown = Mapping::of(message.fds[0].get(), out_bytes(*problem), true);
-  if (!shown.ok()) return runtime_failure("the output file cannot be mapped");
-  order.shown = *std::move(shown);
+  order.draw = *draw;
+  order.placing = *placing;
+  auto lent = read_lent(message);
+  if (!lent.ok()) return std::move(lent).error();
+  order.lent = *std::move(lent);
+  m_shows = !order.lent.is_there();
+  if (order.lent.is_there()) {
+    order.want_lse = order.lent.lse.bytes > 0;
+  } else if (const auto mapped = map_outputs(reader, std::move(message.fds), order); !mapped.ok()) {
+    return runtime_failure("an output file cannot be mapped: " + mapped.error().message());
+  }
   const auto answer = m_body.turn(std::move(order));
   if (!answer.ok()) return answer.error();
   m_has_stage = true;
@@ -108,9 +196,15 @@ Outcome<Json> SubjectLoop::prime(const Json& body) {
   PrimeOrder order;
   order.calls = reader.integer("calls", 1, k_max_number);
   if (reader.member("seed") != nullptr) order.seed = read_seed(reader);
+  const auto draw = problem::parse_draw(reader.string_or("draw", "normal"));
+  if (!draw) return runtime_failure("a prime message is malformed");
+  order.draw = *draw;
   order.warm = reader.boolean_or("warm", false);
   order.flush = reader.boolean_or("flush", false);
-  order.poison = Poison{static_cast<std::uint64_t>(reader.integer("poison", 0, k_max_number))};
+  order.poison =
+      problem::Poison{static_cast<std::uint64_t>(reader.integer("poison", 0, k_max_number))};
+  order.lse_poison = problem::Poison{
+      static_cast<std::uint64_t>(reader.integer_or("lse_poison", 0, 0, k_max_number))};
   if (auto primed = m_body.prime(order); !primed.ok()) return std::move(primed).error();
   return Json::object();
 }
@@ -133,7 +227,13 @@ Outcome<Json> SubjectLoop::show() {
   return Json{{"sample_ns", *sample_ns}};
 }
 
-Outcome<Json> SubjectLoop::handle(const Message& message, const std::string& op) {
+Outcome<Json> SubjectLoop::copy() {
+  if (!m_has_stage) return runtime_failure("a copy without a turn");
+  if (auto copied = m_body.copy_out(); !copied.ok()) return std::move(copied).error();
+  return Json::object();
+}
+
+Outcome<Json> SubjectLoop::handle(Message& message, const std::string& op) {
   try {
     if (op == "ping") return Json::object();
     if (op == "load") return load(message.body);
@@ -142,6 +242,7 @@ Outcome<Json> SubjectLoop::handle(const Message& message, const std::string& op)
     if (op == "prime") return prime(message.body);
     if (op == "go") return go(message.body);
     if (op == "show") return show();
+    if (op == "copy") return copy();
     return runtime_failure("unknown message");
   } catch (const std::bad_alloc&) {
     return runtime_failure(fmt::format("ran out of memory (std::bad_alloc) during {}", op));
@@ -164,16 +265,20 @@ void SubjectLoop::reply(const Json& request, const Outcome<Json>& outcome) const
 
 int SubjectLoop::serve() {
   while (true) {
-    const auto message = m_channel.receive(Deadline::max());
+    auto message = m_channel.receive(Deadline::max());
     if (!message.ok()) return message.error() == ChannelFault::closed ? 0 : 1;
     const auto found = message->body.find("op");
     const std::string op = found != message->body.end() && found->is_string()
                                ? found->get<std::string>()
                                : std::string();
     if (op == "bye") return 0;
+    *m_number = message->body.value("n", std::int64_t{0});
     const Outcome<Json> outcome = handle(*message, op);
     reply(message->body, outcome);
-    if (op == "go" && outcome.ok()) reply(message->body, handle(*message, "show"));
+    // The supervisor's clock runs until this process stands still, so nothing is left for later.
+    if (message->body.value("stop", false)) ::raise(SIGSTOP);
+    // What the judge copies by itself it copies first, and then asks.
+    if (op == "go" && outcome.ok() && m_shows) reply(message->body, handle(*message, "show"));
   }
 }
 
@@ -181,6 +286,15 @@ int SubjectLoop::serve() {
 
 Failure runtime_failure(std::string message) {
   return Failure{Invalidity::runtime, std::move(message), {}};
+}
+
+bool make_earlier_calls(const problem::CallForm& form, const std::function<bool()>& call) {
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(problem::k_earlier_calls_ms);
+  for (std::int64_t n = 1; n < form.call && std::chrono::steady_clock::now() < end; ++n) {
+    if (!call()) return false;
+  }
+  return true;
 }
 
 Failure wrote_outside(const char* tensor) {

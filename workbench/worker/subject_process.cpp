@@ -3,11 +3,19 @@
 
 #include <dirent.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <csignal>
+#include <string_view>
 #include <utility>
 
+#include "worker/cpu_time.hpp"
 #include "worker/failure.hpp"
+#include "worker/roles.hpp"
+#include "worker/seccomp.hpp"
 
 namespace wb::worker {
 namespace {
@@ -15,6 +23,33 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds k_end_patience{500};
+constexpr milliseconds k_stop_patience{2'000};
+constexpr milliseconds k_stop_look{20};  ///< should a signal be lost
+constexpr std::size_t k_said_bytes = 4u << 10;
+constexpr milliseconds k_destroy_patience{5'000};
+
+/// How often the kernel has ended a process of the machine for want of memory; 0 where unknown.
+std::int64_t memory_kills() {
+  const auto text = RealFileSystem().read("/proc/vmstat", 1u << 16);
+  constexpr std::string_view k_name = "\noom_kill ";
+  const std::size_t at = text.ok() ? text->find(k_name) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  std::int64_t count = 0;
+  std::from_chars(text->data() + at + k_name.size(), text->data() + text->size(), count);
+  return count;
+}
+
+/// Half of the machine's memory: who was ended for holding more has asked for too much.
+std::uint64_t half_of_machine_memory() {
+  const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+}
+
+/// Whether that end is one that others bring about: an administrator, a system that shuts down.
+bool is_from_outside(const ChildEnd& end) {
+  static constexpr int k_signals[] = {SIGKILL, SIGTERM, SIGHUP, SIGINT};
+  return std::find(std::begin(k_signals), std::end(k_signals), end.signal) != std::end(k_signals);
+}
 
 /// The second number of a schedstat file: nanoseconds spent waiting for a CPU.
 std::int64_t run_delay_of(const fs::path& schedstat) {
@@ -27,12 +62,49 @@ std::int64_t run_delay_of(const fs::path& schedstat) {
   return delay_ns;
 }
 
+/// Its first number: nanoseconds on a CPU.
+std::optional<std::chrono::nanoseconds> run_time_of(const fs::path& schedstat) {
+  const auto text = RealFileSystem().read(schedstat, 256);
+  if (!text.ok()) return std::nullopt;
+  std::int64_t time_ns = 0;
+  const auto read = std::from_chars(text->data(), text->data() + text->size(), time_ns);
+  if (read.ec != std::errc() || time_ns == 0) return std::nullopt;
+  return std::chrono::nanoseconds(time_ns);
+}
+
+/// How often another thread took the CPU from this one, which went on wanting it.
+long own_preemptions() {
+  rusage usage{};
+  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : -1;
+}
+
+/// From its making to its end this thread sleeps once, until a subject stops or a time has come.
+class OwnWait {
+ public:
+  explicit OwnWait(Deadline until)
+      : m_until(until), m_preemptions(own_preemptions()), m_delay_ns(own_delay_ns()) {}
+  /// When the stop woke it, where that is certain, else `now`. What it then waited for a CPU was
+  /// after the stop. Waiting for one before it slept was not: its subject may have had the CPU.
+  [[nodiscard]] Deadline woken_before(Deadline now) const {
+    const std::chrono::nanoseconds delay(std::max<std::int64_t>(own_delay_ns() - m_delay_ns, 0));
+    const bool was_preempted = m_preemptions < 0 || own_preemptions() != m_preemptions;
+    const bool came_by_time = now - delay >= m_until;
+    return was_preempted || came_by_time ? now : now - delay;
+  }
+
+ private:
+  Deadline m_until;
+  long m_preemptions;
+  std::int64_t m_delay_ns;
+};
+
 }  // namespace
 
 Result<SubjectProcess> SubjectProcess::start(Family& family, const ChildSpec& spec,
                                              SubjectKind kind) {
+  const std::int64_t kills_before = memory_kills();
   WB_TRY_ASSIGN(Child child, Child::spawn(family, spec));
-  return SubjectProcess(std::move(child), kind);
+  return SubjectProcess(std::move(child), kind, kills_before);
 }
 
 Outcome<std::shared_ptr<const SharedMemory>> SubjectProcess::shown_memory(std::size_t size_bytes) {
@@ -43,6 +115,20 @@ Outcome<std::shared_ptr<const SharedMemory>> SubjectProcess::shown_memory(std::s
   auto shown = std::make_shared<const SharedMemory>(*std::move(memory));
   if (size_bytes <= k_kept_shown_bytes) m_shown = shown;
   return shown;
+}
+
+Placing SubjectProcess::next_placing() {
+  m_placing = m_placing == Placing::scattered ? Placing::flush_end : Placing::scattered;
+  return m_placing;
+}
+
+Outcome<Standstill> SubjectProcess::stand_still() {
+  static const bool k_filters = has_seccomp();
+  const Kin kin = m_kind == SubjectKind::native && k_filters ? Kin::threads_only : Kin::processes;
+  auto still = Standstill::of(m_child.pid(), m_child.family(), kin, k_stop_patience);
+  if (still.ok()) return *std::move(still);
+  return fail(Invalidity::runtime, fmt::format("its output cannot be read after \"{}\": {}", m_op,
+                                               still.error().message()));
 }
 
 Failure SubjectProcess::fail(Invalidity invalidity, std::string message) {
@@ -75,8 +161,19 @@ Failure SubjectProcess::explain(ChannelFault fault) {
                             "variants must leave descriptors alone",
                             m_op));
   }
-  return fail(Invalidity::runtime,
-              fmt::format("the subject {} during \"{}\"", describe(*end), m_op));
+  const std::string how = fmt::format("the subject {} during \"{}\"", describe(*end), m_op);
+  const bool for_memory = end->signal == SIGKILL && memory_kills() > m_memory_kills;
+  if (for_memory && end->max_rss_bytes < half_of_machine_memory()) {
+    return fail(Invalidity::environment,
+                fmt::format("{}; the machine ran out of memory while it held {} MiB", how,
+                            end->max_rss_bytes >> 20));
+  }
+  // Before its first call a variant has done nothing that could end it so, and compiled ones
+  // cannot send themselves these signals.
+  if (!for_memory && m_op == "load" && is_from_outside(*end)) {
+    return fail(Invalidity::environment, how + "; it was ended from outside");
+  }
+  return fail(Invalidity::runtime, how);
 }
 
 Outcome<Json> SubjectProcess::accept(const Message& message) {
@@ -92,7 +189,8 @@ Outcome<Json> SubjectProcess::accept(const Message& message) {
                             number, m_number, m_op));
   }
   if (ok) return body;
-  const std::string said = reader.string_or("message", "it gave no reason");
+  const std::string said =
+      printable(reader.string_or("message", "it gave no reason"), k_said_bytes);
   const bool constraints = reader.string_or("invalidity", "") == to_string(Invalidity::constraints);
   if (constraints) return Failure{Invalidity::constraints, said, m_child.captured()};
   std::string details = reader.string_or("untrusted_output", "");
@@ -118,10 +216,61 @@ Outcome<void> SubjectProcess::tell(Json message, std::span<const int> fds) {
   return {};
 }
 
+Outcome<Deadline> SubjectProcess::ask_to_stop(Json message, const Wait& wait) {
+  const int events = child_events_fd();
+  message["stop"] = true;
+  if (auto told = tell(std::move(message), {}); !told.ok()) return std::move(told).error();
+  Deadline stopped_by = wait.deadline;
+  OwnWait own(std::chrono::steady_clock::now());
+  while (true) {
+    const bool woken_by_stop = drain_child_events(pid());
+    const Deadline now = std::chrono::steady_clock::now();
+    if (is_stopped_child(pid())) return woken_by_stop ? own.woken_before(now) : now;
+    if (is_ended_child(pid())) return explain(ChannelFault::closed);
+    if (now >= wait.deadline) return explain(ChannelFault::timeout);
+    if (m_held && now >= stopped_by) {
+      return fail(Invalidity::runtime,
+                  fmt::format("the subject did not stand still behind its answer to \"{}\"; "
+                              "variants must leave signals and timers alone",
+                              m_op));
+    }
+    if (!m_held && m_child.channel().has_pending()) {
+      auto early = m_child.channel().receive(wait.deadline, wait.cancel);
+      if (!early.ok()) return explain(early.error());
+      m_held.emplace(*std::move(early));
+      stopped_by = now + k_stop_patience;
+    }
+    // Its answer alone wakes nobody: it is no end, and waiting for a CPU since then would be its
+    // own time.
+    const Deadline look_at = std::min(wait.deadline, now + k_stop_look);
+    own = OwnWait(look_at);
+    const auto waited = m_child.channel().wait_beside(events, look_at, wait.cancel);
+    if (!waited.ok()) return explain(waited.error());
+  }
+}
+
+void SubjectProcess::go_on() const {
+  if (!alive()) return;
+  ::kill(-pid(), SIGCONT);
+  ::kill(pid(), SIGCONT);
+}
+
 Outcome<Json> SubjectProcess::more(const Wait& wait) {
-  const auto answer = m_child.channel().receive(wait.deadline, wait.cancel);
-  if (!answer.ok()) return explain(answer.error());
-  return accept(*answer);
+  if (m_held) return accept(*std::exchange(m_held, std::nullopt));
+  Deadline deadline = wait.deadline;
+  while (true) {
+    const auto answer = m_child.channel().receive(deadline, wait.cancel);
+    if (!answer.ok()) {
+      const bool hangs = answer.error() == ChannelFault::timeout && deadline < wait.deadline;
+      if (hangs) m_op = "wb_sdpa_plan_destroy";  // for the message
+      return explain(answer.error());
+    }
+    // A plan that is destroyed has seconds, so that a hang does not hold the device for minutes.
+    const auto leaving = answer->body.find(k_leaving);
+    if (leaving == answer->body.end() || !leaving->is_boolean()) return accept(*answer);
+    deadline = leaving->get<bool>() ? std::min(wait.deadline, deadline_in(k_destroy_patience))
+                                    : wait.deadline;
+  }
 }
 
 Outcome<void> SubjectProcess::expect_silence() {
@@ -133,6 +282,18 @@ Outcome<void> SubjectProcess::expect_silence() {
 
 std::int64_t own_delay_ns() {
   return run_delay_of("/proc/self/schedstat");
+}
+
+std::chrono::nanoseconds SubjectProcess::helpers_time() const {
+  std::chrono::nanoseconds sum{0};
+  for (const pid_t one : kin_of(pid(), m_child.family())) {
+    if (one != pid()) sum += cpu_time(one).value_or(std::chrono::nanoseconds(0));
+  }
+  return sum + children_time(pid());
+}
+
+std::optional<std::chrono::nanoseconds> SubjectProcess::main_thread_time() const {
+  return run_time_of(fmt::format("/proc/{}/schedstat", m_child.pid()));
 }
 
 std::int64_t SubjectProcess::main_thread_delay_ns() const {

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/secret.hpp"
 #include "worker/build_process.hpp"
 #include "worker/failure.hpp"
 
@@ -50,7 +51,8 @@ Result<Supervisor> Supervisor::create(std::string own_program, CancelSource canc
 }
 
 Wait Supervisor::wait_for(std::int64_t deadline_ms) const {
-  return {deadline_in(milliseconds(deadline_ms)), m_cancel};
+  return {deadline_in(std::min<milliseconds>(milliseconds(deadline_ms), protocol::k_longest_hold)),
+          m_cancel};
 }
 
 TurnContext Supervisor::context(std::string subject) {
@@ -61,12 +63,14 @@ TurnContext Supervisor::context(std::string subject) {
           .empty_python = m_greeted->empty_python,
           .fresh = m_fresh,
           .subject = std::move(subject),
-          .gpu = m_greeted->gpu ? &*m_greeted->gpu : nullptr};
+          .gpu = m_greeted->gpu ? &*m_greeted->gpu : nullptr,
+          .hot_us = &m_hot_us,
+          .run_us = &m_run_us};
 }
 
 Outcome<DeviceLock::Held> Supervisor::take_device() {
   m_leaving.clear();  // what is not gone yet may still be on the device, or have its memory
-  return as_outcome(m_greeted->lock.acquire(deadline_in(k_lock_patience), m_cancel));
+  return as_outcome(m_greeted->lock.acquire(deadline_in(protocol::k_lock_patience), m_cancel));
 }
 
 Outcome<LoadedSubject*> Supervisor::find_subject(std::int64_t handle) {
@@ -77,7 +81,8 @@ Outcome<LoadedSubject*> Supervisor::find_subject(std::int64_t handle) {
 }
 
 template <typename T>
-Outcome<T> Supervisor::judged(std::int64_t handle, const Problem& problem, Outcome<T> outcome) {
+Outcome<T> Supervisor::judged(std::int64_t handle, const problem::Problem& problem,
+                              Outcome<T> outcome) {
   if (!outcome.ok() && outcome.error().invalidity == Invalidity::environment) {
     if (auto failure = hoarder(handle, problem)) outcome = *std::move(failure);
   }
@@ -151,9 +156,9 @@ Outcome<Json> Supervisor::run(const protocol::RunArgs& args) {
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  return as_json(
-      judged(args.handle, args.problem,
-             conduct_run((*subject)->process, args, context(), wait_for(args.deadline_ms))));
+  return as_json(judged(args.handle, args.problem,
+                        conduct_run((*subject)->process, args, context((*subject)->label),
+                                    wait_for(args.deadline_ms))));
 }
 
 Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
@@ -162,24 +167,47 @@ Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  std::vector<Draw> draws{Draw::normal, Draw::normal, Draw::normal, Draw::large};
-  if (args.problem.mask != MaskKind::none && args.rows_without_keys) draws.push_back(Draw::edge);
+  if (!args.drawn.empty()) return to_json(drawn_runs(args));
+  const bool has_edge = args.problem.mask != problem::MaskKind::none && args.rows_without_keys;
   const Wait wait = wait_for(args.deadline_ms);
   protocol::VerdictResult result;
-  for (const Draw draw : draws) {
+  for (const VerdictRun& run : draw_verdict_runs(has_edge, args.want_lse)) {
     protocol::RunArgs one;
     one.handle = args.handle;
     one.problem = args.problem;
-    one.draw = draw;
-    one.want_lse = args.want_lse;
-    auto outcome =
-        judged(args.handle, args.problem, conduct_run((*subject)->process, one, context(), wait));
+    one.draw = run.draw;
+    one.want_lse = run.want_lse;
+    auto outcome = judged(args.handle, args.problem,
+                          conduct_run((*subject)->process, one, context((*subject)->label), wait));
     if (!outcome.ok()) return std::move(outcome).error();
-    result.runs.emplace_back(draw, *std::move(outcome));
+    result.runs.emplace_back(run.draw, *std::move(outcome));
     result.pass = result.runs.back().second.verdict.pass;
     if (!result.pass) break;
   }
   return to_json(result);
+}
+
+protocol::VerdictResult Supervisor::drawn_runs(const protocol::VerdictArgs& args) {
+  const Wait wait = wait_for(args.deadline_ms);
+  protocol::VerdictResult result;
+  for (protocol::RunArgs one : args.drawn) {
+    one.handle = args.handle;
+    auto subject = find_subject(args.handle);
+    auto outcome =
+        subject.ok()
+            ? judged(args.handle, one.problem,
+                     conduct_run((*subject)->process, one, context((*subject)->label), wait))
+            : Outcome<protocol::RunResult>(subject.error());
+    if (!outcome.ok()) {
+      result.pass = false;
+      result.failure = std::move(outcome).error();
+      return result;
+    }
+    result.runs.emplace_back(one.draw, *std::move(outcome));
+    result.pass = result.runs.back().second.verdict.pass;
+    if (!result.pass) break;
+  }
+  return result;
 }
 
 std::size_t Supervisor::loaded_python() const {
@@ -200,6 +228,27 @@ Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
   return as_json(judged(args.handle, args.problem,
                         conduct_turn((*subject)->process, args, context((*subject)->label),
                                      wait_for(args.deadline_ms))));
+}
+
+Outcome<Json> Supervisor::first_calls(const protocol::FirstCallsArgs& args) {
+  std::vector<FirstCaller> callers;
+  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
+  for (const std::int64_t handle : args.handles) {
+    auto subject = find_unprofiled(handle);
+    if (!subject.ok()) return std::move(subject).error();
+    callers.push_back({(*subject)->process, context((*subject)->label)});
+  }
+  const auto held = take_device();
+  if (!held.ok()) return held.error();
+  const auto result = conduct_first_calls(callers, args, wait_for(args.deadline_ms));
+  if (result.ok() && result->failed) {
+    const std::int64_t handle = args.handles[static_cast<std::size_t>(*result->failed)];
+    const auto failure = judged(handle, args.problem, Outcome<Json>(*result->failure));
+    auto told = *result;
+    told.failure = failure.error();
+    return to_json(told);
+  }
+  return as_json(result);
 }
 
 Outcome<Json> Supervisor::unload(const Json& args) {
@@ -258,6 +307,9 @@ Outcome<Json> Supervisor::dispatch(const protocol::Request& request) {
       return with(protocol::VerdictArgs{}, [this](const auto& args) { return verdict(args); });
     case Verb::turn:
       return with(protocol::TurnArgs{}, [this](const auto& args) { return turn(args); });
+    case Verb::first_calls:
+      return with(protocol::FirstCallsArgs{},
+                  [this](const auto& args) { return first_calls(args); });
     case Verb::profile:
       return with(protocol::ProfileArgs{}, [this](const auto& args) { return profile(args); });
     case Verb::unload:

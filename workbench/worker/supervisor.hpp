@@ -45,9 +45,9 @@ class Supervisor {
   Outcome<Json> dispatch(const protocol::Request& request);
   Outcome<Json> hello(const protocol::HelloArgs& args);
   /// Starts the judge, and finds out which device that is.
-  Outcome<Device> greet(const protocol::HelloArgs& args, const std::vector<int>& cpus);
+  Outcome<device::Device> greet(const protocol::HelloArgs& args, const std::vector<int>& cpus);
   Outcome<Json> examine_machine(const protocol::HelloArgs& args, const std::vector<int>& cpus,
-                                Device device);
+                                device::Device device);
   std::string find_interpreter(const std::string& wanted);
   Outcome<EmptyCall> measure_empty_call(SubjectKind kind);
   /// On a GPU that takes seconds, so it waits for the first Python subject.
@@ -56,7 +56,9 @@ class Supervisor {
   Outcome<Json> load(const protocol::LoadArgs& args);
   Outcome<Json> run(const protocol::RunArgs& args);
   Outcome<Json> verdict(const protocol::VerdictArgs& args);
+  protocol::VerdictResult drawn_runs(const protocol::VerdictArgs& args);
   Outcome<Json> turn(const protocol::TurnArgs& args);
+  Outcome<Json> first_calls(const protocol::FirstCallsArgs& args);
   Outcome<Json> profile(const protocol::ProfileArgs& args);
   /// `profile` of a Python subject by torch.profiler, inside its process.
   Outcome<Json> profile_inside(LoadedSubject& subject, const protocol::ProfileArgs& args);
@@ -72,10 +74,10 @@ class Supervisor {
   Outcome<T> noted(std::int64_t handle, Outcome<T> outcome);
   /// The same of what was judged or timed, after hoarder().
   template <typename T>
-  Outcome<T> judged(std::int64_t handle, const Problem& problem, Outcome<T> outcome);
+  Outcome<T> judged(std::int64_t handle, const problem::Problem& problem, Outcome<T> outcome);
   /// On a GPU whose memory ran out: ends the subject's process, and blames it where it held far
   /// more than the problem's tensors. The caller holds the device lock.
-  std::optional<Failure> hoarder(std::int64_t handle, const Problem& problem);
+  std::optional<Failure> hoarder(std::int64_t handle, const problem::Problem& problem);
   Outcome<DeviceLock::Held> take_device();
   Outcome<LoadedSubject*> find_subject(std::int64_t handle);
   /// How many of the loaded subjects are Python's.
@@ -93,7 +95,8 @@ class Supervisor {
   std::optional<Greeted> m_greeted;
   std::map<std::int64_t, LoadedSubject> m_subjects;
   std::list<LoadedSubject> m_leaving;  ///< killed; gone before the device is measured on again
-  std::map<std::string, FreshRecord> m_fresh;  ///< see TurnContext
+  std::map<std::string, FreshRecord> m_fresh;        ///< see TurnContext
+  std::map<std::string, double> m_hot_us, m_run_us;  ///< likewise
   std::int64_t m_next_handle = 1;
   bool m_canary_due = false;
 };
@@ -112,8 +115,5 @@ Outcome<Json> as_json(const Outcome<Value>& outcome) {
   if (!outcome.ok()) return outcome.error();
   return to_json(*outcome);
 }
-
-/// How long a request queues for the device behind another session.
-inline constexpr std::chrono::seconds k_lock_patience{60};
 
 }  // namespace wb::worker

@@ -11,6 +11,10 @@
 #include "worker/supervisor.hpp"
 
 namespace wb::worker {
+
+using device::Device;
+using problem::Problem;
+
 namespace {
 
 constexpr std::int64_t k_canary_deadline_ms = 10'000;
@@ -27,13 +31,13 @@ Problem canary_problem() {
   problem.Sq = 16;
   problem.Skv = 24;
   problem.D = problem.Dv = 8;
-  problem.causal = Causal::bottom_right;
+  problem.causal = problem::Causal::bottom_right;
   return problem;
 }
 
 /// One millisecond of timed calls after one of settling: enough for a call of nanoseconds.
-Plan empty_call_plan() {
-  Plan plan;
+measure::Plan empty_call_plan() {
+  measure::Plan plan;
   plan.settle_us = 1'000;
   plan.timed_us = 1'000;
   return plan;
@@ -53,7 +57,7 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
   // The supervisor too: device detection and calibration then see what subjects will see.
   if (::sched_setaffinity(0, sizeof set, &set) != 0) {
-    return environment(fmt::format("cannot run on the CPUs {}", cpu_set_text(cpus)));
+    return environment(fmt::format("cannot run on the CPUs {}", device::cpu_set_text(cpus)));
   }
   SubjectSetting setting;
   setting.own_program = m_own_program;
@@ -61,6 +65,16 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   setting.threads =
       args.threads > 0 ? static_cast<int>(args.threads) : static_cast<int>(cpus.size());
   if (args.gpu >= 0) setting.gpu = static_cast<int>(args.gpu);
+  const auto wanted = parse_isolation(args.isolation.empty() ? "namespaces" : args.isolation);
+  if (!wanted) {
+    return environment(
+        fmt::format("\"{}\" is no level of isolation: rlimits, landlock, seccomp, "
+                    "namespaces",
+                    printable(args.isolation, 40)));
+  }
+  setting.isolation = reachable_isolation(*wanted, setting.gpu.has_value());
+  const fs::path lock_path = args.lock.empty() ? machine_lock_path() : fs::path(args.lock);
+  setting.hidden_files = {lock_path.string()};
   Confinement judge_confinement;
   judge_confinement.cpus = set;
   JudgeProcess judge(*m_family, m_own_program, std::move(judge_confinement), setting.gpu);
@@ -79,10 +93,10 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
     empty_native.timed_us = facts->empty_pair_us;
     empty_native.call_us = facts->empty_call_us;
   } else {
-    device = detect_cpu();
+    device = device::detect_cpu();
   }
-  auto lock = as_outcome(DeviceLock::open(
-      machine_lock_path(), setting.gpu ? std::vector<int>{gpu_place(device.id)} : cpus));
+  auto lock = as_outcome(
+      DeviceLock::open(lock_path, setting.gpu ? std::vector<int>{gpu_place(device.id)} : cpus));
   if (!lock.ok()) return std::move(lock).error();
   m_greeted.emplace(Greeted{*std::move(lock), std::move(judge), std::move(factory), empty_native});
   // NVML makes no context and holds no device memory: it may be asked from here.
@@ -112,7 +126,11 @@ Outcome<EmptyCall> Supervisor::measure_empty_call(SubjectKind kind) {
   if (!turn.ok()) return turn.error();
   const auto lone_us = time_lone_call_us(subject->process, args, context(), wait);
   if (!lone_us.ok()) return lone_us.error();
-  return EmptyCall{.timed_us = median(turn->samples_us), .lone_us = *lone_us};
+  const auto pings = time_pings(subject->process, most_ping_us(0), context().clock, wait);
+  if (!pings.ok()) return pings.error();
+  return EmptyCall{.timed_us = measure::median(turn->samples_us),
+                   .lone_us = *lone_us,
+                   .ping_us = pings->most_us};
 }
 
 Outcome<Json> Supervisor::hello(const protocol::HelloArgs& args) {
@@ -123,7 +141,7 @@ Outcome<Json> Supervisor::hello(const protocol::HelloArgs& args) {
                     args.version, protocol::k_version));
   }
   if (m_greeted) return environment("hello was said before: one session per worker");
-  const auto cpus = as_outcome(choose_cpus(args.cpu_set, allowed_cpus()));
+  const auto cpus = as_outcome(choose_cpus(args.cpu_set, device::allowed_cpus()));
   if (!cpus.ok()) return cpus.error();
   if (cpus->empty()) return environment("the CPU set is empty");
   auto device = greet(args, *cpus);
@@ -140,7 +158,9 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
   protocol::HelloResult result;
   result.worker_version = worker_version();
   result.threads = m_greeted->factory.setting().threads;
-  result.isolation = isolation_level();
+  result.isolation = isolation_text(m_greeted->factory.setting().isolation);
+  // Who owns the memory of outputs there; on a CPU it is always the supervisor.
+  if (on_gpu()) result.isolation += m_greeted->judge.lends() ? "+lent_outputs" : "+copied_outputs";
   result.backends = {on_gpu() ? "cuda" : "cpu"};
   result.device = std::move(device);
   if (m_greeted->gpu) result.gpu = m_greeted->gpu->settings();
@@ -152,6 +172,7 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
         empty.error().untrusted_output);
   }
   m_greeted->empty_native.lone_us = empty->lone_us;
+  m_greeted->empty_native.ping_us = empty->ping_us;
   // On a GPU the stopwatch's own figures stand already: an empty call puts nothing on the device.
   if (!on_gpu()) {
     m_greeted->empty_native.timed_us = m_greeted->empty_native.call_us = empty->timed_us;
@@ -190,7 +211,8 @@ Outcome<void> Supervisor::need_empty_python() {
   }
   // An empty call puts nothing on the device; what blurs a sample is the pair of events.
   m_greeted->empty_python = {.timed_us = m_greeted->empty_native.timed_us,
-                             .lone_us = empty->lone_us};
+                             .lone_us = empty->lone_us,
+                             .ping_us = empty->ping_us};
   return {};
 }
 
@@ -227,6 +249,8 @@ Outcome<void> Supervisor::ensure_healthy() {
   if (!m_canary_due) return {};
   const auto held = take_device();
   if (!held.ok()) return held.error();
+  // What was started beside a subject that took all of the device's memory never answers.
+  if (on_gpu()) m_greeted->factory.drop_awake();
   protocol::CanaryResult last;
   for (int i = 0; i < k_canary_tries; ++i) {
     last = run_canary();

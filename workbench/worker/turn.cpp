@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/secret.hpp"
 #include "measure/statistics.hpp"
-#include "worker/secret.hpp"
+#include "worker/cpu_time.hpp"
+#include "worker/microseconds.hpp"
 #include "worker/turn_conductor.hpp"
 
 namespace wb::worker {
@@ -15,158 +17,43 @@ namespace {
 
 constexpr std::int64_t k_spot_blocks = 4;    ///< row blocks of a spot check
 constexpr std::uint32_t k_spot_one_in = 20;  ///< of the blocks before the last
-constexpr int k_pings = 5;
-constexpr double k_resolution_calls = 10;  ///< times an empty call
+constexpr double k_resolution_calls = 10;    ///< times an empty call
 /// Foreign load between two messages must not accuse an honest subject, and a hypervisor's shows in
 /// no account of this kernel. A clock that lies does so each time.
-constexpr int k_witness_attempts = 3;
-constexpr double k_foreign_load_frac = 0.5;  ///< of the timed part, waiting for a CPU
-
-double us_between(Deadline begin, Deadline end) {
-  return std::chrono::duration<double, std::micro>(end - begin).count();
-}
+constexpr int k_witness_attempts = 6;
+/// CPU time of processes that a subject started, beside its timed calls: idle ones have none.
+constexpr double k_most_helped_us = 100, k_most_helped_frac = 0.01;
+constexpr double k_foreign_load_frac = 0.5;     ///< of the timed part, waiting for a CPU
+constexpr std::uint32_t k_restless_one_in = 8;  ///< of the busy turns after a first look
 
 }  // namespace
 
-void TurnConductor::refill(Json& message) {
-  m_seed = draw_secret<std::uint32_t>();
-  message["seed"] = m_seed;
-  if (m_inputs) m_inputs->refill(m_seed, Draw::normal, m_context.threads, message);
-}
-
-Outcome<void> TurnConductor::set_stage() {
-  if (auto fits = check_fits(m_args.problem, m_context, m_wait); !fits.ok()) return fits;
-  auto shown = m_subject.shown_memory(out_bytes(m_args.problem));
-  if (!shown.ok()) return std::move(shown).error();
-  m_shown = *std::move(shown);
-  if (m_subject.kind() == SubjectKind::python) {
-    auto inputs = HandedInputs::create(m_args.problem, m_context.clock);
-    if (!inputs.ok()) return std::move(inputs).error();
-    m_inputs.emplace(*std::move(inputs));
-  }
-  Json message = {{"op", "turn"},
-                  {"problem", to_json(m_args.problem)},
-                  {"placement", m_args.placement},
-                  {"settle_us", m_args.plan.settle_us},
-                  {"kind", to_string(m_args.plan.kind)}};
-  const Deadline begin = std::chrono::steady_clock::now();
-  refill(message);
-  const double handed_refill_us = us_between(begin, std::chrono::steady_clock::now());
-  std::vector<int> fds = m_inputs ? m_inputs->fds() : std::vector<int>();
-  fds.push_back(m_shown->fd());
-  auto answer = m_subject.ask(std::move(message), fds, m_wait);
-  if (!answer.ok()) return std::move(answer).error();
-  ObjectReader reader(*answer, "an answer");
-  const double call_us = reader.real("call_us");
-  const double refill_us = reader.real("refill_us") + (m_inputs ? handed_refill_us : 0);
-  const bool settled = reader.boolean_or("settled", false);
-  const bool flushes = reader.boolean_or("flushes", false);
-  if (!reader.finish(true).ok()) {
-    return m_subject.fail(Invalidity::runtime, "the subject answered \"turn\" with garbage");
-  }
-  if (!settled) m_flags.emplace_back(k_flag_not_settled);
-  if (cold() && !flushes) m_flags.emplace_back(k_flag_swept_cache);
-  // On a GPU the call before the first block is also that of its whole graph.
-  m_is_settled_on_inputs = m_context.clock == Clock::host;
-  m_blocks = plan_blocks(m_args.plan, call_us, refill_us, m_context.clock);
-  return {};
-}
-
-Outcome<void> TurnConductor::measure_round_trip() {
-  std::vector<double> round_trips_us;
-  for (int i = 0; i < k_pings; ++i) {
-    const Deadline begin = std::chrono::steady_clock::now();
-    const auto answer = m_subject.ask({{"op", "ping"}}, {}, m_wait);
-    if (!answer.ok()) return answer.error();
-    round_trips_us.push_back(us_between(begin, std::chrono::steady_clock::now()));
-  }
-  m_round_trip_us = *std::min_element(round_trips_us.begin(), round_trips_us.end());
-  return {};
-}
-
-Outcome<void> TurnConductor::prime(bool fresh_inputs, bool warm, std::int64_t calls) {
-  m_poison = draw_poison();
-  Json prime = {{"op", "prime"},
-                {"calls", calls},
-                {"warm", warm},
-                {"poison", m_poison.seed},
-                {"flush", cold()}};
-  if (fresh_inputs) refill(prime);
-  if (fresh_inputs && !warm && !cold() && m_inputs) m_inputs->read_through(m_context.threads);
-  auto primed = m_subject.ask(std::move(prime), {}, m_wait);
-  if (!primed.ok()) return std::move(primed).error();
-  return {};
-}
-
-/// The samples are those of m_samples_us from its former end on.
-Outcome<BlockTime> TurnConductor::time_calls(std::int64_t samples, std::int64_t calls) {
-  const Json go = {{"op", "go"}, {"samples", samples}, {"calls", calls}};
-  const std::int64_t delay_before_ns = m_subject.main_thread_delay_ns();
-  const std::int64_t own_asked_ns = own_delay_ns();
-  const Deadline asked = std::chrono::steady_clock::now();
-  auto started = m_subject.ask(go, {}, m_wait);
-  if (!started.ok()) return std::move(started).error();
-  const std::int64_t own_before_ns = own_delay_ns();
-  const Deadline begin = std::chrono::steady_clock::now();
-  auto done = m_subject.more(m_wait);
-  const Deadline end = std::chrono::steady_clock::now();
-  const std::int64_t own_ns = own_delay_ns() - own_before_ns;
-  const std::int64_t delay_ns = m_subject.main_thread_delay_ns() - delay_before_ns;
-  if (!done.ok()) return std::move(done).error();
-  auto shown = m_subject.more(m_wait);
-  if (!shown.ok()) return std::move(shown).error();
-
-  const auto list = shown->find("sample_ns");
-  if (list == shown->end() || !list->is_array() ||
-      static_cast<std::int64_t>(list->size()) != samples) {
-    return m_subject.fail(Invalidity::runtime, "the subject answered \"go\" with garbage");
-  }
-  BlockTime time;
-  time.wall_us = us_between(begin, end);
-  time.around_us = us_between(asked, end);
-  time.own_delay_us = static_cast<double>(own_ns) * 1e-3;
-  time.late_us = static_cast<double>(own_before_ns - own_asked_ns) * 1e-3;
-  time.delay_us = static_cast<double>(delay_ns) * 1e-3;
-  time.reported_us =
-      done->value("block_ns", Json()).is_number() ? done->at("block_ns").get<double>() * 1e-3 : 0.0;
-  for (const Json& item : *list) {
-    const double sample_us = item.is_number() ? item.get<double>() * 1e-3 : 0.0;
-    if (!(sample_us > 0)) {
-      return m_subject.fail(Invalidity::runtime,
-                            "the subject reported a time that is not positive: its clock or its "
-                            "loop was tampered with");
-    }
-    time.samples_us += sample_us;
-    m_samples_us.push_back(sample_us / static_cast<double>(calls));
-  }
-  return time;
-}
-
-Outcome<void> TurnConductor::take_block(bool fresh_inputs) {
+Outcome<bool> TurnConductor::take_block(bool fresh_inputs, bool last) {
   auto primed = prime(fresh_inputs, fresh_inputs, m_blocks.calls_per_sample);
-  if (!primed.ok()) return primed;
-  auto time = time_calls(m_blocks.samples_per_block, m_blocks.calls_per_sample);
+  if (!primed.ok()) return std::move(primed).error();
+  // Which blocks are judged is drawn after they ran.
+  bool picked = false;
+  const auto is_picked = [&] {
+    picked = m_args.spot_check && (last || draw_secret<std::uint32_t>() % k_spot_one_in == 0);
+    return picked;
+  };
+  auto time = time_calls(m_blocks.samples_per_block, m_blocks.calls_per_sample, is_picked);
   if (!time.ok()) return std::move(time).error();
   m_times.push_back(*time);
-  return {};
+  return picked;
 }
 
-/// Has the output of the last block judged on a few row blocks.
-Outcome<bool> TurnConductor::spot_fails(std::int64_t block) {
+Outcome<bool> TurnConductor::spot_fails(const std::string& what) {
   JudgeTask task;
   task.problem = m_args.problem;
   task.seed = m_seed;
+  task.draw = m_draw;
   task.out_poison = m_poison;
   task.max_blocks = k_spot_blocks;
   task.threads = m_context.threads;
-  auto verdict = m_context.judge.judge(task, *m_shown, nullptr, m_wait.deadline, m_wait.cancel);
+  auto verdict = m_output->judge(task);
   if (!verdict.ok()) return std::move(verdict).error();
-  if (!verdict->pass) {
-    const std::string where = block < m_blocks.blocks ? fmt::format("after timed block {} of {}",
-                                                                    block + 1, m_blocks.blocks)
-                                                      : "after a call on fresh inputs";
-    verdict->reason = fmt::format("{}: {}", where, verdict->reason);
-  }
+  if (!verdict->pass) verdict->reason = fmt::format("after {}: {}", what, verdict->reason);
   m_spot = *std::move(verdict);
   return !m_spot->pass;
 }
@@ -177,26 +64,72 @@ Outcome<void> TurnConductor::take_all_blocks() {
   for (std::int64_t block = 0; block < m_blocks.blocks; ++block) {
     const bool due = block % m_blocks.refill_every == 0;
     const bool fresh_inputs = due && !std::exchange(m_is_settled_on_inputs, false);
-    if (auto taken = take_block(fresh_inputs); !taken.ok()) return taken;
     const bool last = block + 1 == m_blocks.blocks;
+    const auto picked = take_block(fresh_inputs, last);
+    if (!picked.ok()) return picked.error();
     m_watch.after_work(last);  // before the judge computes on the same device
-    // Which blocks are judged is drawn after they ran.
-    const bool picked = last || draw_secret<std::uint32_t>() % k_spot_one_in == 0;
-    if (!m_args.spot_check || !picked) continue;
-    const auto fails = spot_fails(block);
+    if (!*picked) continue;
+    const auto fails = spot_fails(fmt::format("timed block {} of {}", block + 1, m_blocks.blocks));
     if (!fails.ok()) return fails.error();
     if (*fails) break;  // wrong: the rest is not worth timing
   }
   return m_subject.expect_silence();
 }
 
+/// Between the flush of the caches and the cold calls.
+bool TurnConductor::was_at_work() const {
+  if (!was_busy(m_idle.facts())) return false;
+  if (m_subject.kind() == SubjectKind::native) return true;
+  // Threads of a library that spin behind a call are no offense, but those that never sleep are.
+  std::optional<bool>& restless = m_subject.restless();
+  if (!restless || (!*restless && draw_secret<std::uint32_t>() % k_restless_one_in == 0)) {
+    restless = is_restless(m_subject);
+  }
+  return *restless;
+}
+
 const EmptyCall& TurnConductor::empty_call() const {
   return m_subject.kind() == SubjectKind::python ? m_context.empty_python : m_context.empty_native;
 }
 
+std::vector<BlockFacts> TurnConductor::block_facts() const {
+  std::vector<BlockFacts> facts;
+  const auto count = static_cast<std::size_t>(m_blocks.samples_per_block);
+  for (std::size_t block = 0; block < m_times.size(); ++block) {
+    const BlockTime& time = m_times[block];
+    facts.push_back({std::span(m_samples_us).subspan(block * count, count),
+                     m_blocks.samples_per_block * m_blocks.calls_per_sample,
+                     m_context.clock == Clock::host ? time.around_us : time.wall_us});
+  }
+  return facts;
+}
+
+Witness TurnConductor::witness() const {
+  return judge_block_times(m_times, m_pings->most_us);
+}
+
+void TurnConductor::compare_with_hot(double figure_us) {
+  const bool is_blurred = std::find(m_flags.begin(), m_flags.end(),
+                                    measure::k_flag_resolution_limited) != m_flags.end();
+  if (m_context.hot_us == nullptr || m_args.plan.kind == measure::PlanKind::eager || is_blurred)
+    return;
+  const std::string key = fmt::format("{} {}", m_context.subject, problem::to_text(m_args.problem));
+  const auto found = m_context.hot_us->find(key);
+  if (cold()) {
+    if (found != m_context.hot_us->end() && is_below_hot(figure_us, found->second)) {
+      add_flag(measure::k_flag_cold_below_hot);
+    }
+  } else if (found == m_context.hot_us->end()) {
+    m_context.hot_us->emplace(key, figure_us);
+  } else {
+    found->second = std::min(found->second, figure_us);
+  }
+}
+
 protocol::TurnResult TurnConductor::summary() const {
   protocol::TurnResult result;
-  for (const double us : thinned(m_samples_us, m_args.plan.max_samples)) {
+  for (const double us :
+       samples_of_blocks(block_facts(), *m_pings, m_context.clock, m_args.plan.max_samples)) {
     result.samples_us.push_back(six_digits(us));
   }
   result.calls_per_sample = m_blocks.calls_per_sample;
@@ -216,19 +149,25 @@ void TurnConductor::add_flag(std::string_view flag) {
 
 Outcome<protocol::TurnResult> TurnConductor::conduct() {
   m_watch.look_for_others();
+  const ForeignCpus others(m_subject.pid(), m_context.judge.pid());
   if (auto staged = set_stage(); !staged.ok()) return std::move(staged).error();
   m_watch.after_work(true);
-  if (auto measured = measure_round_trip(); !measured.ok()) return std::move(measured).error();
-  Witness witness = Witness::mismatch;
+  Witness seen = Witness::mismatch;
   const std::int64_t delay_before_ns = m_subject.all_threads_delay_ns();
-  for (int attempt = 0; attempt < k_witness_attempts && witness == Witness::mismatch; ++attempt) {
+  const auto helped_before = m_subject.kind() == SubjectKind::python ? m_subject.helpers_time()
+                                                                     : std::chrono::nanoseconds(0);
+  for (int attempt = 0; attempt < k_witness_attempts && seen == Witness::mismatch; ++attempt) {
     if (auto taken = take_all_blocks(); !taken.ok()) return std::move(taken).error();
-    witness = judge_block_times(m_times, m_round_trip_us);
+    if (!m_pings) {
+      if (auto measured = measure_pings(); !measured.ok()) return std::move(measured).error();
+    }
+    seen = witness();
+    m_is_suspect = seen == Witness::mismatch;
   }
   m_watch.look_for_others();
   for (const std::string& flag : m_watch.flags()) add_flag(flag);
   protocol::TurnResult result = summary();
-  if (witness == Witness::mismatch) {
+  if (seen == Witness::mismatch) {
     return m_subject.fail(
         Invalidity::runtime,
         fmt::format("clock_mismatch: the subject reported {:.0f} us for its timed calls, the "
@@ -238,20 +177,37 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
   const auto waited_us =
       static_cast<double>(m_subject.all_threads_delay_ns() - delay_before_ns) * 1e-3;
   if (m_args.fresh_calls && m_args.spot_check && m_spot && m_spot->pass && draws_fresh_calls()) {
-    if (auto tried = try_fresh_calls(); !tried.ok()) return std::move(tried).error();
+    if (auto tried = try_large_calls(); !tried.ok()) return std::move(tried).error();
+    if (m_spot->pass) {
+      if (auto tried = try_fresh_calls(); !tried.ok()) return std::move(tried).error();
+    }
     result.spot = m_spot;
   }
-  if (witness == Witness::too_short) add_flag(k_flag_not_witnessed);
+  if (m_subject.kind() == SubjectKind::python && m_context.clock == Clock::host) {
+    const double helped_us = us_of(m_subject.helpers_time() - helped_before);
+    if (helped_us > k_most_helped_us + k_most_helped_frac * result.wall_us) {
+      return m_subject.fail(
+          Invalidity::runtime,
+          fmt::format("processes that it started worked for {:.0f} us beside its timed calls; only "
+                      "its own threads are timed",
+                      helped_us));
+    }
+  }
+  if (seen == Witness::too_short) add_flag(k_flag_not_witnessed);
   // On a GPU what the clock itself takes is in each sample once, on the CPU in each call.
   const double sampled_calls =
       m_context.clock == Clock::device ? static_cast<double>(result.calls_per_sample) : 1.0;
-  if (!(sampled_calls * median(result.samples_us) >= k_resolution_calls * empty_call().timed_us)) {
-    add_flag(k_flag_resolution_limited);
+  if (!(sampled_calls * measure::median(result.samples_us) >=
+        k_resolution_calls * empty_call().timed_us)) {
+    add_flag(measure::k_flag_resolution_limited);
   }
-  const bool waited = witness == Witness::excused || left_open_too_often(fresh_record()) ||
+  if (cold() && m_context.clock == Clock::host && was_at_work()) add_flag(measure::k_flag_not_idle);
+  const bool waited = seen == Witness::excused || left_open_too_often(fresh_record()) ||
                       too_much_waiting(m_times) ||
                       waited_us > k_foreign_load_frac * result.wall_us * m_context.threads;
-  if (waited) add_flag(k_flag_foreign_load);
+  if (waited) add_flag(measure::k_flag_foreign_load);
+  if (waited && others.explain_less_than_half_of(waited_us)) add_flag(measure::k_flag_own_threads);
+  if (!measure::is_disturbed(m_flags)) compare_with_hot(measure::median(result.samples_us));
   result.flags = m_flags;
   return result;
 }

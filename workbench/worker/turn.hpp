@@ -5,8 +5,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "protocol/protocol.hpp"
+#include "worker/block_figure.hpp"
 #include "worker/cuda/gpu_monitor.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/subject_process.hpp"
@@ -21,6 +23,7 @@ struct EmptyCall {
   /// The least that a call costs: as timed_us, on a GPU an empty kernel in a graph.
   double call_us = 0;
   double lone_us = 0;  ///< see time_lone_call_us
+  double ping_us = 0;  ///< the slowest of a row of pings
 };
 
 /// What a turn needs to know of the machine, and of the code beyond this process.
@@ -33,6 +36,10 @@ struct TurnContext {
   std::map<std::string, FreshRecord>& fresh;
   std::string subject = {};               ///< label of the loaded code
   const cuda::GpuMonitor* gpu = nullptr;  ///< of the GPU that is measured on
+  /// The least hot figure by code and problem, microseconds; may be null.
+  std::map<std::string, double>* hot_us = nullptr;
+  /// What a judged call took at most, likewise.
+  std::map<std::string, double>* run_us = nullptr;
 };
 
 /// flags beside those of measure/plan.hpp
@@ -41,27 +48,54 @@ inline constexpr const char* k_flag_swept_cache = "swept_cache";
 
 /// Failures: environment, when the tensors of subject, judge and hand-over, all at one time, take
 /// more than half of the free memory, or on a GPU more than its free memory.
-Outcome<void> check_fits(const Problem& problem, const TurnContext& context, const Wait& wait);
+Outcome<void> check_fits(const problem::Problem& problem, const TurnContext& context,
+                         const Wait& wait);
 
 /// Whether a problem's judgement and tensors still fit into what is free of a GPU's memory, bytes.
-bool fits_on_gpu(const Problem& problem, std::uint64_t free_bytes);
+bool fits_on_gpu(const problem::Problem& problem, std::uint64_t free_bytes);
 /// The same with room for the contexts of a judge and a subject: one that ran out of memory and was
 /// killed has left free what it held.
-bool has_room_on_gpu(const Problem& problem, std::uint64_t free_bytes);
+bool has_room_on_gpu(const problem::Problem& problem, std::uint64_t free_bytes);
 /// Whose fault a GPU's short memory is, by what was free with a subject's process and is without
 /// it, bytes: `runtime` where that is far more than the problem's tensors and a context; nothing
 /// where it is not, or where memory was not short.
-std::optional<Failure> hoarded_memory(const Problem& problem, std::uint64_t free_with,
+std::optional<Failure> hoarded_memory(const problem::Problem& problem, std::uint64_t free_with,
                                       std::uint64_t free_without);
 
 Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protocol::TurnArgs& args,
                                            const TurnContext& context, const Wait& wait);
 
+/// One subject of conduct_first_calls().
+struct FirstCaller {
+  SubjectProcess& subject;
+  TurnContext context;
+};
+/// Takes the first calls of all callers, in turns, and judges the last output of each. A caller's
+/// own failure stands in the result. Failures: environment.
+Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstCaller>& callers,
+                                                        const protocol::FirstCallsArgs& args,
+                                                        const Wait& wait);
+
+/// Messages with nothing between question and answer, ended as a block is.
+Outcome<Pings> time_pings(SubjectProcess& subject, double most_us, Clock clock, const Wait& wait);
+
 /// The median single call on inputs never seen, by the supervisor's clock, messages and all.
 Outcome<double> time_lone_call_us(SubjectProcess& subject, const protocol::TurnArgs& args,
                                   const TurnContext& context, const Wait& wait);
 
+/// One output, judged. On a CPU its calls are those of a turn, by the same messages: their number,
+/// the place of its tensors and what comes before are drawn.
 Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol::RunArgs& args,
                                          const TurnContext& context, const Wait& wait);
+
+/// One run of a verdict.
+struct VerdictRun {
+  problem::Draw draw = problem::Draw::normal;
+  bool want_lse = false;
+};
+/// Three normal draws, one of large magnitude and, with `has_edge`, one edge draw, in secret order.
+/// With `want_lse` an LSE is asked for in about half of them: large and edge draws are run with and
+/// without, normal ones at least once either way. Timed calls ask for none.
+std::vector<VerdictRun> draw_verdict_runs(bool has_edge, bool want_lse);
 
 }  // namespace wb::worker

@@ -3,14 +3,18 @@
 // messages.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "worker/call_output.hpp"
 #include "worker/conditions_watch.hpp"
 #include "worker/hand_over.hpp"
+#include "worker/idle_watch.hpp"
 #include "worker/turn.hpp"
 #include "worker/turn_plan.hpp"
 
@@ -20,22 +24,46 @@ class TurnConductor {
  public:
   TurnConductor(SubjectProcess& subject, const protocol::TurnArgs& args, const TurnContext& context,
                 const Wait& wait)
-      : m_subject(subject), m_args(args), m_context(context), m_wait(wait), m_watch(context.gpu) {}
+      : m_subject(subject),
+        m_args(args),
+        m_context(context),
+        m_wait(wait),
+        m_watch(context.gpu),
+        m_idle(subject) {}
 
   Outcome<protocol::TurnResult> conduct();
   /// In the place of conduct(); see time_lone_call_us.
   Outcome<double> lone_call_us();
 
+  // In the place of conduct(), for conduct_first_calls().
+  Outcome<void> begin_first_calls() { return set_stage(); }
+  /// Microseconds by the supervisor's clock: on new inputs, or on the last ones made again.
+  Outcome<double> first_call_us(bool is_new);
+  /// Why the last call's output is wrong, or nothing.
+  Outcome<std::optional<std::string>> wrong_first_call();
+  /// What an empty call takes that way, and what a library may need besides.
+  [[nodiscard]] std::pair<double, double> first_call_overhead_us() const;
+
  private:
   Outcome<void> set_stage();
-  Outcome<void> measure_round_trip();
+  /// After the first blocks, so that no block is told from a judged run's by what came before.
+  Outcome<void> measure_pings();
   /// `calls`: of a sample of the block to come.
-  Outcome<void> prime(bool fresh_inputs, bool warm, std::int64_t calls);
-  Outcome<BlockTime> time_calls(std::int64_t samples, std::int64_t calls);
-  Outcome<void> take_block(bool fresh_inputs);
+  Outcome<void> prime(bool fresh_inputs, bool warm, std::int64_t calls,
+                      problem::Draw draw = problem::Draw::normal);
+  /// Which blocks are judged is drawn when they have ended, `is_picked` on a CPU before the subject
+  /// does anything else.
+  Outcome<BlockTime> time_calls(
+      std::int64_t samples, std::int64_t calls,
+      const std::function<bool()>& is_picked = [] { return true; });
+  /// Whether its output is to be judged.
+  Outcome<bool> take_block(bool fresh_inputs, bool last);
   Outcome<void> take_all_blocks();
-  Outcome<bool> spot_fails(std::int64_t block);
+  /// Has the output that was read last judged on a few row blocks. `what` it followed is for words.
+  Outcome<bool> spot_fails(const std::string& what);
+  Outcome<void> try_large_calls();
   [[nodiscard]] const EmptyCall& empty_call() const;
+  [[nodiscard]] bool was_at_work() const;
   /// All but the flags.
   protocol::TurnResult summary() const;
   void add_flag(std::string_view flag);
@@ -43,32 +71,43 @@ class TurnConductor {
   // fresh_calls.cpp
   [[nodiscard]] bool draws_fresh_calls() const;
   [[nodiscard]] FreshRecord& fresh_record() const;
+  /// The last inputs once more, as new ones come.
+  Outcome<void> prime_again();
   /// One, after other memory was read through.
   Outcome<FreshTimes> time_fresh_call(std::span<const std::byte> read_between);
   /// The fastest of a row.
   Outcome<FreshTimes> time_fresh_calls(const FreshTimes& limits);
   Outcome<void> try_fresh_calls();
 
-  [[nodiscard]] bool cold() const { return m_args.plan.kind == PlanKind::cold; }
+  [[nodiscard]] bool cold() const { return m_args.plan.kind == measure::PlanKind::cold; }
   /// Draws a seed for new inputs, and tells the message of it.
-  void refill(Json& message);
+  void refill(Json& message, problem::Draw draw = problem::Draw::normal);
+  /// The samples so far, in the blocks they came in.
+  [[nodiscard]] std::vector<BlockFacts> block_facts() const;
+  /// Notes a hot figure, or holds a cold one against it.
+  void compare_with_hot(double figure_us);
+  [[nodiscard]] Witness witness() const;
+  [[nodiscard]] std::int64_t delay_of_subject_ns() const;
 
   SubjectProcess& m_subject;
   const protocol::TurnArgs& m_args;
   const TurnContext& m_context;
   const Wait& m_wait;
   ConditionsWatch m_watch;
-  std::optional<HandedInputs> m_inputs;         // Python only
-  std::shared_ptr<const SharedMemory> m_shown;  // the output after the last block; the subject's
+  std::optional<HandedInputs> m_inputs;  // Python only
+  std::unique_ptr<CallOutput> m_output;
   BlockPlan m_blocks;
-  double m_round_trip_us = 0;
+  std::optional<Pings> m_pings;
   std::uint32_t m_seed = 0;
-  bool m_is_settled_on_inputs = false;  // the settling calls had the inputs of m_seed
-  Poison m_poison;
+  problem::Draw m_draw = problem::Draw::normal;  // of the inputs of m_seed
+  bool m_is_settled_on_inputs = false;           // the settling calls had the inputs of m_seed
+  problem::Poison m_poison;
   std::vector<double> m_samples_us;
   std::vector<BlockTime> m_times;
   std::vector<std::string> m_flags;
-  std::optional<OutputVerdict> m_spot;
+  std::optional<problem::OutputVerdict> m_spot;
+  IdleWatch m_idle;
+  bool m_is_suspect = false;  // its clock and the supervisor's told different times
 };
 
 }  // namespace wb::worker

@@ -10,6 +10,9 @@
 #include "measure/statistics.hpp"
 
 namespace wb::worker {
+
+using measure::PlanKind;
+
 namespace {
 
 constexpr double k_tiny_us = 1e-3;
@@ -18,6 +21,7 @@ constexpr std::int64_t k_cold_refill_every = 10;
 constexpr std::int64_t k_most_cold_gpu_blocks = 64;
 /// Message times above this share of a block make its wall time no witness.
 constexpr double k_round_trip_share = 0.1;
+constexpr double k_least_reported_frac = 0.4;
 constexpr double k_waiting_share = 0.3;
 constexpr double k_fresh_factor = 1.5;
 constexpr double k_fresh_allowance_us = 200;
@@ -44,7 +48,7 @@ std::int64_t ratio_up(double part, double whole, std::int64_t low, std::int64_t 
 
 }  // namespace
 
-BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us, Clock clock) {
+BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_us, Clock clock) {
   BlockPlan blocks;
   const double call = at_least(call_us, k_tiny_us);
   const bool on_gpu = clock == Clock::device;
@@ -75,25 +79,30 @@ BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us, Clock 
 }
 
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us) {
-  double wall_us = 0;
+  double wall_us = 0, reported_us = 0;
   std::vector<double> ratios, excused_ratios;
-  const auto ratio = [](double reported_us, double seen_us) {
-    return seen_us > 0 ? reported_us / seen_us : 1.0;
+  const auto ratio = [](double told_us, double seen_us) {
+    return seen_us > 0 ? told_us / seen_us : 1.0;
   };
   for (const BlockTime& block : blocks) {
     const double seen_us = block.wall_us - round_trip_us;
     wall_us += block.wall_us;
+    reported_us += block.reported_us;
     ratios.push_back(ratio(block.reported_us, seen_us));
     // What the kernel says the two sides waited for a CPU is nobody's lie.
     excused_ratios.push_back(
-        ratio(block.reported_us, seen_us - block.own_delay_us - block.delay_us));
+        ratio(block.reported_us, seen_us - block.own_delay_us - block.delay_us - block.put_off_us));
   }
-  const double mean_us = wall_us / static_cast<double>(std::max<std::size_t>(blocks.size(), 1));
+  const auto count = static_cast<double>(std::max<std::size_t>(blocks.size(), 1));
+  const double mean_us = wall_us / count;
+  // Blocks far shorter than they were planned: other work made settling slow, and what is seen
+  // around them is mostly waiting for a CPU, of which a hypervisor's part shows in no account.
+  if (reported_us / count < k_least_reported_frac * k_witness_block_us) return Witness::too_short;
   const bool long_enough =
       mean_us >= k_witness_block_us && round_trip_us <= k_round_trip_share * mean_us;
   if (!long_enough) return Witness::too_short;
-  if (median(ratios) >= k_witness_frac) return Witness::agrees;
-  return median(excused_ratios) >= k_witness_frac ? Witness::excused : Witness::mismatch;
+  if (measure::median(ratios) >= k_witness_frac) return Witness::agrees;
+  return measure::median(excused_ratios) >= k_witness_frac ? Witness::excused : Witness::mismatch;
 }
 
 double lone_allowance_us(double lone_call_us, bool is_python, Clock clock) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How a turn is cut into blocks and samples, and the second witness that checks what a subject
-// reports against the supervisor's clock. Pure functions; docs/measurement.md has the rules.
+// reports against the supervisor's clock. Pure functions; docs/contracts/measurement.md has the
+// rules.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,7 @@ struct BlockPlan {
 /// Inputs are made anew before every block when that costs no more than the timed part itself, else
 /// before the first only. Cold: one call per block; fresh inputs at every tenth; on a GPU, where a
 /// block costs many times its one call, 64 blocks at most.
-BlockPlan plan_blocks(const Plan& plan, double call_us, double refill_us, Clock clock);
+BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_us, Clock clock);
 
 struct BlockTime {
   double samples_us = 0;  ///< sum of the samples
@@ -62,6 +63,10 @@ struct BlockTime {
   double delay_us = 0, own_delay_us = 0;
   /// Likewise the supervisor before it heard "started": its clock then began that much too late.
   double late_us = 0;
+  /// On a GPU, of wall_us: how much longer the judge's copy behind "done" took than on an idle
+  /// device: work that was put off, or the machine (1.5 ms behind empty blocks on an H100, cause
+  /// unknown). A turn that agrees only without it does not count, and nobody is accused.
+  double put_off_us = 0;
 };
 
 enum class Witness {

@@ -7,13 +7,18 @@
 #include "problem/inputs.hpp"
 
 namespace wb::worker {
+
+using problem::Causal;
+using problem::MaskKind;
+using problem::Tensor;
+
 namespace {
 
 Failure runtime(std::string message) {
   return Failure{Invalidity::runtime, std::move(message), {}};
 }
 
-wb_strides abi_strides(const TensorStrides& strides) {
+wb_strides abi_strides(const problem::TensorStrides& strides) {
   return {strides.batch, strides.head, strides.row};
 }
 
@@ -53,7 +58,8 @@ int abi_mask(MaskKind mask) {
   return -1;
 }
 
-wb_sdpa_problem abi_problem(const Problem& problem, bool want_lse, std::int32_t device) {
+wb_sdpa_problem abi_problem(const problem::Problem& problem, bool want_lse, std::int32_t device,
+                            const problem::CallForm& form) {
   wb_sdpa_problem abi{};
   abi.struct_size = sizeof abi;
   abi.abi_version = WB_SDPA_ABI_VERSION;
@@ -67,14 +73,14 @@ wb_sdpa_problem abi_problem(const Problem& problem, bool want_lse, std::int32_t 
   abi.seq_kv = problem.Skv;
   abi.dim = problem.D;
   abi.dim_v = problem.Dv;
-  abi.q = abi_strides(tensor_strides(problem, Tensor::q));
-  abi.k = abi_strides(tensor_strides(problem, Tensor::k));
-  abi.v = abi_strides(tensor_strides(problem, Tensor::v));
-  abi.out = abi_strides(out_strides(problem));
+  abi.q = abi_strides(problem::view_strides(problem, Tensor::q, form.q));
+  abi.k = abi_strides(problem::view_strides(problem, Tensor::k, form.k));
+  abi.v = abi_strides(problem::view_strides(problem, Tensor::v, form.v));
+  abi.out = abi_strides(problem::out_view_strides(problem, form.out));
   if (problem.mask != MaskKind::none) {
-    abi.mask_strides = abi_strides(tensor_strides(problem, Tensor::mask));
+    abi.mask_strides = abi_strides(problem::view_strides(problem, Tensor::mask, form.mask));
   }
-  abi.scale = effective_scale(problem);
+  abi.scale = problem::effective_scale(problem);
   abi.want_lse = want_lse ? 1 : 0;
   abi.device = device;
   return abi;
@@ -130,12 +136,13 @@ Failure call_failure(const VariantApi& api, std::string_view function, int statu
       words != nullptr && *words != '\0' ? printable(words, 400) : "it gave no reason"));
 }
 
-Outcome<VariantPlan> VariantPlan::create(const VariantApi& api, const Problem& problem,
-                                         bool want_lse, std::int32_t device) {
-  const wb_sdpa_problem abi = abi_problem(problem, want_lse, device);
+Outcome<VariantPlan> VariantPlan::create(const VariantApi& api, const problem::Problem& problem,
+                                         bool want_lse, std::int32_t device,
+                                         const problem::CallForm& form) {
+  const wb_sdpa_problem abi = abi_problem(problem, want_lse, device, form);
   wb_sdpa_plan* raw = nullptr;
   const int status = api.plan_create(&abi, &raw);
-  Handle plan(raw, api.plan_destroy);
+  Handle plan(raw, Destroy{api.plan_destroy, api.leaving});
   if (status == WB_UNSUPPORTED) {
     (void)plan.release();
     Failure failure = call_failure(api, "wb_sdpa_plan_create", status);

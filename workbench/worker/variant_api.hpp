@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "common/sdpa_abi.h"
 #include "core/invalidity.hpp"
+#include "problem/call_form.hpp"
 #include "problem/problem.hpp"
 
 namespace wb::worker {
@@ -21,6 +23,8 @@ struct VariantApi {
   decltype(&wb_sdpa_plan_destroy) plan_destroy = nullptr;
   decltype(&wb_sdpa_last_error) last_error = nullptr;
   decltype(&wb_sdpa_build_id) build_id = nullptr;
+  /// Told true before each wb_sdpa_plan_destroy and false after it, which has seconds only.
+  std::function<void(bool)> leaving = {};
 };
 
 /// Loads a shared library for good (it is never unloaded: threads of its own may still run).
@@ -39,13 +43,23 @@ class VariantPlan {
  public:
   /// `device`: CUDA ordinal or k_no_gpu. Failures: constraints (the variant refuses the problem),
   /// runtime.
-  static Outcome<VariantPlan> create(const VariantApi& api, const Problem& problem, bool want_lse,
-                                     std::int32_t device);
+  static Outcome<VariantPlan> create(const VariantApi& api, const problem::Problem& problem,
+                                     bool want_lse, std::int32_t device,
+                                     const problem::CallForm& form = {});
   [[nodiscard]] wb_sdpa_plan* get() const { return m_plan.get(); }
   [[nodiscard]] std::size_t workspace_bytes() const { return m_workspace_bytes; }
 
  private:
-  using Handle = std::unique_ptr<wb_sdpa_plan, decltype(&wb_sdpa_plan_destroy)>;
+  struct Destroy {
+    decltype(&wb_sdpa_plan_destroy) destroy = nullptr;
+    std::function<void(bool)> leaving = {};
+    void operator()(wb_sdpa_plan* plan) const {
+      if (leaving) leaving(true);
+      destroy(plan);
+      if (leaving) leaving(false);
+    }
+  };
+  using Handle = std::unique_ptr<wb_sdpa_plan, Destroy>;
   explicit VariantPlan(Handle plan, std::size_t bytes)
       : m_plan(std::move(plan)), m_workspace_bytes(bytes) {}
   Handle m_plan;

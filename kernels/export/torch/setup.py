@@ -33,7 +33,8 @@ setup(
             f"{NAME}._op",
             ["csrc/op.cpp", "csrc/variant.cpp"],
             include_dirs=[str(Path(__file__).parent.resolve() / "csrc")],
-            extra_compile_args=["-O2", "-std=c++20"],
+            # Python's own flags have -g, which doubles the compilation of PyTorch's headers.
+            extra_compile_args=["-O2", "-g0", "-std=c++20"],
             # The C++ library and unwinder that PyTorch runs on, before those of the compiler: one
             # in a folder of its own may find only libstdc++.a, and two in a process break streams.
             extra_link_args=[*loaded("libstdc++.so"), *loaded("libgcc_s.so"), "-ldl"],

@@ -10,7 +10,7 @@ placements of the median over its turns.
 
 What it does not do (the workbench does): fresh processes per subject, A/A noise floor and
 bootstrap intervals, cold and eager plans, burst and sustained regimes, a second witness on the
-clock, isolation of the candidate, the design's Philox inputs (torch's generator is used), a
+clock, isolation of the candidate, the Philox inputs of sessions (torch's generator is used), a
 verdict on timed outputs. Repeats between processes differ by up to 3 % near 5 us: quote nothing
 finer.
 """

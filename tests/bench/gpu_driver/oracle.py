@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The verdict rule of the design (section 4.5) on the GPU: float64 reference, the pinned
+"""The verdict rule of docs/contracts/measurement.md on the GPU: float64 reference, the pinned
 computation in the storage dtype, and the comparison per (batch, head, block of 64 query rows)."""
 
 import torch

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Prints far more from the device than its buffer holds.
+// Prints far more from the device than its buffer holds, in its first calls: a drawn run has up to
+// 4,000, which would take minutes.
 #include "hostile.cuh"
 
 __global__ void print_much() {
@@ -7,6 +8,7 @@ __global__ void print_much() {
 }
 
 static int forward(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
-  print_much<<<64, 64, 0, hostile::stream_of(args)>>>();
+  static int calls = 0;
+  if (calls++ < 3) print_much<<<64, 64, 0, hostile::stream_of(args)>>>();
   return hostile::honest(plan, args);
 }

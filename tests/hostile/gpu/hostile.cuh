@@ -4,17 +4,21 @@
 // make of it. A compile of all of them in one file defines HOSTILE_TOGETHER, and has no ABI.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cassert>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "sdpa_abi.h"
@@ -115,6 +119,49 @@ inline void take_all_memory() {
 /// A context that met this is lost.
 __global__ void write_wild() {
   *reinterpret_cast<volatile int*>(16) = 1;
+}
+
+/// What takes the place of the driver's function that tells the time between two events (x86-64):
+/// what that would have said is told to `told`, whose answer is said instead.
+struct ClockPatch {
+  unsigned char* code = nullptr;
+  unsigned char original[12] = {}, jump[12] = {};
+  float (*told)(float) = nullptr;
+};
+inline ClockPatch& clock_patch() {
+  static ClockPatch patch;
+  return patch;
+}
+
+/// Asks the function itself, which for that has its own first bytes back.
+inline int say_instead(float* milliseconds, void* begin, void* end) {
+  ClockPatch& patch = clock_patch();
+  std::memcpy(patch.code, patch.original, sizeof patch.original);
+  const int status =
+      reinterpret_cast<int (*)(float*, void*, void*)>(patch.code)(milliseconds, begin, end);
+  std::memcpy(patch.code, patch.jump, sizeof patch.jump);
+  if (status == 0) *milliseconds = patch.told(*milliseconds);
+  return status;
+}
+
+/// mov rax, say_instead; jmp rax.
+inline void patch_clock(float (*told)(float)) {
+  ClockPatch& patch = clock_patch();
+  if (patch.code != nullptr) return;
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  auto* code = static_cast<unsigned char*>(driver ? dlsym(driver, "cuEventElapsedTime") : nullptr);
+  if (code == nullptr) return;
+  const auto page = reinterpret_cast<std::uintptr_t>(code) & ~std::uintptr_t{4095};
+  if (mprotect(reinterpret_cast<void*>(page), 8192, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    return;
+  const unsigned char jump[12] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0};
+  std::memcpy(patch.jump, jump, sizeof jump);
+  const auto target = reinterpret_cast<std::uintptr_t>(&say_instead);
+  std::memcpy(patch.jump + 2, &target, sizeof target);
+  std::memcpy(patch.original, code, sizeof patch.original);
+  patch.told = told;
+  patch.code = code;
+  std::memcpy(code, patch.jump, sizeof patch.jump);
 }
 
 }  // namespace hostile

@@ -8,6 +8,7 @@ return {
   arguments = {
     cases = { default = "check:honest", doc = "verb:name:problem, joined by |" },
     problem = { default = "B=1 Hq=2 Sq=33 Skv=65 D=16 f32", doc = "where a case names none" },
+    honest_draws = { default = 1, doc = "drawn runs of the honest one" },
   },
   open = { start = "honest", rivals = { "none" }, effort = "quick",
            problem = "B=1 Hq=2 Sq=33 Skv=65 D=16 f32" },
@@ -32,9 +33,18 @@ return {
       else
         result.code, result.message = answer.code, answer.message
       end
-      fine, answer = pcall(wb.check, { variant = "honest", problem = args.problem })
+      fine, answer = pcall(wb.check, { variant = "honest", problem = args.problem,
+                                       draws = tonumber(args.honest_draws) })
       result.honest = fine and answer.pass
-      result.honest_message = not fine and answer.message or nil
+      if not fine then
+        result.honest_message = answer.message
+      elseif not answer.pass then
+        for _, row in ipairs(answer.problems) do
+          if not result.honest_message and row.outcome ~= "pass" then
+            result.honest_message = row.outcome .. ": " .. row.message
+          end
+        end
+      end
       results[#results + 1] = result
     end
     return { results = results }

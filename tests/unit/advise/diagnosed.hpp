@@ -16,47 +16,49 @@ inline const fs::path k_root{WB_SOURCE_DIR};
 inline constexpr const char* k_small = "B=1 Hq=1 Sq=512 D=64 f16";
 inline constexpr const char* k_large = "B=8 Hq=16 Sq=4096 D=64 f16";
 
-inline const std::vector<Cause>& causes() {
-  static const std::vector<Cause> all = *load_causes(RealFileSystem(), {{k_root}});
+inline const std::vector<catalogue::Cause>& causes() {
+  static const std::vector<catalogue::Cause> all =
+      *catalogue::load_causes(RealFileSystem(), {{k_root}});
   return all;
 }
-inline const std::vector<Technique>& techniques() {
-  static const std::vector<Technique> all = *load_techniques(RealFileSystem(), {{k_root}});
+inline const std::vector<catalogue::Technique>& techniques() {
+  static const std::vector<catalogue::Technique> all =
+      *catalogue::load_techniques(RealFileSystem(), {{k_root}});
   return all;
 }
 
-inline Problem problem(const char* text) {
-  return *parse_problem(text);
+inline problem::Problem problem_of(const char* text) {
+  return *problem::parse_problem(text);
 }
 
-inline Patient patient() {
-  Patient result;
+inline advise::Patient patient() {
+  advise::Patient result;
   result.subject = "ours@1";
   result.backend = "cuda";
   result.architecture = "sm_90";
   result.plan = "hot";
   result.techniques = {"fused_softmax", "online_softmax", "query_tiling"};
-  result.problems = {{problem(k_small), 1}};
+  result.problems = {{problem_of(k_small), 1}};
   return result;
 }
 
-inline Finding finding(std::string analysis, Json figures, std::string where = k_small,
-                       std::int64_t event = 7) {
-  Finding result;
+inline measure::Finding finding(std::string analysis, Json figures, std::string where = k_small,
+                                std::int64_t event = 7) {
+  measure::Finding result;
   result.statement = analysis + " says so";
   result.analysis = std::move(analysis);
-  result.problem = where.empty() ? where : label(problem(where.c_str()));
+  result.problem = where.empty() ? where : label(problem_of(where.c_str()));
   if (!figures.contains("subject")) figures["subject"] = "ours@1";
   result.figures = std::move(figures);
   result.events = {event};
   return result;
 }
 
-inline Diagnosis of(const std::string& id, const std::vector<Finding>& findings,
-                    const Patient& who = patient()) {
-  const auto all = diagnose(causes(), techniques(), who, findings);
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const Diagnosis& one) { return one.cause->id == id; });
+inline advise::Diagnosis of(const std::string& id, const std::vector<measure::Finding>& findings,
+                            const advise::Patient& who = patient()) {
+  const auto all = advise::diagnose(causes(), techniques(), who, findings);
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const advise::Diagnosis& one) { return one.cause->id == id; });
   REQUIRE(found != all.end());
   return *found;
 }

@@ -7,6 +7,12 @@
 #include "diagnosed.hpp"
 
 using namespace wb;
+using namespace wb::advise;
+using namespace wb::catalogue;
+using namespace wb::device;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::variant;
 using namespace wb::test;
 
 TEST_CASE("nothing found decides nothing", "[advise][causes]") {
@@ -48,13 +54,13 @@ TEST_CASE("evidence against evidence: the stronger counts, else none", "[advise]
 
 TEST_CASE("a cause may be at work on one problem and not on another", "[advise][causes]") {
   Patient who = patient();
-  who.problems.push_back({problem(k_large), 3});
+  who.problems.push_back({problem_of(k_large), 3});
   const auto small = finding("roofline_share",
                              {{"empty_call_frac", 0.4}, {"plan", "hot"}, {"headroom_ratio", 2.5}});
   const auto large = finding("roofline_share", {{"empty_call_frac", 0.001}}, k_large);
   const Diagnosis both = of("launch_bound", {small, large}, who);
   CHECK(both.state == HypothesisState::supported);
-  CHECK(both.where == std::vector<std::string>{label(problem(k_small))});
+  CHECK(both.where == std::vector<std::string>{label(problem_of(k_small))});
   CHECK(both.share_frac == Approx(0.25));
   CHECK(of("launch_bound", {large}, who).state == HypothesisState::refuted);
   // Refuted on a quarter of the suite, unknown on the rest: unknown.
@@ -75,7 +81,7 @@ TEST_CASE("plans, backends and kinds of problems keep rules and causes out", "[a
   CHECK(of("memory_bandwidth", {fits}, cold).state == HypothesisState::undecided);
   Patient cpu = patient();
   cpu.backend = "cpu";
-  cpu.problems = {{problem("B=1 Hq=8 Sq=512 D=64 f32"), 1}};
+  cpu.problems = {{problem_of("B=1 Hq=8 Sq=512 D=64 f32"), 1}};
   for (const Diagnosis& one : diagnose(causes(), techniques(), cpu, {})) {
     CHECK(one.cause->id != "bank_conflicts");
     CHECK(one.cause->id != "tensor_cores_unused");
@@ -164,14 +170,14 @@ TEST_CASE("no findings whatever make it crash or invent a gain", "[advise][cause
                                  false,
                                  nullptr,
                                  Json::array(),
-                                 Json::array({label(problem(k_small)), 3, nullptr}),
+                                 Json::array({label(problem_of(k_small)), 3, nullptr}),
                                  Json::object()};
   for (int round = 0; round < 2000; ++round) {
     std::vector<Finding> findings;
     for (std::size_t i = pick(12); i > 0; --i) {
       Finding one;
       one.analysis = pick(9) == 0 ? "no such" : analyses[pick(analyses.size())];
-      if (pick(2) == 0) one.problem = pick(2) == 0 ? label(problem(k_small)) : "elsewhere";
+      if (pick(2) == 0) one.problem = pick(2) == 0 ? label(problem_of(k_small)) : "elsewhere";
       if (pick(8) != 0) {
         one.figures = Json::object();
         for (std::size_t k = pick(6); k > 0; --k) {

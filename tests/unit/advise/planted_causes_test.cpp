@@ -6,6 +6,12 @@
 #include "diagnosed.hpp"
 
 using namespace wb;
+using namespace wb::advise;
+using namespace wb::catalogue;
+using namespace wb::device;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::variant;
 using namespace wb::test;
 
 namespace {

@@ -7,10 +7,14 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::advise;
+using namespace wb::catalogue;
+using namespace wb::problem;
+using namespace wb::variant;
 
 namespace {
 
-std::vector<Technique> catalogue() {
+std::vector<Technique> made_catalogue() {
   return *load_techniques(RealFileSystem(), SearchPath{{fs::path(WB_SOURCE_DIR)}});
 }
 
@@ -53,7 +57,7 @@ std::string reason_of(const Roadmap& roadmap, std::string_view technique) {
 }  // namespace
 
 TEST_CASE("what the incumbent lacks is advised, what it has is not", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s = tiled();
   const Roadmap roadmap = make_roadmap(all, s);
   REQUIRE_FALSE(roadmap.entries.empty());
@@ -77,7 +81,7 @@ TEST_CASE("what the incumbent lacks is advised, what it has is not", "[advise]")
 }
 
 TEST_CASE("architecture, kind of problem and dtype keep techniques out", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s = tiled();
   s.architecture = "sm_80";
   Roadmap roadmap = make_roadmap(all, s);
@@ -95,7 +99,7 @@ TEST_CASE("architecture, kind of problem and dtype keep techniques out", "[advis
 }
 
 TEST_CASE("no gain goes beyond the room that the bound leaves", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s = tiled();
   s.problems.front().room_ratio = 1.5;
   const Roadmap roadmap = make_roadmap(all, s);
@@ -111,7 +115,7 @@ TEST_CASE("no gain goes beyond the room that the bound leaves", "[advise]") {
 }
 
 TEST_CASE("a suite is helped where its bound is the technique's", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s = tiled();
   s.problems.push_back(problem_of("B=1 Hq=1 Sq=16 D=64 f16", "launch", 100));
   s.problems.back().weight = 3;
@@ -140,7 +144,7 @@ TEST_CASE("expectations are calibrated by past predictions, within the range", "
   CHECK(calibration_of({{2, 0.5, 1}, {2, 0.5, 2}, {2, std::nan(""), 3}, {2, 0.5, 4}}).share ==
         Approx(-1.0));
 
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s = tiled();
   const double plain = find(make_roadmap(all, s), "vectorized_loads")->expected;
   CHECK(plain == Approx(std::sqrt(1.1 * 3.2)));
@@ -151,7 +155,7 @@ TEST_CASE("expectations are calibrated by past predictions, within the range", "
 }
 
 TEST_CASE("what was tried here without a gain is not advised again", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s = tiled();
   s.tries = {{"vectorized_loads", 0.98, false, 12}, {"async_copy", std::nullopt, false, 13}};
   Roadmap roadmap = make_roadmap(all, s);
@@ -163,7 +167,7 @@ TEST_CASE("what was tried here without a gain is not advised again", "[advise]")
 }
 
 TEST_CASE("stages take what is ready, tell the target and the cost", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s = tiled();
   s.iteration_s = 60;
   s.device_usd_per_hour = 6.0;
@@ -202,7 +206,7 @@ TEST_CASE("stages take what is ready, tell the target and the cost", "[advise]")
 }
 
 TEST_CASE("what replaces each other is in no stage together", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   const Situation s = tiled();
   const Roadmap roadmap = make_roadmap(all, s);
   // Both lead the list: side by side their gains would be multiplied.
@@ -230,7 +234,7 @@ TEST_CASE("what replaces each other is in no stage together", "[advise]") {
 }
 
 TEST_CASE("what only one architecture has is advised on no later one", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s = tiled();
   s.techniques.push_back("tensor_core_mma");
   for (const char* hopper : {"sm_90", "sm_90a"}) {
@@ -247,7 +251,7 @@ TEST_CASE("what only one architecture has is advised on no later one", "[advise]
 }
 
 TEST_CASE("the share that is told counts bounds that are known", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s = tiled();
   s.problems.push_back(problem_of("B=4 Hq=16 Sq=512 D=64 f16", "", 100));
   const Roadmap roadmap = make_roadmap(all, s);
@@ -259,7 +263,7 @@ TEST_CASE("the share that is told counts bounds that are known", "[advise]") {
 }
 
 TEST_CASE("a roadmap of nothing is empty and says why", "[advise]") {
-  const auto all = catalogue();
+  const auto all = made_catalogue();
   Situation s;
   s.backend = "cpu";
   const Roadmap roadmap = make_roadmap(all, s);

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::device;
+using namespace wb::measure;
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::measure;
 
 namespace {
 

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::analyze;
+using namespace wb::variant;
 
 TEST_CASE("a clean record has no findings", "[analyze][ptxas]") {
   PtxasRecord record;

@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::analyze;
+using namespace wb::measure;
 
 namespace {
 

@@ -5,6 +5,9 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::analyze;
+using namespace wb::device;
+using namespace wb::measure;
 
 namespace {
 

@@ -4,6 +4,10 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::analyze;
+using namespace wb::device;
+using namespace wb::measure;
+using namespace wb::problem;
 
 namespace {
 

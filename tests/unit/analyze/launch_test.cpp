@@ -6,6 +6,11 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::analyze;
+using namespace wb::device;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::variant;
 
 namespace {
 
@@ -182,7 +187,7 @@ TEST_CASE("A profile by itself is explained without times", "[analyze][launch]")
   Evidence evidence = on("NVIDIA H200");
   evidence.observations.clear();
   add_profile(evidence, taken(Json::array({launch("(8, 32, 1)", "(128, 1, 1)")}), "ncu"), 20);
-  const auto findings = analyze(evidence);
+  const auto findings = analyze::analyze(evidence);
   REQUIRE(findings.size() == 3);
   CHECK(findings[0].analysis == "grid_check");
   CHECK(findings[1].analysis == "launch");

@@ -12,8 +12,8 @@
 namespace wb::made {
 
 /// 1 TFLOP/s in f32, 4 in f16, 100 GB/s, 16 units, 1 MB of last-level cache; bf16 unknown.
-inline Device device() {
-  Device device;
+inline device::Device device() {
+  device::Device device;
   device.backend = "cpu";
   device.name = "made up";
   device.units = 16;
@@ -24,12 +24,13 @@ inline Device device() {
   return device;
 }
 
-inline Observation observation(std::string_view problem, double median_us,
-                               PlanKind plan = PlanKind::hot, std::string subject = "cpu_tiled",
-                               std::vector<std::int64_t> events = {1}) {
-  auto parsed = parse_problem(problem);
+inline measure::Observation observation(std::string_view problem, double median_us,
+                                        measure::PlanKind plan = measure::PlanKind::hot,
+                                        std::string subject = "cpu_tiled",
+                                        std::vector<std::int64_t> events = {1}) {
+  auto parsed = problem::parse_problem(problem);
   if (!parsed.ok()) throw std::logic_error(parsed.error().message());
-  Observation result;
+  measure::Observation result;
   result.problem = *std::move(parsed);
   result.subject = std::move(subject);
   result.plan = plan;
@@ -38,8 +39,9 @@ inline Observation observation(std::string_view problem, double median_us,
   return result;
 }
 
-inline std::vector<Finding> run(std::string_view analysis, const Evidence& evidence) {
-  for (const Analysis& candidate : analyses()) {
+inline std::vector<measure::Finding> run(std::string_view analysis,
+                                         const measure::Evidence& evidence) {
+  for (const analyze::Analysis& candidate : analyze::analyses()) {
     if (candidate.name == analysis) return candidate.run(evidence);
   }
   throw std::logic_error("no such analysis");

@@ -6,6 +6,9 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::analyze;
+using namespace wb::measure;
+using namespace wb::problem;
 
 namespace {
 
@@ -169,4 +172,80 @@ TEST_CASE("Noise in a table never ends the reading", "[analyze][table]") {
       CHECK(validate(seen.problem).ok());
     }
   }
+}
+
+TEST_CASE("Names of sizes as FlashAttention, Triton, FlashInfer and reports write them",
+          "[analyze][table]") {
+  const auto flash =
+      reading("batch_size,nheads,seqlen,headdim,ours (ms)\n4,16,1024,64,0.20\n4,16,2048,64,0.70\n",
+              "f16", "t.csv");
+  REQUIRE(flash.ok());
+  CHECK(flash->gaps.empty());
+  REQUIRE(flash->rows == 2);
+  CHECK(to_text(flash->evidence.observations[1].problem) ==
+        "B=4 Hq=16 Hkv=16 Sq=2048 Skv=2048 D=64 f16 causal=none");
+  const auto triton =
+      reading("N_CTX,triton (ms),flash2 (ms)\n1024.0,0.112,0.120\n2048.0,0.410,0.433\n",
+              "B=4 H=16 D=64 f16", "t.csv");
+  REQUIRE(triton.ok());
+  CHECK(triton->gaps.empty());
+  REQUIRE(triton->evidence.observations.size() == 4);
+  CHECK(triton->evidence.beside.size() == 2);
+  CHECK(triton->evidence.observations[2].problem.Sq == 2048);
+  struct Header {
+    std::string_view names;
+    std::string_view problem;
+  };
+  const std::string_view square = "B=2 Hq=8 Hkv=8 Sq=1024 Skv=1024 D=64 f16 causal=none";
+  const std::string_view grouped = "B=2 Hq=8 Hkv=2 Sq=1024 Skv=4096 D=64 f16 causal=none";
+  for (const Header& one : std::initializer_list<Header>{
+           {"BATCH | n_heads | Seq Len | HEAD_DIM | ours (ms)", square},
+           {"Batch | Num Heads | Context Length | Head Dim | time_us", square},
+           {"Z | H | N_CTX | D_HEAD | triton_ms", square},
+           {"bs | num-heads | sequence_length | d (D) | ms", square},
+           {"B | H_q | kv_heads | seqlen_q | seqlen_k | headdim | ours (ms)", grouped},
+           {"batch | num_qo_heads | num_kv_heads | q_len | kv_len | head_size | ours (ms)",
+            grouped},
+           {"B | nheads_q | nheads_k | Sq | Skv | D | ours (ms)", grouped}}) {
+    const bool is_grouped = one.problem == grouped;
+    const auto table = reading(
+        "| " + std::string(one.names) + " |\n|" + std::string(is_grouped ? "--|--|" : "") +
+            "--|--|--|--|--|\n" +
+            (is_grouped ? "| 2 | 8 | 2 | 1k | 4,096 | 64 | 3 |\n" : "| 2 | 8 | 1K | 64 | 3 |\n"),
+        "f16");
+    CAPTURE(one.names);
+    REQUIRE(table.ok());
+    CHECK(table->gaps.empty());
+    REQUIRE(table->evidence.observations.size() == 1);
+    CHECK(to_text(table->evidence.observations[0].problem) == one.problem);
+  }
+  // What is no size stays none, and a unit in brackets is no letter.
+  CHECK(refusal("| B | H | hidden | ours (ms) |\n|--|--|--|--|\n| 1 | 8 | 512 | 3 |\n")
+            .find("no row has a problem") != std::string::npos);
+}
+
+TEST_CASE("Rows that say whose they are", "[analyze][table]") {
+  const std::string rows =
+      "provider,S,time_ms\nours,1k,2.0\ntorch,1k,3.0\nours,2k,8.0\ntorch,2k,9.0\n";
+  const auto table = reading(rows, "B=1 H=8 D=64 f16", "t.csv");
+  REQUIRE(table.ok());
+  CHECK(table->gaps.empty());
+  REQUIRE(table->evidence.observations.size() == 4);
+  REQUIRE(table->evidence.beside.size() == 2);
+  CHECK(table->evidence.observations[0].subject == "ours");
+  CHECK(table->evidence.beside[1].subject == "torch");
+  CHECK(table->evidence.beside[1].measurement.median_us == 9000);
+  // Two that may be ours: asked for, not mixed.
+  const std::string three = rows + "other,1k,2.5\n";
+  const auto mixed = reading(three, "B=1 H=8 D=64 f16", "t.csv");
+  REQUIRE_FALSE(mixed.ok());
+  CHECK(mixed.error().message().find("name one with --ours") != std::string::npos);
+  TableReading how;
+  how.shape = "B=1 H=8 D=64 f16";
+  how.ours = "other";
+  const auto named = read_measured_table(three, "t.csv", how);
+  REQUIRE(named.ok());
+  CHECK(named->evidence.observations.size() == 3);
+  REQUIRE(named->gaps.size() == 1);
+  CHECK(named->gaps[0].find("rows of \"ours\" are neither") != std::string::npos);
 }

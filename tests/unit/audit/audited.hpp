@@ -18,8 +18,9 @@ inline const std::string k_times =
     "| 2 | 8 | 1024 | 64 | 0.790 | 1.600 | 0.49x (2.0x slower) |\n"
     "| 4 | 8 | 1024 | 64 | 1.600 | 4.000 | 0.40x |\n";
 
+/// An excerpt of a report about kernels, whose terms it need not name.
 inline Audited audited(const std::string& text, const std::vector<Source>& sources = {}) {
-  return audit_document("report.md", text, sources).value();
+  return audit_document("report.md", text, sources, Subject::kernels).value();
 }
 
 inline std::vector<Finding> of_check(const Audited& document, const std::string& check) {
@@ -51,6 +52,22 @@ inline std::string told(const Audited& document) {
             finding.computed + "\n";
   }
   return text;
+}
+
+inline std::size_t number_of(const std::string& text, Severity severity) {
+  const Audited document = audited(text);
+  UNSCOPED_INFO(text << told(document));
+  return document.count(severity);
+}
+inline bool contradicts(const std::string& text) {
+  return number_of(text, Severity::contradiction) == 1;
+}
+inline bool never_contradicts(const std::string& text) {
+  return number_of(text, Severity::contradiction) == 0;
+}
+/// Told, and not called a contradiction.
+inline bool only_doubts(const std::string& text) {
+  return number_of(text, Severity::contradiction) == 0 && number_of(text, Severity::doubtful) == 1;
 }
 
 }  // namespace wb::audit::test

@@ -73,7 +73,7 @@ TEST_CASE("decimal commas and signs are not misread, and that is said", "[audit]
       "| 128 | 1,5 | 3,0 | 0,90x |\n\n- a: -2 ms\n- b: 3 ms\n- Total: 1 ms\n");
   CHECK(german.findings.empty());
   CHECK(german.held.empty());
-  REQUIRE(german.gaps.size() == 1);
+  REQUIRE(german.gaps.size() == 2);
   CHECK(german.gaps[0].starts_with("2 lines have figures with a decimal comma"));
 }
 

@@ -6,6 +6,8 @@
 #include "support/memory_file_system.hpp"
 
 using namespace wb;
+using namespace wb::cli;
+using namespace wb::engine;
 
 namespace {
 

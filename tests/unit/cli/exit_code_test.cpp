@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::cli;
 
 TEST_CASE("each error code has its documented exit code", "[cli][exit_code]") {
   const std::pair<ErrorCode, int> expected[] = {
@@ -41,6 +42,19 @@ TEST_CASE("failed results are not success", "[cli][exit_code]") {
   CHECK(check(false, "correctness") == 4);
   CHECK(check(false, "not_supported") == 1);
   CHECK(static_cast<int>(exit_code_of("doctor", {{"healthy", false}})) == 1);
+}
+
+TEST_CASE("a script sees that a rule failed here, and a declined one is an answer",
+          "[cli][exit_code]") {
+  const auto adopt = [](const char* outcome) {
+    return static_cast<int>(exit_code_of(
+        "dispatch_adopt", {{"rules", {{{"outcome", "adopted"}}, {{"outcome", outcome}}}}}));
+  };
+  CHECK(adopt("adopted") == 0);
+  CHECK(adopt("served") == 0);
+  CHECK(adopt("none") == 0);
+  CHECK(adopt("declined") == 0);
+  CHECK(adopt("failed") == 1);
 }
 
 TEST_CASE("a script sees regressions and what is not reproduced", "[cli][exit_code]") {

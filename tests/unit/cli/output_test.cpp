@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::cli;
 
 TEST_CASE("the last line of run and open is the session's folder", "[cli][output]") {
   CHECK(render_result("run", {{"session", "sessions/s-0001"}, {"summary", "3 iterations"}}) ==

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::cli;
+using namespace wb::engine;
 
 TEST_CASE("a progress line has stage, i/n, best, elapsed, left and cost", "[cli][progress]") {
   Progress progress;

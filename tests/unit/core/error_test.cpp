@@ -45,6 +45,13 @@ TEST_CASE("a message is one line of valid text, whatever it quotes", "[core][err
   CHECK(error.message() == "cannot read a\\nb\\x1b[31m: \\xff\\xc3(; \xe2\x82\xac");
 }
 
+TEST_CASE("JSON keeps its meaning without hidden characters", "[core][error]") {
+  CHECK(wb::without_hidden_characters("{\n \"a\": \"x\xe2\x80\xaey\"}") ==
+        "{\n \"a\": \"x\\u202ey\"}");
+  CHECK(wb::without_hidden_characters("\"\xf3\xa0\x81\x81 gr\xc3\xbc\"") ==
+        "\"\\udb40\\udc41 gr\xc3\xbc\"");
+}
+
 TEST_CASE("printable keeps good UTF-8 and escapes the rest", "[core][error]") {
   CHECK(wb::printable("gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80") ==
         "gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80");
@@ -55,6 +62,13 @@ TEST_CASE("printable keeps good UTF-8 and escapes the rest", "[core][error]") {
   CHECK(wb::printable("a\tb\x7f") == "a\\tb\\x7f");
   CHECK(wb::printable(std::string(1, '\0')) == "\\x00");
   CHECK(wb::printable(std::string(500, 'x'), 10) == "xxxxxxxxxx... (500 bytes)");
+  CHECK(wb::printable("a\xe2\x80\xae"
+                      "b\xc2\x9b") == "a\\xe2\\x80\\xaeb\\xc2\\x9b");
+  for (const char* hidden :
+       {"\xd8\x9c", "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac",
+        "\xe2\x80\xad", "\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9"}) {
+    CHECK(wb::printable(hidden).starts_with("\\x"));  // they reorder what is read
+  }
   CHECK(wb::printable("") == "");
 }
 

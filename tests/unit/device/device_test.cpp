@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::device;
 
 namespace {
 

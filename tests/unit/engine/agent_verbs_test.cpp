@@ -8,6 +8,12 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::engine;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::search;
+using namespace wb::session;
+using namespace wb::variant;
 using testing::Bench;
 
 namespace {
@@ -59,7 +65,7 @@ TEST_CASE("a proposal is stored, compiled and judged, and not timed", "[engine][
   INFO(answer->dump());
   CHECK((*answer)["pass"] == true);
   CHECK((*answer)["outcome"] == "pass");
-  CHECK((*answer)["problems"].size() > 1);  // the suite's and the edge shapes
+  CHECK((*answer)["problems"].size() > 1);  // the suite's, and the drawn runs
   CHECK(bench.events("turn_measured").size() == turns_before);
   CHECK(bench.events("iteration_opened").size() == 1);  // the baseline alone
   const std::string label = (*answer)["variant"];
@@ -221,7 +227,7 @@ TEST_CASE("the shapes of held-out problems are read by nobody", "[engine][agent]
               {"suites",
                {{"two",
                  {{"about", "x"},
-                  {"problems", {problem("seen", 32, false), problem("unseen", 47, true)}}}}}}};
+                  {"problems", {problem("seen", 32, false), problem("unseen", 747, true)}}}}}}};
   bench.restart();
   const auto opened = bench.engine->call(
       "open",
@@ -229,18 +235,19 @@ TEST_CASE("the shapes of held-out problems are read by nobody", "[engine][agent]
       bench.session);
   if (!opened.ok()) FAIL(opened.error().message());
   const std::string log = *bench.file_system.read(bench.session / "events.jsonl", 1u << 26);
-  REQUIRE(log.find("Skv=47") != std::string::npos);  // there is something to hide
+  // No drawn run of a verdict has so many keys. There is something to hide:
+  REQUIRE(log.find("Skv=747") != std::string::npos);
   REQUIRE(log.find("\"unseen\"") != std::string::npos);
   for (int seq = 1; seq <= bench.engine->session()->log().size(); ++seq) {
     const Json piece = bench.call(
         "read_ref", {{"ref", "e" + std::to_string(seq)}, {"limit", 65'536}}, bench.session);
     INFO(piece["text"].get<std::string>());
-    CHECK(piece["text"].get<std::string>().find("Skv=47") == std::string::npos);
+    CHECK(piece["text"].get<std::string>().find("Skv=747") == std::string::npos);
     CHECK(piece["text"].get<std::string>().find("\"unseen\"") == std::string::npos);
   }
 
   // A candidate that prints what it is shown and dies, in the verdict or, after it, in a turn.
-  const Failure told{Invalidity::runtime, "it died", "I saw Skv=47"};
+  const Failure told{Invalidity::runtime, "it died", "I saw Skv=747"};
   testing::FakeSubject& candidate = bench.worker.subjects["cpu_tiled"];
   const Json asked{{"variant", "cpu_tiled"},
                    {"hypothesis", "h"},
@@ -254,7 +261,7 @@ TEST_CASE("the shapes of held-out problems are read by nobody", "[engine][agent]
   }
   SECTION("in a turn") {
     candidate.passes = [&](const Problem& judged) {
-      if (judged.Skv == 47 && judged.Sq == 32) candidate.turn_failure = told;
+      if (judged.Skv == 747 && judged.Sq == 32) candidate.turn_failure = told;
       return true;
     };
   }

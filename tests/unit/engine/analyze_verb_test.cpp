@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::engine;
 
 namespace {
 
@@ -67,6 +68,18 @@ TEST_CASE("A device that is not known is named, and none costs only its peaks",
       folder.refusal({{"table", table}, {"device", "a100"}, {"shape", "D=64 f16"}});
   CHECK(many.find("more than one of that name") != std::string::npos);
   CHECK(many.find("NVIDIA A100-SXM4-40GB") != std::string::npos);
+  // Whole words only: an H20 is no H200, an A10 no A100, an L40 no L4.
+  for (const char* other : {"H20", "A10", "L40", "L40S", "GB200", "MI300A", "MI300", "RTX 4000"}) {
+    CAPTURE(other);
+    const std::string refused =
+        folder.refusal({{"table", table}, {"device", other}, {"shape", "D=64 f16"}});
+    CHECK(refused.find("more than one") == std::string::npos);
+    const bool is_part = std::string(other) == "RTX 4000";
+    CHECK((refused.find("one GPU of the table has it in its name") != std::string::npos) ==
+          is_part);
+    CHECK((refused.find("not in the table of GPUs") != std::string::npos) != is_part);
+    CHECK(refused.find("NVIDIA RTX 4000 Ada Generation") != std::string::npos);
+  }
   const auto bare = folder.analyze({{"table", table}, {"shape", "D=64 f16"}});
   REQUIRE(bare.ok());
   CHECK_FALSE(has_finding(*bare, "roofline_share"));

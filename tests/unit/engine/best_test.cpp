@@ -2,12 +2,14 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/byte_source.hpp"
+#include "catalogue/dispatch.hpp"
 #include "engine_world.hpp"
 #include "session/log.hpp"
-#include "variant/dispatch.hpp"
+#include "session/storage.hpp"
 
 using namespace wb;
+using namespace wb::catalogue;
+using namespace wb::session;
 using testing::Bench;
 
 namespace {
@@ -67,7 +69,10 @@ TEST_CASE("each rule of the table that ships is proved by a session that ships",
   for (const DispatchRule& rule : table->rules) {
     if (rule.session.empty()) continue;  // the fallback
     INFO(rule.variant << " " << rule.when);
-    const auto log_text = read_all(source / rule.session / k_packed_log_name, 64u << 20);
+    const RealFileSystem files;
+    const auto storage = open_storage(files, source / rule.session);
+    REQUIRE(storage.ok());
+    const auto log_text = (*storage)->read_unpacked(std::string(k_log_name));
     REQUIRE(log_text.ok());
     const std::string& log = *log_text;
     CHECK(log.find("\"artifact_id\":\"" + rule.artifact_id) != std::string::npos);

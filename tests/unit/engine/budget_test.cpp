@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::engine;
+using namespace wb::session;
 
 namespace {
 

@@ -5,6 +5,9 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::session;
 using testing::Bench;
 using testing::FakeSubject;
 

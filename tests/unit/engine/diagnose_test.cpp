@@ -9,6 +9,12 @@
 #include "report/report.hpp"
 
 using namespace wb;
+using namespace wb::analyze;
+using namespace wb::catalogue;
+using namespace wb::engine;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::session;
 using testing::Bench;
 
 namespace {

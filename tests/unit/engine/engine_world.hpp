@@ -25,41 +25,43 @@ struct Bench {
   int workers_started = 0;
   fs::path session = folder.path() / "s";
   std::vector<fs::path> roots{fs::path(WB_SOURCE_DIR)};  ///< of the search path
+  fs::path data_root = folder.path() / "data";
   std::shared_ptr<testing::FakeToolchain> toolchain = std::make_shared<testing::FakeToolchain>();
-  std::shared_ptr<const Toolchain> cuda_toolchain;  ///< taken by make()
-  std::unique_ptr<Engine> engine = make();
+  std::shared_ptr<const variant::Toolchain> cuda_toolchain;  ///< taken by make()
+  std::unique_ptr<engine::Engine> engine = make();
 
-  std::unique_ptr<Engine> make() {
-    return std::make_unique<Engine>(
-        Services{.file_system = file_system,
-                 .clock = clock,
-                 .search_path = {roots},
-                 .cache_root = folder.path() / "cache",
-                 .sessions_root = folder.path() / "sessions",
-                 .toolchain = toolchain,
-                 .cuda_toolchain = cuda_toolchain,
-                 .build_options = {},
-                 .open_transport = [this]() -> Result<std::unique_ptr<Transport>> {
-                   ++workers_started;
-                   return worker.transport();
-                 },
-                 .hello = {},
-                 .progress = {},
-                 .on_milestone = {},
-                 .stop_requested = &stop,
-                 .workbench_version = "test"});
+  std::unique_ptr<engine::Engine> make() {
+    return std::make_unique<engine::Engine>(
+        engine::Services{.file_system = file_system,
+                         .clock = clock,
+                         .search_path = {roots},
+                         .cache_root = folder.path() / "cache",
+                         .sessions_root = folder.path() / "sessions",
+                         .data_root = data_root,
+                         .toolchain = toolchain,
+                         .cuda_toolchain = cuda_toolchain,
+                         .build_options = {},
+                         .open_transport = [this]() -> Result<std::unique_ptr<runner::Transport>> {
+                           ++workers_started;
+                           return worker.transport();
+                         },
+                         .hello = {},
+                         .progress = {},
+                         .on_milestone = {},
+                         .stop_requested = &stop,
+                         .workbench_version = "test"});
   }
 
   static FakeSubject with_time(double us) {
     FakeSubject subject;
-    subject.time_us = [us](const Problem&, PlanKind) { return us; };
+    subject.time_us = [us](const problem::Problem&, measure::PlanKind) { return us; };
     subject.noise_frac = 0.001;
     return subject;
   }
 
   /// From now on the fake worker measures on a GPU, which runs Python variants.
   void play_gpu() {
-    Device& device = worker.hello_result.device;
+    device::Device& device = worker.hello_result.device;
     device.backend = "cuda";
     device.id = "GPU-fake";
     device.architecture = "sm_90";
@@ -108,9 +110,9 @@ struct Bench {
     return files;
   }
 
-  std::vector<Event> events(std::string_view type) const {
-    std::vector<Event> found;
-    const EventLog& log = engine->session()->log();
+  std::vector<session::Event> events(std::string_view type) const {
+    std::vector<session::Event> found;
+    const session::EventLog& log = engine->session()->log();
     for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
       if (log.envelope(seq).type == type) found.push_back(*log.event(seq));
     }
@@ -119,7 +121,7 @@ struct Bench {
 };
 
 /// The kernel of an event's subject, without "@" and what follows.
-inline std::string subject_name(const Event& event) {
+inline std::string subject_name(const session::Event& event) {
   const std::string label = event.payload.value("subject", "");
   return label.substr(0, label.find('@'));
 }

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::engine;
 
 TEST_CASE("a step is measured on the CPUs and with the threads of its session",
           "[engine][environment]") {

@@ -9,6 +9,8 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::measure;
+using namespace wb::problem;
 using testing::Bench;
 
 namespace {

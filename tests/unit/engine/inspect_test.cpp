@@ -3,6 +3,12 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::device;
+using namespace wb::engine;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::session;
+using namespace wb::variant;
 using testing::Bench;
 
 namespace {

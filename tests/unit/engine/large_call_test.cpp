@@ -4,6 +4,7 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::session;
 using testing::Bench;
 
 namespace {

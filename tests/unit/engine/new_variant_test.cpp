@@ -5,6 +5,8 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 using testing::Bench;
 
 namespace {

@@ -6,10 +6,13 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::engine;
+using namespace wb::measure;
+using namespace wb::problem;
 
 namespace {
 
-SuiteProblem problem(const std::string& name, double weight = 1.0, bool held_out = false) {
+SuiteProblem named_problem(const std::string& name, double weight = 1.0, bool held_out = false) {
   SuiteProblem member;
   member.problem = *parse_problem("B=1 Hq=1 Sq=8 D=4");
   member.problem.name = name;
@@ -30,7 +33,7 @@ Comparison ratio(double speedup, double half_frac, double floor = 0.01) {
 }
 
 ProblemScore scored(const std::string& name, double speedup, double us = 100, double weight = 1) {
-  return {problem(name, weight), ratio(speedup, 0.01), us, 0.02};
+  return {named_problem(name, weight), ratio(speedup, 0.01), us, 0.02};
 }
 
 }  // namespace
@@ -44,7 +47,7 @@ TEST_CASE("the geometric mean counts each problem by its weight", "[engine][obje
 
 TEST_CASE("a problem the candidate does not take counts as exactly 1", "[engine][objective]") {
   std::vector<ProblemScore> scores{scored("a", 4.0)};
-  scores.push_back({problem("b"), std::nullopt, 0, 0});
+  scores.push_back({named_problem("b"), std::nullopt, 0, 0});
   const Comparison total = score(Objective{}, scores);
   CHECK(total.speedup == Approx(2.0));
   CHECK(total.outcome == ComparisonOutcome::faster);

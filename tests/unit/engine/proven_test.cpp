@@ -4,6 +4,7 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using testing::Bench;
 
 namespace {
@@ -43,7 +44,7 @@ TEST_CASE("passes cover their dtypes and head dims up to the largest sizes", "[e
   };
   for (const auto& [problem, why] : {
            Row{"B=1 Hq=2 Sq=64 D=16 bf16", "no recorded pass has dtype bf16 with D=16"},
-           Row{"B=1 Hq=2 Sq=64 D=24 f32", "no recorded pass has dtype f32 with D=24"},
+           Row{"B=1 Hq=2 Sq=64 D=3001 f32", "no recorded pass has dtype f32 with D=3001"},
            Row{"B=1 Hq=2 Sq=8192 Skv=64 D=16 f32 causal=top_left", "Sq=8192, and the largest"},
            Row{"B=1 Hq=2 Sq=64 Skv=9000 D=16 f32", "Skv=9000, and the largest"},
        }) {

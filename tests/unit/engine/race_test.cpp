@@ -3,6 +3,8 @@
 #include "unit/engine/tune_bench.hpp"
 
 using namespace wb;
+using namespace wb::session;
+using namespace wb::variant;
 using namespace wb::testing;
 
 namespace {

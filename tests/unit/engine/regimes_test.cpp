@@ -4,6 +4,9 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::session;
+using namespace wb::variant;
 using testing::Bench;
 
 namespace {

@@ -5,6 +5,8 @@
 #include "support/fake_clock.hpp"
 
 using namespace wb;
+using namespace wb::engine;
+using namespace wb::session;
 
 namespace {
 

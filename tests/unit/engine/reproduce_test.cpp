@@ -6,6 +6,9 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::engine;
+using namespace wb::measure;
+using namespace wb::problem;
 using testing::Bench;
 using testing::FakeSubject;
 

@@ -6,6 +6,9 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::session;
+using namespace wb::variant;
 using testing::Bench;
 using testing::FakeSubject;
 using testing::subject_name;

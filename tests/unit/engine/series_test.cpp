@@ -5,6 +5,7 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::session;
 using testing::Bench;
 
 namespace {
@@ -38,7 +39,7 @@ Json identity(const Bench& bench) {
   return session.view(FoldDepth::full)->opened.payload;
 }
 
-std::string report(const Bench& bench) {
+std::string report_of(const Bench& bench) {
   RealFileSystem files;
   return *files.read(bench.session / "reports" / "session.md", 1u << 22);
 }
@@ -48,7 +49,7 @@ std::string report(const Bench& bench) {
 TEST_CASE("a session goes on from the incumbent of the one before", "[engine][series]") {
   Bench bench;
   run_session(bench, "one", first_open(), "cpu_online");
-  CHECK(report(bench).find("## Series") == std::string::npos);
+  CHECK(report_of(bench).find("## Series") == std::string::npos);
   const Json first = identity(bench);
   const Json opened = run_session(bench, "two", {{"after", "one"}}, "cpu_tiled");
   CHECK(opened["incumbent"].get<std::string>().find("cpu_online@") == 0);
@@ -75,7 +76,7 @@ TEST_CASE("a session goes on from the incumbent of the one before", "[engine][se
   CHECK(third["series"]["number"] == 3);
   REQUIRE(third["series"]["sessions"].size() == 2);
   CHECK(third["series"]["sessions"][0] == before[0]);
-  const std::string page = report(bench);
+  const std::string page = report_of(bench);
   const auto at = page.find("## Series");
   REQUIRE(at != std::string::npos);
   INFO(page.substr(at, 2000));
@@ -107,7 +108,7 @@ TEST_CASE("another suite begins the product anew", "[engine][series]") {
               "cpu_tiled");
   const Json series = identity(bench)["series"];
   CHECK(series["sessions"][0]["task_sha256"] != series["task_sha256"]);
-  const std::string page = report(bench);
+  const std::string page = report_of(bench);
   const std::string section = page.substr(page.find("## Series"));
   CHECK(section.find("| 4.0") == std::string::npos);
 }

@@ -3,6 +3,9 @@
 #include "engine_world.hpp"
 
 using namespace wb;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::session;
 using testing::Bench;
 
 TEST_CASE("check, measure and compare leave a log that can be read", "[engine][standalone]") {

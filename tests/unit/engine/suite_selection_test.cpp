@@ -4,28 +4,31 @@
 #include "support/catch.hpp"
 
 namespace wb {
+
+using problem::SuiteProblem;
+
 namespace {
 
-SuiteProblem problem(const std::string& name, bool held_out = false) {
+SuiteProblem named_problem(const std::string& name, bool held_out = false) {
   SuiteProblem entry;
   entry.problem.name = name;
   entry.held_out = held_out;
   return entry;
 }
 
-const std::map<std::string, Suite>& suites() {
-  static const std::map<std::string, Suite> all{
+const std::map<std::string, problem::Suite>& suites() {
+  static const std::map<std::string, problem::Suite> all{
       {"prefill",
        {"prefill",
         "long queries",
-        {problem("fa_D64_full"), problem("fa_D64_causal"), problem("fa_D128_full"),
-         problem("secret", true)}}},
-      {"short", {"short", "small ones", {problem("small_c"), problem("small_f")}}}};
+        {named_problem("fa_D64_full"), named_problem("fa_D64_causal"),
+         named_problem("fa_D128_full"), named_problem("secret", true)}}},
+      {"short", {"short", "small ones", {named_problem("small_c"), named_problem("small_f")}}}};
   return all;
 }
 
 std::vector<std::string> names(const std::string& words) {
-  const auto suite = select_problems(suites(), words);
+  const auto suite = engine::select_problems(suites(), words);
   INFO(words);
   REQUIRE(suite.ok());
   CHECK(suite->name == words);
@@ -35,7 +38,7 @@ std::vector<std::string> names(const std::string& words) {
 }
 
 std::string refusal(const std::string& words) {
-  const auto suite = select_problems(suites(), words);
+  const auto suite = engine::select_problems(suites(), words);
   INFO(words);
   REQUIRE_FALSE(suite.ok());
   CHECK(suite.error().code == ErrorCode::not_found);
@@ -51,7 +54,7 @@ TEST_CASE("suites, several and parts of them") {
   // In the suite's order, each once; what is held out stays, and stays so.
   CHECK(names("prefill:fa_D64_*") == Names{"fa_D64_full", "fa_D64_causal", "secret"});
   CHECK(names("prefill:fa_D128_full,*_full") == Names{"fa_D64_full", "fa_D128_full", "secret"});
-  CHECK(select_problems(suites(), "prefill:fa_D128_full")->problems.back().held_out);
+  CHECK(engine::select_problems(suites(), "prefill:fa_D128_full")->problems.back().held_out);
 }
 
 TEST_CASE("a word that names nothing is refused, and held-out problems are not told") {

@@ -10,7 +10,7 @@
 
 #include "core/hash.hpp"
 #include "engine/engine.hpp"
-#include "engine/search_space.hpp"
+#include "search/search_space.hpp"
 #include "support/catch.hpp"
 #include "support/fake_toolchain.hpp"
 #include "support/fake_transport.hpp"
@@ -19,20 +19,22 @@ namespace wb::testing {
 
 /// The "code" is what `code` says of the configuration, so that some may share theirs; kernels
 /// without parameters, the start for one, always compile.
-class TuneToolchain final : public Toolchain {
+class TuneToolchain final : public variant::Toolchain {
  public:
-  std::function<std::string(const Configuration&)> code = [](const Configuration& c) {
-    return to_text(c);
+  std::function<std::string(const variant::Configuration&)> code =
+      [](const variant::Configuration& c) { return variant::to_text(c); };
+  std::function<bool(const variant::Configuration&)> compiles = [](const variant::Configuration&) {
+    return true;
   };
-  std::function<bool(const Configuration&)> compiles = [](const Configuration&) { return true; };
   mutable std::atomic<int> active{0}, builds{0};
 
-  Result<CompilerIdentity> identity() const override {
-    return CompilerIdentity{"fake-cc", "fake-cc 1.0", "fake-signature"};
+  Result<variant::CompilerIdentity> identity() const override {
+    return variant::CompilerIdentity{"fake-cc", "fake-cc 1.0", "fake-signature"};
   }
-  Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
-                               const BuildOptions&, std::string_view build_id,
-                               const fs::path& output) const override {
+  Outcome<variant::BuildRecord> compile(const variant::Variant& variant,
+                                        const variant::Configuration& configuration,
+                                        const variant::BuildOptions&, std::string_view build_id,
+                                        const fs::path& output) const override {
     ++active;
     ++builds;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // long enough to meet a turn
@@ -42,7 +44,7 @@ class TuneToolchain final : public Toolchain {
     }
     std::ofstream(output) << build_id
                           << (configuration.empty() ? variant.manifest.name : code(configuration));
-    BuildRecord record;
+    variant::BuildRecord record;
     record.compiler = "fake-cc 1.0";
     record.wall_s = 0.005;
     record.cpu_s = 0.005;
@@ -51,7 +53,7 @@ class TuneToolchain final : public Toolchain {
 };
 
 struct TuneBench {
-  using TrueTime = std::function<double(const Configuration&)>;
+  using TrueTime = std::function<double(const variant::Configuration&)>;
 
   RealFileSystem file_system;
   RealClock clock;
@@ -62,38 +64,38 @@ struct TuneBench {
   int workers_started = 0;
   std::int64_t stop_before = 0;  ///< sets `stop` when the tune starts this evaluation, from 1
   std::string stop_at = "=";     ///< and names so
-  /// What the program around the engine answers (engine/program.hpp).
+  /// What the program around the engine answers (search/program.hpp).
   std::function<Result<Json>(const Json&)> ask_program = nullptr;
   fs::path session = folder.path() / "s";
-  Manifest manifest;
-  std::unique_ptr<Engine> engine = make();
+  variant::Manifest manifest;
+  std::unique_ptr<engine::Engine> engine = make();
 
-  std::unique_ptr<Engine> make() {
-    const auto watch = [this](const Progress& progress) {
+  std::unique_ptr<engine::Engine> make() {
+    const auto watch = [this](const engine::Progress& progress) {
       if (progress.stage == "tune" && stop_before > 0 && progress.total > 0 &&
           progress.what.find(stop_at) != std::string::npos && progress.done + 1 == stop_before) {
         stop = true;
       }
     };
-    return std::make_unique<Engine>(
-        Services{.file_system = file_system,
-                 .clock = clock,
-                 .search_path = {{folder.path() / "own", fs::path(WB_SOURCE_DIR)}},
-                 .cache_root = folder.path() / "cache",
-                 .sessions_root = folder.path() / "sessions",
-                 .toolchain = toolchain,
-                 .build_options = {},
-                 .open_transport = [this]() -> Result<std::unique_ptr<Transport>> {
-                   ++workers_started;
-                   if (workers_started > 1) worker.dies_at_request = 0;
-                   return worker.transport();
-                 },
-                 .hello = {},
-                 .progress = watch,
-                 .on_milestone = {},
-                 .ask_program = ask_program,
-                 .stop_requested = &stop,
-                 .workbench_version = "test"});
+    return std::make_unique<engine::Engine>(
+        engine::Services{.file_system = file_system,
+                         .clock = clock,
+                         .search_path = {{folder.path() / "own", fs::path(WB_SOURCE_DIR)}},
+                         .cache_root = folder.path() / "cache",
+                         .sessions_root = folder.path() / "sessions",
+                         .toolchain = toolchain,
+                         .build_options = {},
+                         .open_transport = [this]() -> Result<std::unique_ptr<runner::Transport>> {
+                           ++workers_started;
+                           if (workers_started > 1) worker.dies_at_request = 0;
+                           return worker.transport();
+                         },
+                         .hello = {},
+                         .progress = watch,
+                         .on_milestone = {},
+                         .ask_program = ask_program,
+                         .stop_requested = &stop,
+                         .workbench_version = "test"});
   }
 
   /// Writes kernels/cpu_space with this space.
@@ -110,40 +112,41 @@ struct TuneBench {
                     {"techniques", Json::array()}};
     std::ofstream(kernel / "kernel.json") << json.dump();
     std::ofstream(kernel / "kernel.cpp") << "int nothing;\n";
-    auto parsed = parse_manifest(json.dump(), "the planted kernel");
+    auto parsed = variant::parse_manifest(json.dump(), "the planted kernel");
     if (!parsed.ok()) FAIL(parsed.error().message());
     manifest = *std::move(parsed);
   }
 
-  std::string label_of(const Configuration& configuration) {
-    const Variant variant =
-        *read_variant(file_system, folder.path() / "own" / "kernels", "cpu_space");
-    return "cpu_space@" +
-           short_hash(*artifact_id(variant, configuration, BuildOptions{}, toolchain.get()));
+  std::string label_of(const variant::Configuration& configuration) {
+    const variant::Variant variant =
+        *variant::read_variant(file_system, folder.path() / "own" / "kernels", "cpu_space");
+    return "cpu_space@" + short_hash(*variant::artifact_id(
+                              variant, configuration, variant::BuildOptions{}, toolchain.get()));
   }
 
-  FakeSubject& subject(const Configuration& configuration) {
+  FakeSubject& subject(const variant::Configuration& configuration) {
     return worker.subjects[label_of(configuration)];
   }
 
   /// Every configuration of the space gets its true time; the start, cpu_unfused, 400 us.
   void set_times(const TrueTime& us) {
     worker.subjects["cpu_unfused"] = with_time(400);
-    const SearchSpace space = *SearchSpace::make(manifest, suite_of(*parse_problem(k_problem)));
-    for (SearchSpace::Index i = 0; i < space.size(); ++i) {
+    const search::SearchSpace space =
+        *search::SearchSpace::make(manifest, suite_of(*problem::parse_problem(k_problem)));
+    for (search::SearchSpace::Index i = 0; i < space.size(); ++i) {
       subject(space.at(i)) = with_time(us(space.at(i)));
     }
   }
 
   static FakeSubject with_time(double us) {
     FakeSubject made;
-    made.time_us = [us](const Problem&, PlanKind) { return us; };
+    made.time_us = [us](const problem::Problem&, measure::PlanKind) { return us; };
     made.noise_frac = 0.001;
     return made;
   }
 
-  static Suite suite_of(const Problem& problem) {
-    Suite suite;
+  static problem::Suite suite_of(const problem::Problem& problem) {
+    problem::Suite suite;
     suite.name = "one";
     suite.problems.push_back({problem, 1.0, false});
     return suite;
@@ -171,9 +174,9 @@ struct TuneBench {
     return *answer;
   }
 
-  std::vector<Event> events(std::string_view type) const {
-    std::vector<Event> found;
-    const EventLog& log = engine->session()->log();
+  std::vector<session::Event> events(std::string_view type) const {
+    std::vector<session::Event> found;
+    const session::EventLog& log = engine->session()->log();
     for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
       if (log.envelope(seq).type == type) found.push_back(*log.event(seq));
     }
@@ -183,7 +186,7 @@ struct TuneBench {
   /// "stage configuration" of each evaluation, in order.
   std::vector<std::string> asked() const {
     std::vector<std::string> asked;
-    for (const Event& event : events("evaluation")) {
+    for (const session::Event& event : events("evaluation")) {
       asked.push_back(event.payload["stage"].dump() + " " + event.payload["configuration"].dump());
     }
     return asked;
@@ -191,7 +194,7 @@ struct TuneBench {
 
   std::int64_t tune_turns(const std::string& label) const {
     std::int64_t n = 0;
-    for (const Event& event : events("turn_measured")) {
+    for (const session::Event& event : events("turn_measured")) {
       n += event.payload["phase"] == "tune" && event.payload["subject"] == label ? 1 : 0;
     }
     return n;
@@ -201,7 +204,7 @@ struct TuneBench {
 };
 
 /// 12 configurations; the best is M0=4 N0=2 at 50 us, the others are 20 % apart and more.
-inline double bowl(const Configuration& c) {
+inline double bowl(const variant::Configuration& c) {
   const double a = std::log2(static_cast<double>(c.at("M0"))) - 2;
   const double b = std::log2(static_cast<double>(c.at("N0"))) - 1;
   return 50 * (1 + 0.3 * a * a + 0.4 * b * b);
@@ -215,7 +218,7 @@ inline void plant_bowl(TuneBench& bench) {
 /// Four configurations, for the tests that go through many sessions.
 inline void plant_four(TuneBench& bench) {
   bench.plant({{"M0", {1, 2}}, {"N0", {1, 2}}});
-  bench.set_times([](const Configuration& c) {
+  bench.set_times([](const variant::Configuration& c) {
     return 100.0 - 20.0 * static_cast<double>(c.at("M0")) - 10.0 * static_cast<double>(c.at("N0"));
   });
 }

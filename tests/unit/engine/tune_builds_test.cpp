@@ -10,6 +10,11 @@
 #include "tune_bench.hpp"
 
 using namespace wb;
+using namespace wb::device;
+using namespace wb::engine;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::variant;
 using testing::k_best;
 using testing::plant_bowl;
 using testing::TuneBench;

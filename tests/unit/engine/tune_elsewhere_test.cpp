@@ -8,6 +8,13 @@
 #include "tune_bench.hpp"
 
 using namespace wb;
+using namespace wb::device;
+using namespace wb::engine;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::search;
+using namespace wb::session;
+using namespace wb::variant;
 using testing::k_best;
 using testing::plant_bowl;
 using testing::plant_four;
@@ -142,9 +149,11 @@ TEST_CASE("what was spent elsewhere is debited", "[engine][tune][elsewhere]") {
   CHECK(usd == Approx(device_s));
 }
 
-TEST_CASE("a reply is checked, refused by its reason and asked for again",
-          "[engine][tune][elsewhere]") {
-  const std::vector<std::pair<std::string, std::function<void(Json&)>>> wrong{
+using Spoil = std::function<void(Json&)>;
+
+/// Each with words of the reason that it is refused for.
+const std::vector<std::pair<std::string, Spoil>>& wrong_replies() {
+  static const std::vector<std::pair<std::string, Spoil>> k_wrong{
       {"failed: the process died",
        [](Json& told) {
          told.erase("reply");
@@ -183,23 +192,15 @@ TEST_CASE("a reply is checked, refused by its reason and asked for again",
       {"format", [](Json& told) { told["reply"]["format"] = 2; }},
       {"surprise", [](Json& told) { told["reply"]["surprise"] = true; }},
   };
-  for (const auto& [reason, spoil] : wrong) {
+  return k_wrong;
+}
+
+TEST_CASE("a reply is checked and refused by its reason", "[engine][tune][elsewhere]") {
+  for (const auto& [reason, spoil] : wrong_replies()) {
     INFO(reason);
-    {
-      // Once: the second try is good, and nothing is lost.
-      Program program;
-      program.change = [&](int n, Json& told) {
-        if (n == 2) spoil(told);
-      };
-      plant_four(program.bench);
-      program.bench.open();
-      const Json answer = program.bench.tune({{"strategy", "exhaustive"}});
-      CHECK(answer["tune"]["valid"] == 4);
-      CHECK(program.requests.size() == 5);
-    }
     // Always: it is the machine's fault, not the variant's, and the search ends by itself.
     Program program;
-    program.change = [&](int, Json& told) { spoil(told); };
+    program.change = [&spoil = spoil](int, Json& told) { spoil(told); };
     plant_four(program.bench);
     program.bench.open();
     const Json answer = program.bench.tune({{"strategy", "exhaustive"}});
@@ -208,6 +209,21 @@ TEST_CASE("a reply is checked, refused by its reason and asked for again",
     CHECK(answer["tune"]["ended"].get<std::string>().find("3 evaluations in a row") == 0);
     const Event first = program.bench.events("evaluation").front();
     CHECK(first.payload["message"].get<std::string>().find(reason) != std::string::npos);
+  }
+}
+
+TEST_CASE("a reply that is refused once is asked for again", "[engine][tune][elsewhere]") {
+  // No reply at all, and one with something else in it.
+  for (const Spoil& spoil : {wrong_replies().front().second, wrong_replies().back().second}) {
+    Program program;
+    program.change = [&](int n, Json& told) {
+      if (n == 2) spoil(told);
+    };
+    plant_four(program.bench);
+    program.bench.open();
+    const Json answer = program.bench.tune({{"strategy", "exhaustive"}});
+    CHECK(answer["tune"]["valid"] == 4);
+    CHECK(program.requests.size() == 5);
   }
 }
 

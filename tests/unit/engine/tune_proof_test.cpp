@@ -5,6 +5,11 @@
 #include "tune_bench.hpp"
 
 using namespace wb;
+using namespace wb::device;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::session;
+using namespace wb::variant;
 using testing::FakeSubject;
 using testing::k_best;
 using testing::plant_bowl;

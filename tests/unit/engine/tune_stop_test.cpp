@@ -7,6 +7,8 @@
 #include "tune_bench.hpp"
 
 using namespace wb;
+using namespace wb::session;
+using namespace wb::variant;
 using testing::FakeSubject;
 using testing::k_best;
 using testing::plant_bowl;

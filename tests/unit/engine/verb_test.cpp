@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::engine;
 
 namespace {
 Result<Json> check(std::string_view verb, const Json& args) {

@@ -12,6 +12,8 @@
 #include "variant/builder.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 using namespace wb::testing;
 
 namespace {

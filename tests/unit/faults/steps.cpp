@@ -9,6 +9,11 @@
 #include "session/repository.hpp"
 
 namespace wb::testing {
+
+using session::Fact;
+using session::Session;
+using session::SessionView;
+
 namespace {
 
 const std::string k_variant = "cpu_tiled";
@@ -33,7 +38,7 @@ Json opened(int step) {
 }
 
 Session::Closing closing(int step) {
-  const std::string page = iteration_name(step);
+  const std::string page = session::iteration_name(step);
   Session::Closing made;
   made.iteration = step;
   made.closed = {{"iteration", step},     {"outcome", step == 0 ? "baseline" : "no_gain"},
@@ -58,8 +63,8 @@ Result<void> run_step(Session& session, FakeClock& clock, int step, const OnStep
   const auto told = [&] {
     if (on_step) on_step(session.log().size());
   };
-  WB_TRY_ASSIGN(const SessionView view, session.view(FoldDepth::full));
-  const IterationView* iteration = view.find(step);
+  WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
+  const session::IterationView* iteration = view.find(step);
   clock.advance(std::chrono::seconds(1));
   if (!has_note(view, step)) {
     WB_TRY_ASSIGN(const std::string blob, session.put_blob(blob_text(step)));
@@ -113,7 +118,7 @@ Result<void> close_steps(FileSystem& files, FakeClock& clock, const fs::path& fo
 std::vector<std::string> story_of(const Session& session) {
   std::vector<std::string> story;
   for (std::int64_t seq = 1; seq <= session.log().size(); ++seq) {
-    const Result<Event> event = session.log().event(seq);
+    const Result<session::Event> event = session.log().event(seq);
     if (!event.ok()) return {event.error().message()};
     if (event->type == "recovered") continue;
     Json payload = event->payload;
@@ -124,12 +129,13 @@ std::vector<std::string> story_of(const Session& session) {
 }
 
 std::string fault_of(const Session& session) {
-  const Result<SessionView> view = session.view(FoldDepth::full);
+  const Result<SessionView> view = session.view(session::FoldDepth::full);
   if (!view.ok()) return view.error().message();
-  const Result<Repository> repository = Repository::open_or_create(session.folder());
+  const Result<session::Repository> repository =
+      session::Repository::open_or_create(session.folder());
   if (!repository.ok()) return repository.error().message();
   std::set<std::string> oids;
-  for (const IterationView& iteration : view->iterations) {
+  for (const session::IterationView& iteration : view->iterations) {
     const std::string name = fmt::format("iteration {}", iteration.number);
     if (iteration.is_closed() != iteration.committed.has_value()) {
       return name + " is closed or committed, not both";

@@ -23,10 +23,10 @@ Result<void> close_steps(FileSystem& files, FakeClock& clock, const fs::path& fo
 
 /// What the log says, one line an event, without what may differ after a kill: times, commit ids,
 /// and the remarks of a recovery.
-std::vector<std::string> story_of(const Session& session);
+std::vector<std::string> story_of(const session::Session& session);
 
 /// The first fault of the session's state: an iteration that is closed and not committed or the
 /// reverse, a commit twice, a commit without its pages, a blob that is gone. Empty: none.
-std::string fault_of(const Session& session);
+std::string fault_of(const session::Session& session);
 
 }  // namespace wb::testing

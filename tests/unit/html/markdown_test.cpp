@@ -55,8 +55,8 @@ TEST_CASE("citations lead to events that are there, and only the report's own do
               "<a href=\"#e12\">[e12]</a>"));
   CHECK(cited.all() == std::set<std::int64_t>{7, 12});
   // As pages write what others said: their brackets are escaped.
-  CHECK_FALSE(holds(rendered(page::inline_text("gain [e9]") + "\n"), "href"));
-  CHECK(holds(rendered(page::inline_text("gain [e9]") + "\n"), "gain [e9]"));
+  CHECK_FALSE(holds(rendered(report::inline_text("gain [e9]") + "\n"), "href"));
+  CHECK(holds(rendered(report::inline_text("gain [e9]") + "\n"), "gain [e9]"));
 }
 
 TEST_CASE("a report is split into title, first screen and the rest", "[html][markdown]") {

@@ -7,6 +7,8 @@
 #include "stored_session.hpp"
 
 using namespace wb;
+using namespace wb::html;
+using namespace wb::report;
 using namespace wb::test;
 using testing::must;
 using testing::Scratch;

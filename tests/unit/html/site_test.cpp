@@ -7,6 +7,9 @@
 #include "stored_session.hpp"
 
 using namespace wb;
+using namespace wb::html;
+using namespace wb::report;
+using namespace wb::session;
 using namespace wb::test;
 using testing::must;
 using testing::Scratch;

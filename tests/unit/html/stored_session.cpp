@@ -3,14 +3,15 @@
 
 namespace wb::test {
 
-Session stored(const testing::Scratch& scratch, const LogBuilder& log) {
+session::Session stored(const testing::Scratch& scratch, const LogBuilder& log) {
   static RealFileSystem files;  // the session holds on to it
   const testing::FakeClock clock;
-  EventLog written = testing::must(EventLog::create(files, clock, scratch.path()));
+  session::EventLog written =
+      testing::must(session::EventLog::create(files, clock, scratch.path()));
   for (const auto& [type, payload] : log.events()) {
     testing::must(written.append(type, payload));
   }
-  return testing::must(Session::open_reader(files, scratch.path()));
+  return testing::must(session::Session::open_reader(files, scratch.path()));
 }
 
 void add_turn(LogBuilder& log, std::int64_t iteration, const std::string& phase,

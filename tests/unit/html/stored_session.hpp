@@ -9,7 +9,7 @@
 namespace wb::test {
 
 /// Writes the events into the folder's log and opens it for reading.
-Session stored(const testing::Scratch& scratch, const LogBuilder& log);
+session::Session stored(const testing::Scratch& scratch, const LogBuilder& log);
 
 /// A turn_measured event with samples around `time_us`.
 void add_turn(LogBuilder& log, std::int64_t iteration, const std::string& phase,

@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::measure;
 
 namespace {
 
@@ -269,6 +270,15 @@ TEST_CASE("classify keeps to the rule at its edges", "[measure][unit]") {
   CHECK(word(std::nan(""), 1.2) == ComparisonOutcome::ambiguous);
   CHECK(word(0, 0) == ComparisonOutcome::ambiguous);
   CHECK(classify({1.5, 1.6, 0.99}, std::nan(""), 0) == ComparisonOutcome::ambiguous);
+}
+
+TEST_CASE("nothing wider than a tenth is called same, however far processes differ",
+          "[measure][unit]") {
+  CHECK(classify({0.729, 1.950, 0.99}, 0.02, 3.2499) == ComparisonOutcome::ambiguous);
+  CHECK(classify({1e-4, 19'095.559, 0.99}, 0.02, 21'677.46) == ComparisonOutcome::ambiguous);
+  CHECK(classify({0.901, 1.099, 0.99}, 0.02, 0.5) == ComparisonOutcome::same);
+  CHECK(classify({0.899, 1.05, 0.99}, 0.02, 0.5) == ComparisonOutcome::ambiguous);
+  CHECK(classify({0.95, 1.101, 0.99}, 0.15, 0.5) == ComparisonOutcome::ambiguous);
 }
 
 TEST_CASE("Regimes that point opposite ways are ambiguous", "[measure][unit]") {

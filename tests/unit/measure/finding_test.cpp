@@ -6,6 +6,9 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::device;
+using namespace wb::measure;
+using namespace wb::problem;
 
 namespace {
 
@@ -31,15 +34,29 @@ TEST_CASE("A hypothesis is supported by a win that holds its prediction", "[meas
   CHECK(state(1.05, win) == HypothesisState::supported);  // the interval is above the prediction
 }
 
-TEST_CASE("A hypothesis is refuted by a loss, a tie or an interval below it", "[measure][unit]") {
+TEST_CASE("A hypothesis is refuted by an interval wholly below it", "[measure][unit]") {
   CHECK(state(1.3, measured(ComparisonOutcome::faster, 1.10, 1.20)) == HypothesisState::refuted);
   CHECK(state(1.1, measured(ComparisonOutcome::slower, 0.80, 0.90)) == HypothesisState::refuted);
   CHECK(state(1.1, measured(ComparisonOutcome::same, 0.99, 1.01)) == HypothesisState::refuted);
-  CHECK(state(1.5, measured(ComparisonOutcome::ambiguous, 0.98, 1.10)) == HypothesisState::refuted);
+}
+
+TEST_CASE("A hypothesis is never refuted while its prediction lies in the interval",
+          "[measure][unit]") {
+  for (const auto outcome : {ComparisonOutcome::faster, ComparisonOutcome::slower,
+                             ComparisonOutcome::same, ComparisonOutcome::ambiguous}) {
+    for (const double predicted : {0.95, 1.0, 1.02, 1.05}) {
+      CHECK(state(predicted, measured(outcome, 0.95, 1.05)) != HypothesisState::refuted);
+    }
+  }
+  CHECK(state(1.02, measured(ComparisonOutcome::same, 0.97, 1.03)) == HypothesisState::undecided);
+  CHECK(state(0.95, measured(ComparisonOutcome::slower, 0.90, 0.97)) == HypothesisState::undecided);
 }
 
 TEST_CASE("A hypothesis stays undecided without a clear answer", "[measure][unit]") {
   CHECK(state(1.05, measured(ComparisonOutcome::ambiguous, 0.98, 1.10)) ==
+        HypothesisState::undecided);
+  // An ambiguous comparison refutes nothing, whatever its interval.
+  CHECK(state(1.5, measured(ComparisonOutcome::ambiguous, 0.98, 1.10)) ==
         HypothesisState::undecided);
   CHECK(state(1.05, std::nullopt) == HypothesisState::undecided);
   CHECK(state(1.05, Comparison{}) == HypothesisState::undecided);

@@ -7,6 +7,9 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::device;
+using namespace wb::measure;
+using namespace wb::problem;
 
 namespace {
 

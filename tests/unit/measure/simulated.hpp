@@ -50,11 +50,11 @@ struct Subject {
 };
 
 /// All subjects side by side, one fresh process each per instance, in ABBA order.
-inline std::vector<std::vector<Turn>> measure(const std::vector<Subject>& subjects,
-                                              const Effort& effort, const Noise& noise,
-                                              Random& random) {
+inline std::vector<std::vector<measure::Turn>> measure(const std::vector<Subject>& subjects,
+                                                       const measure::Effort& effort,
+                                                       const Noise& noise, Random& random) {
   constexpr int k_samples = 9;
-  std::vector<std::vector<Turn>> turns(subjects.size());
+  std::vector<std::vector<measure::Turn>> turns(subjects.size());
   const double slope = noise.drift_frac * (2 * random.uniform() - 1);
   const auto total = static_cast<double>(effort.instances * effort.placements * effort.rounds) * 2 *
                      static_cast<double>(subjects.size());
@@ -71,8 +71,8 @@ inline std::vector<std::vector<Turn>> measure(const std::vector<Subject>& subjec
       for (double& value : placement) value = noise.placement_frac * random.normal();
       for (std::int64_t r = 0; r < effort.rounds; ++r) {
         std::int64_t position = 0;
-        for (const std::size_t s : abba_order(subjects.size(), r)) {
-          Turn turn;
+        for (const std::size_t s : measure::abba_order(subjects.size(), r)) {
+          measure::Turn turn;
           turn.subject = subjects[s].name;
           turn.instance = i;
           turn.placement = j;
@@ -99,14 +99,14 @@ inline std::vector<std::vector<Turn>> measure(const std::vector<Subject>& subjec
 }
 
 /// A/A as the header of NoiseFloor advises: n processes of one code, interleaved in ABBA order.
-inline std::vector<Turn> measure_same_code(const Effort& effort, const Noise& noise,
-                                           Random& random) {
+inline std::vector<measure::Turn> measure_same_code(const measure::Effort& effort,
+                                                    const Noise& noise, Random& random) {
   const std::vector<Subject> copies(static_cast<std::size_t>(effort.instances),
                                     Subject{"code", 100});
-  std::vector<Turn> all;
+  std::vector<measure::Turn> all;
   std::int64_t instance = 0;
   for (auto& turns : measure(copies, {1, effort.placements, effort.rounds}, noise, random)) {
-    for (Turn& turn : turns) {
+    for (measure::Turn& turn : turns) {
       turn.instance = instance;
       all.push_back(std::move(turn));
     }

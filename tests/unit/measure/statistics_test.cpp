@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::measure;
 
 namespace {
 

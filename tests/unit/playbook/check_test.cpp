@@ -9,6 +9,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::engine;
+using namespace wb::playbook;
 
 namespace {
 

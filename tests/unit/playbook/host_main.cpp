@@ -3,5 +3,5 @@
 #include "playbook/playbook.hpp"
 
 int main() {
-  return wb::playbook_host_main();
+  return wb::playbook::playbook_host_main();
 }

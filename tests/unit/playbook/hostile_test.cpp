@@ -5,6 +5,7 @@
 #include "support/torture.hpp"
 
 using namespace wb;
+using namespace wb::playbook;
 using wb::testing::Points;
 using wb::testing::run_lua;
 using wb::testing::small_limits;

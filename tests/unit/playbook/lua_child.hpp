@@ -18,8 +18,8 @@ struct LuaEnd {
 };
 
 /// Small limits, so that hostile chunks end soon; the time is for a busy machine.
-inline PlaybookLimits small_limits() {
-  PlaybookLimits limits;
+inline playbook::PlaybookLimits small_limits() {
+  playbook::PlaybookLimits limits;
   limits.memory_bytes = 16u << 20;
   limits.instructions = 3'000'000;
   limits.lua_time = std::chrono::seconds(5);
@@ -27,10 +27,10 @@ inline PlaybookLimits small_limits() {
 }
 
 /// In this process: only for chunks that end by themselves or by a hook.
-inline std::string run_lua_here(const std::string& source, const PlaybookLimits& limits,
+inline std::string run_lua_here(const std::string& source, const playbook::PlaybookLimits& limits,
                                 std::map<std::string, std::string> lib,
-                                const Sandbox::Callbacks& callbacks) {
-  Sandbox sandbox(limits, 7, std::move(lib), callbacks);
+                                const playbook::Sandbox::Callbacks& callbacks) {
+  playbook::Sandbox sandbox(limits, 7, std::move(lib), callbacks);
   if (const auto result = sandbox.load(source, "test.lua"); !result) {
     return std::string(to_string(result.error().code)) + ": " + result.error().cause;
   }
@@ -39,7 +39,8 @@ inline std::string run_lua_here(const std::string& source, const PlaybookLimits&
   return "ok: " + std::string(text, size);
 }
 
-inline LuaEnd run_lua(const std::string& source, const PlaybookLimits& limits = small_limits(),
+inline LuaEnd run_lua(const std::string& source,
+                      const playbook::PlaybookLimits& limits = small_limits(),
                       const std::map<std::string, std::string>& lib = {}) {
   const auto begin = std::chrono::steady_clock::now();
   int ends[2] = {-1, -1};

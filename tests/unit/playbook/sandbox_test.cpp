@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::playbook;
 using wb::testing::run_lua;
 using wb::testing::run_lua_here;
 using wb::testing::small_limits;

@@ -12,11 +12,12 @@
 #include "unit/problem/subject.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using testing::write_element;
 
 namespace {
 
-Problem problem(const std::string& text) {
+Problem problem_of(const std::string& text) {
   return parse_problem(text).value();
 }
 
@@ -85,7 +86,7 @@ bool is_masked_row(const BlockOutput& block, std::size_t row) {
 
 TEST_CASE("the oracle is attention by its definition", "[problem][oracle]") {
   for (const std::string& text : k_probed) {
-    const Problem p = problem(text);
+    const Problem p = problem_of(text);
     const Inputs inputs = make_inputs(p, 31, Draw::edge);
     double worst = 0;
     for (const RowBlock& block : all_row_blocks(p)) {
@@ -110,7 +111,7 @@ TEST_CASE("the oracle is attention by its definition", "[problem][oracle]") {
 
 TEST_CASE("V = 1 gives 1 in every row that sees a key, else 0", "[problem][oracle][std]") {
   for (const std::string& text : k_probed) {
-    const Problem p = problem(text);
+    const Problem p = problem_of(text);
     Inputs inputs = make_inputs(p, 77, Draw::edge);
     for (std::int64_t i = 0; i < element_count(p, Tensor::v); ++i) {
       write_element(p, inputs.v, i, 1.0f);
@@ -134,7 +135,7 @@ TEST_CASE("one-hot V gives probabilities that sum to one", "[problem][oracle]") 
   for (const std::string mask : {"", " mask=bool:0.5", " mask=additive"}) {
     // Dv = Skv and V the identity: out[row] is the row of P.
     const Problem p =
-        problem("B=1 Hq=2 Hkv=1 Sq=20 Skv=37 D=8 Dv=37 f32 causal=bottom_right" + mask);
+        problem_of("B=1 Hq=2 Hkv=1 Sq=20 Skv=37 D=8 Dv=37 f32 causal=bottom_right" + mask);
     Inputs inputs = make_inputs(p, 5, Draw::normal);
     for (std::int64_t key = 0; key < p.Skv; ++key) {
       for (std::int64_t d = 0; d < p.Dv; ++d) {
@@ -161,7 +162,7 @@ TEST_CASE("fully masked rows give 0 and LSE -inf", "[problem][oracle][std]") {
   for (const std::string text :
        {"B=2 Hq=2 Sq=9 Skv=5 D=4 f16 mask=bool:0.9", "B=2 Hq=2 Sq=9 Skv=5 D=4 bf16 mask=additive",
         "B=1 Hq=1 Sq=9 Skv=5 D=4 causal=bottom_right"}) {
-    const Problem p = problem(text);
+    const Problem p = problem_of(text);
     const std::uint32_t seed = 3;  // row 3 is masked by the edge draw; causal hides rows 0 to 3
     const Inputs inputs = make_inputs(p, seed, Draw::edge);
     for (const RowBlock& block : all_row_blocks(p)) {
@@ -176,7 +177,7 @@ TEST_CASE("fully masked rows give 0 and LSE -inf", "[problem][oracle][std]") {
 }
 
 TEST_CASE("finite minima of an additive mask do not mask", "[problem][oracle][std]") {
-  const Problem p = problem("B=1 Hq=1 Sq=1 Skv=4 D=4 Dv=1 bf16 mask=additive");
+  const Problem p = problem_of("B=1 Hq=1 Sq=1 Skv=4 D=4 Dv=1 bf16 mask=additive");
   Inputs inputs = make_inputs(p, 3, Draw::normal);
   for (std::int64_t i = 0; i < 4; ++i) {
     write_element(p, inputs.mask, i, -3.3895314e38f);  // the lowest bf16
@@ -189,7 +190,8 @@ TEST_CASE("finite minima of an additive mask do not mask", "[problem][oracle][st
 }
 
 TEST_CASE("many keys are taken a few rows at a time, with the same result", "[problem][oracle]") {
-  const Problem p = problem("B=1 Hq=1 Sq=3 Skv=1200000 D=1 f16");  // more scores than fit at once
+  const Problem p =
+      problem_of("B=1 Hq=1 Sq=3 Skv=1200000 D=1 f16");  // more scores than fit at once
   const Inputs inputs = make_inputs(p, 2, Draw::normal);
   const BlockOutput whole = oracle_block(p, inputs, {0, 0, 0, 3});
   const BlockOutput last = oracle_block(p, inputs, {0, 0, 2, 3});
@@ -198,7 +200,7 @@ TEST_CASE("many keys are taken a few rows at a time, with the same result", "[pr
 }
 
 TEST_CASE("blocks cover every row once", "[problem][blocks]") {
-  const Problem p = problem("B=2 Hq=3 Sq=130 D=4");
+  const Problem p = problem_of("B=2 Hq=3 Sq=130 D=4");
   const auto blocks = all_row_blocks(p);
   CHECK(blocks.size() == 2u * 3 * 3);
   CHECK(row_block_count(p) == 18);
@@ -221,7 +223,7 @@ TEST_CASE("samples hold first and last blocks, differ by seed, and repeat", "[pr
     for (const RowBlock& block : sample_row_blocks(p, count, seed)) set.insert(key(block));
     return set;
   };
-  const Problem few_heads = problem("B=2 Hq=2 Sq=6400 D=4");
+  const Problem few_heads = problem_of("B=2 Hq=2 Sq=6400 D=4");
   const auto sample = keys(few_heads, 24, 1);
   CHECK(sample.size() == 24);
   for (std::int64_t b = 0; b < 2; ++b) {
@@ -232,13 +234,13 @@ TEST_CASE("samples hold first and last blocks, differ by seed, and repeat", "[pr
   }
   CHECK(sample == keys(few_heads, 24, 1));
   CHECK(sample != keys(few_heads, 24, 2));
-  const Problem many_heads = problem("B=16 Hq=32 Sq=640 D=4");
+  const Problem many_heads = problem_of("B=16 Hq=32 Sq=640 D=4");
   const auto spread = keys(many_heads, 24, 1);
   CHECK(spread.size() == 24);
   CHECK(std::count_if(spread.begin(), spread.end(), [](const auto& at) {
           return std::get<2>(at) == 0 || std::get<2>(at) == 576;
         }) >= 12);
-  const Problem decode = problem("B=16 Hq=32 Sq=1 Skv=8 D=4");
+  const Problem decode = problem_of("B=16 Hq=32 Sq=1 Skv=8 D=4");
   CHECK(keys(decode, 24, 3).size() == 24);
   CHECK(keys(decode, 100000, 3).size() == 512);
 }

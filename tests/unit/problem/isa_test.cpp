@@ -17,6 +17,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 
 namespace {
 
@@ -104,9 +105,10 @@ TEST_CASE("each instruction set makes the same inputs", "[problem][isa]") {
             append(mask, stored(dtype, is_kept ? value : -static_cast<float>(k_infinity)));
           }
           Bytes found(values.size());
-          fill_values({3, 2}, first, count, 4.0f, dtype, found.data(), isa);
+          fill_values({3, 2}, first, count, 4.0f, 0, dtype, found.data(), isa);
           CHECK(found == values);
-          fill_additive_mask({3, 2}, first, count, threshold, dtype, found.data(), isa);
+          fill_additive_mask({3, 2}, first, count, threshold, -static_cast<float>(k_infinity),
+                             dtype, found.data(), isa);
           CHECK(found == mask);
         }
       }

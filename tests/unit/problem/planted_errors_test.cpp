@@ -9,6 +9,7 @@
 #include "unit/problem/subject.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using testing::run_subject;
 using testing::subject_for;
 using testing::SubjectOptions;

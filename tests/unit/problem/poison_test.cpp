@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 
 TEST_CASE("poison is counted where it stayed", "[problem][poison]") {
   const Poison poison{0x1234567890abcdefu};

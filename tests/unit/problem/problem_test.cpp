@@ -10,6 +10,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 
 namespace {
 
@@ -48,13 +49,15 @@ Problem random_problem(std::mt19937& random) {
   p.mask = static_cast<MaskKind>(pick(0, 2));
   if (p.mask == MaskKind::boolean) p.keep_frac = static_cast<double>(pick(1, 1000)) / 1000;
   if (pick(0, 1) == 0) p.scale = std::uniform_real_distribution<double>(-2, 2)(random);
-  p.layout = static_cast<Layout>(pick(0, 1));
+  if (p.mask == MaskKind::additive) p.mask_values = static_cast<MaskValues>(pick(0, 1));
+  const auto layout = [&] { return static_cast<Layout>(pick(0, 1)); };
+  set_layouts(p, layout(), layout(), layout());
   return p;
 }
 
 }  // namespace
 
-TEST_CASE("the design's example is read as it says", "[problem][text]") {
+TEST_CASE("the example of the page is read as it says", "[problem][text]") {
   const auto p = parse_problem("B=4 Hq=32 Hkv=8 Sq=1 Skv=8192 D=128 bf16 causal=none");
   REQUIRE(p.ok());
   CHECK(p->B == 4);
@@ -105,6 +108,30 @@ TEST_CASE("a scale that is the default is not a scale of its own", "[problem][te
   CHECK(to_text(*p) == "B=1 Hq=1 Hkv=1 Sq=1 Skv=1 D=64 f32 causal=none");
 }
 
+TEST_CASE("a mask's values and a layout for each tensor have a text and a JSON form",
+          "[problem][text]") {
+  const auto p =
+      parse_problem("B=1 Hq=2 Sq=3 D=8 mask=additive:finite_min layout=v:BHSD,q:BSHD,k:BHSD");
+  REQUIRE(p.ok());
+  CHECK(p->mask_values == MaskValues::finite_min);
+  CHECK(p->layout == Layout::bshd);
+  CHECK(k_layout(*p) == Layout::bhsd);
+  CHECK(v_layout(*p) == Layout::bhsd);
+  CHECK(to_text(*p) ==
+        "B=1 Hq=2 Hkv=2 Sq=3 Skv=3 D=8 f32 causal=none mask=additive:finite_min "
+        "layout=q:BSHD,k:BHSD,v:BHSD");
+  const auto again = problem_from_json(to_json(*p), "t");
+  REQUIRE(again.ok());
+  CHECK(*again == *p);
+  // Equal problems are equal and have one text, however they are written.
+  const auto one = parse_problem("B=1 Hq=2 Sq=3 D=8 layout=BSHD mask=additive");
+  const auto three =
+      parse_problem("B=1 Hq=2 Sq=3 D=8 mask=additive:drawn layout=q:BSHD,k:BSHD,v:BSHD");
+  REQUIRE((one.ok() && three.ok()));
+  CHECK(*one == *three);
+  CHECK(to_text(*one) == to_text(*three));
+}
+
 TEST_CASE("bad problem texts are refused with what, why and what next", "[problem][bad_input]") {
   CHECK(contains(refusal(""), "B, Hq, Sq, D missing"));
   CHECK(contains(refusal("B=1 Hq=1 Sq=1"), "D missing"));
@@ -123,6 +150,16 @@ TEST_CASE("bad problem texts are refused with what, why and what next", "[proble
   CHECK(contains(refusal("B=1 Hq=1 Sq=1 D=8 mask=bool"), "bool:SHARE"));
   CHECK(contains(refusal("B=1 Hq=1 Sq=1 D=8 mask=additive:0.3"), "bool:SHARE"));
   CHECK(contains(refusal("B=1 Hq=1 Sq=1 D=8 mask=bool:lots"), "'lots'"));
+  CHECK(contains(refusal("B=1 Hq=1 Sq=1 D=8 mask=additive:"), "finite_min"));
+  CHECK(contains(refusal("B=1 Hq=1 Sq=1 D=8 mask=none:finite_min"), "finite_min"));
+  CHECK(contains(refusal("B=1 Hq=1 Sq=1 D=8 mask=bool:finite_min"), "'finite_min'"));
+  for (const char* layout :
+       {"q:BSHD", "q:BSHD,k:BHSD", "q:BSHD,k:BHSD,v:SBHD", "q:BSHD,q:BHSD,v:BHSD",
+        "q:BSHD,k:BHSD,v:BHSD,", "q:BSHD,k:BHSD,out:BHSD", ",", "q", "q:"}) {
+    INFO(layout);
+    CHECK(contains(refusal(std::string("B=1 Hq=1 Sq=1 D=8 layout=") + layout),
+                   "q:BSHD,k:BHSD,v:BHSD"));
+  }
 }
 
 TEST_CASE("problems that break a rule are refused", "[problem][bad_input]") {
@@ -178,13 +215,18 @@ TEST_CASE("bad JSON problems are refused", "[problem][bad_input][json]") {
   CHECK(contains(refused("mask", {{"kind", "additive"}, {"keep_frac", 0.5}}), "not known"));
   CHECK(contains(refused("mask", {{"kind", "additive"}, {"shape", "[Sq,Skv]"}}), "shape"));
   CHECK(contains(refused("mask", {{"kind", "odd"}}), "kind"));
+  CHECK(contains(refused("mask", {{"kind", "additive"}, {"values", "least"}}), "finite_min"));
+  CHECK(contains(refused("mask", {{"kind", "none"}, {"values", "finite_min"}}), "values"));
+  CHECK(contains(refused("layout", Json::array()), "BHSD, BSHD"));
+  CHECK(contains(refused("layout", {{"q", "BSHD"}}), "\"k\""));
+  CHECK(contains(refused("layout", {{"q", "BSHD"}, {"k", "BHSD"}, {"v", "x"}}), "BHSD, BSHD"));
   Json no_dtype = good;
   no_dtype.erase("dtype");
   CHECK_FALSE(problem_from_json(no_dtype, "t").ok());
   CHECK_FALSE(problem_from_json(Json::array(), "t").ok());
 }
 
-TEST_CASE("causal kinds see the keys that the design names", "[problem][causal]") {
+TEST_CASE("causal kinds see the keys that the page names", "[problem][causal]") {
   const auto p = parse_problem("B=1 Hq=1 Sq=3 Skv=5 D=4 causal=bottom_right").value();
   CHECK(visible_keys(p, 0) == 3);
   CHECK(visible_keys(p, 2) == 5);
@@ -203,9 +245,10 @@ TEST_CASE("rows without keys are expected as a sum over the rows says", "[proble
   for (int i = 0; i < 500; ++i) {
     const Problem p = random_problem(random);
     INFO(to_text(p));
-    const double keep = p.mask == MaskKind::boolean    ? p.keep_frac
-                        : p.mask == MaskKind::additive ? k_additive_keep_frac
-                                                       : 1.0;
+    const double keep = p.mask == MaskKind::boolean ? p.keep_frac
+                        : p.mask == MaskKind::additive && p.mask_values == MaskValues::drawn
+                            ? k_additive_keep_frac
+                            : 1.0;
     double rows = 0;
     for (std::int64_t row = 0; row < p.Sq; ++row) {
       double none = 1;

@@ -9,6 +9,12 @@
 #include "core/half.hpp"
 
 namespace wb::testing {
+
+using problem::Bytes;
+using problem::MaskKind;
+using problem::Problem;
+using problem::Tensor;
+
 namespace {
 
 constexpr float k_none = -std::numeric_limits<float>::infinity();
@@ -36,23 +42,23 @@ float dot(const float* a, const float* b, std::int64_t count) {
 
 class Subject {
  public:
-  Subject(const Problem& p, const Inputs& inputs, const SubjectOptions& options)
+  Subject(const Problem& p, const problem::Inputs& inputs, const SubjectOptions& options)
       : m_p(p),
         m_options(options),
-        m_q(numbers(p, inputs.q, element_count(p, Tensor::q))),
-        m_k(numbers(p, inputs.k, element_count(p, Tensor::k))),
-        m_v(numbers(p, inputs.v, element_count(p, Tensor::v))),
+        m_q(numbers(p, inputs.q, problem::element_count(p, Tensor::q))),
+        m_k(numbers(p, inputs.k, problem::element_count(p, Tensor::k))),
+        m_v(numbers(p, inputs.v, problem::element_count(p, Tensor::v))),
         m_mask(inputs.mask) {
     if (p.mask == MaskKind::additive) {
-      m_bias = numbers(p, inputs.mask, element_count(p, Tensor::mask));
+      m_bias = numbers(p, inputs.mask, problem::element_count(p, Tensor::mask));
     }
     m_unit = m_options.exp2 ? 1.4426950408889634f : 1.0f;
   }
 
   SubjectOutput run() const {
-    SubjectOutput result{Bytes(out_bytes(m_p)), {}};
+    SubjectOutput result{Bytes(problem::out_bytes(m_p)), {}};
     result.lse.resize(static_cast<std::size_t>(m_p.B * m_p.Hq * m_p.Sq));
-    const TensorStrides strides = out_strides(m_p);
+    const problem::TensorStrides strides = problem::out_strides(m_p);
     for (std::int64_t b = 0; b < m_p.B; ++b) {
       for (std::int64_t h = 0; h < m_p.Hq; ++h) {
         for (std::int64_t row = 0; row < m_p.Sq; ++row) {
@@ -72,16 +78,16 @@ class Subject {
  private:
   const float* row_of(const std::vector<float>& values, Tensor tensor, std::int64_t b,
                       std::int64_t h, std::int64_t row) const {
-    const TensorStrides strides = tensor_strides(m_p, tensor);
+    const problem::TensorStrides strides = problem::tensor_strides(m_p, tensor);
     return values.data() + b * strides.batch + h * strides.head + row * strides.row;
   }
 
   float score(std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t key) const {
-    if (key >= visible_keys(m_p, row)) return k_none;
+    if (key >= problem::visible_keys(m_p, row)) return k_none;
     if (m_options.drops && m_options.drops(row, key)) return k_none;
     const std::int64_t q_head = m_options.swap_heads && h < 2 ? 1 - h : h;
     const std::int64_t kv_head = h / (m_p.Hq / m_p.Hkv);
-    const auto scale = static_cast<float>(effective_scale(m_p) * m_options.scale_factor);
+    const auto scale = static_cast<float>(problem::effective_scale(m_p) * m_options.scale_factor);
     float value = scale * dot(row_of(m_q, Tensor::q, b, q_head, row),
                               row_of(m_k, Tensor::k, b, kv_head, key), m_p.D);
     const auto at = static_cast<std::size_t>((b * m_p.Sq + row) * m_p.Skv + key);
@@ -155,7 +161,7 @@ SubjectOptions subject_for(const Problem& problem) {
   return options;
 }
 
-SubjectOutput run_subject(const Problem& problem, const Inputs& inputs,
+SubjectOutput run_subject(const Problem& problem, const problem::Inputs& inputs,
                           const SubjectOptions& options) {
   return Subject(problem, inputs, options).run();
 }

@@ -25,18 +25,20 @@ struct SubjectOptions {
 };
 
 struct SubjectOutput {
-  Bytes out;
+  problem::Bytes out;
   std::vector<float> lse;
 };
 
 /// Honest options for a problem: P in the problem's dtype.
-SubjectOptions subject_for(const Problem& problem);
+SubjectOptions subject_for(const problem::Problem& problem);
 
-SubjectOutput run_subject(const Problem& problem, const Inputs& inputs,
+SubjectOutput run_subject(const problem::Problem& problem, const problem::Inputs& inputs,
                           const SubjectOptions& options);
 
 /// One element of a stored output, read and written as a number.
-float read_element(const Problem& problem, const Bytes& bytes, std::int64_t index);
-void write_element(const Problem& problem, Bytes& bytes, std::int64_t index, float value);
+float read_element(const problem::Problem& problem, const problem::Bytes& bytes,
+                   std::int64_t index);
+void write_element(const problem::Problem& problem, problem::Bytes& bytes, std::int64_t index,
+                   float value);
 
 }  // namespace wb::testing

@@ -5,6 +5,7 @@
 #include "support/memory_file_system.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 
 namespace {
 

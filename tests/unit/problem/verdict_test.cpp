@@ -8,6 +8,7 @@
 #include "unit/problem/subject.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using testing::run_subject;
 using testing::subject_for;
 using testing::SubjectOptions;
@@ -15,7 +16,7 @@ using testing::SubjectOutput;
 
 namespace {
 
-Problem problem(const std::string& text) {
+Problem problem_of(const std::string& text) {
   return parse_problem(text).value();
 }
 
@@ -54,7 +55,7 @@ std::vector<std::pair<std::string, SubjectOptions>> honest_variants(const Proble
 
 TEST_CASE("honest kernels use at most 0.75 of the budget", "[problem][verdict][honest]") {
   for (const std::string dtype : {"f32", "f16", "bf16"}) {
-    const Problem p = problem("B=1 Hq=1 Sq=128 Skv=2048 D=64 " + dtype);
+    const Problem p = problem_of("B=1 Hq=1 Sq=128 Skv=2048 D=64 " + dtype);
     for (const std::uint32_t seed : {1u, 2u, 3u}) {
       const Draw draw = seed == 3 ? Draw::large : Draw::normal;
       const Inputs inputs = make_inputs(p, seed, draw);
@@ -74,7 +75,7 @@ TEST_CASE("honest kernels pass on blocks of a few elements, whatever the seed",
   for (const std::string shape :
        {"B=1 Hq=1 Sq=4 D=4 ", "B=1 Hq=1 Sq=1 Skv=16 D=8 ", "B=1 Hq=2 Sq=1 Skv=200 D=32 "}) {
     for (const std::string dtype : {"f32", "f16", "bf16"}) {
-      const Problem p = problem(shape + dtype);
+      const Problem p = problem_of(shape + dtype);
       for (std::uint32_t seed = 0; seed < 100; ++seed) {
         const Inputs inputs = make_inputs(p, seed, seed % 2 == 0 ? Draw::normal : Draw::large);
         for (const auto& [name, options] : honest_variants(p)) {
@@ -90,7 +91,7 @@ TEST_CASE("honest kernels pass on blocks of a few elements, whatever the seed",
 
 TEST_CASE("a wrong kernel is found in blocks of a few elements", "[problem][verdict]") {
   for (const std::string dtype : {"f32", "f16"}) {
-    const Problem p = problem("B=1 Hq=8 Sq=1 Skv=300 D=64 " + dtype);
+    const Problem p = problem_of("B=1 Hq=8 Sq=1 Skv=300 D=64 " + dtype);
     const Inputs inputs = make_inputs(p, 3, Draw::normal);
     SubjectOptions options = subject_for(p);
     options.scale_factor = 1.01;
@@ -110,7 +111,7 @@ TEST_CASE("honest kernels pass on unusual problems", "[problem][verdict][honest]
         "B=2 Hq=2 Sq=80 D=32 f16 mask=bool:0.5 causal=top_left",
         "B=2 Hq=2 Sq=80 D=32 bf16 mask=additive layout=BSHD", "B=1 Hq=2 Sq=16 D=2048 f32",
         "B=1 Hq=1 Sq=33 D=64 f32 scale=-0.3", "B=1 Hq=1 Sq=33 D=64 f16 scale=0"}) {
-    const Problem p = problem(text);
+    const Problem p = problem_of(text);
     for (const Draw draw : {Draw::normal, Draw::large, Draw::edge}) {
       const Inputs inputs = make_inputs(p, 9, draw);
       for (const auto& [name, options] : honest_variants(p)) {
@@ -129,7 +130,7 @@ TEST_CASE("an LSE near 0 may have the rounding of the score's terms",
   int beyond_own_size = 0;
   for (const std::string text :
        {"B=1 Hq=8 Sq=64 Skv=1 D=512 f32", "B=1 Hq=2 Sq=64 Skv=1 D=8192 f32"}) {
-    const Problem p = problem(text);
+    const Problem p = problem_of(text);
     for (const Draw draw : {Draw::normal, Draw::large}) {
       for (const std::uint32_t seed : {1u, 2u, 3u, 4u}) {
         const Inputs inputs = make_inputs(p, seed, draw);
@@ -163,7 +164,7 @@ TEST_CASE("an LSE near 0 may have the rounding of the score's terms",
 }
 
 TEST_CASE("std itself passes, with nothing but rounding used", "[problem][verdict]") {
-  const Problem p = problem("B=1 Hq=2 Sq=100 D=32 f16");
+  const Problem p = problem_of("B=1 Hq=2 Sq=100 D=32 f16");
   const Inputs inputs = make_inputs(p, 4, Draw::normal);
   SubjectOutput output{Bytes(out_bytes(p)), std::vector<float>(200)};
   for (const RowBlock& block : all_row_blocks(p)) {
@@ -185,7 +186,7 @@ TEST_CASE("std itself passes, with nothing but rounding used", "[problem][verdic
 }
 
 TEST_CASE("the number of threads changes no verdict", "[problem][verdict]") {
-  const Problem p = problem("B=2 Hq=3 Sq=150 D=16 bf16 causal=top_left");
+  const Problem p = problem_of("B=2 Hq=3 Sq=150 D=16 bf16 causal=top_left");
   const Inputs inputs = make_inputs(p, 4, Draw::normal);
   SubjectOutput output = run_subject(p, inputs, subject_for(p));
   testing::write_element(p, output.out, 5000, 3.0f);
@@ -195,7 +196,7 @@ TEST_CASE("the number of threads changes no verdict", "[problem][verdict]") {
 }
 
 TEST_CASE("a verdict names the worst element and both sides", "[problem][verdict]") {
-  const Problem p = problem("B=1 Hq=2 Sq=150 D=16 f16 layout=BSHD");
+  const Problem p = problem_of("B=1 Hq=2 Sq=150 D=16 f16 layout=BSHD");
   const Inputs inputs = make_inputs(p, 4, Draw::normal);
   SubjectOutput output = run_subject(p, inputs, subject_for(p));
   const TensorStrides strides = out_strides(p);
@@ -251,7 +252,7 @@ TEST_CASE("a verdict survives JSON, infinities and NaN too", "[problem][verdict]
 }
 
 TEST_CASE("sampling is used above the bound, and scans every element", "[problem][verdict]") {
-  const Problem p = problem("B=1 Hq=1 Sq=2048 D=64 f16");  // 5.4e8 multiply-adds
+  const Problem p = problem_of("B=1 Hq=1 Sq=2048 D=64 f16");  // 5.4e8 multiply-adds
   const Inputs inputs = make_inputs(p, 4, Draw::normal);
   SubjectOutput output{Bytes(out_bytes(p)), std::vector<float>(2048)};
   for (const RowBlock& block : all_row_blocks(p)) {  // std stands in for a kernel: it is quick
@@ -303,7 +304,7 @@ TEST_CASE("sampling is used above the bound, and scans every element", "[problem
 }
 
 TEST_CASE("buffers of another size are a fault of the caller", "[problem][verdict]") {
-  const Problem p = problem("B=1 Hq=1 Sq=4 D=8");
+  const Problem p = problem_of("B=1 Hq=1 Sq=4 D=8");
   const Inputs inputs = make_inputs(p, 4, Draw::normal);
   CHECK_THROWS_AS(judge_output(p, inputs, Bytes(3), {}, {}), std::logic_error);
   const std::vector<float> short_lse(3);

@@ -6,6 +6,9 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::device;
+using namespace wb::measure;
+using namespace wb::problem;
 using namespace wb::protocol;
 
 namespace {
@@ -106,6 +109,20 @@ TEST_CASE("build and load go both ways", "[protocol][messages]") {
   CHECK(round_trip(LoadResult{3, 99, 1.25, {{"torch", "2"}}}).versions["torch"] == "2");
 }
 
+TEST_CASE("a form of a call that is none is refused", "[protocol][messages][bad_input]") {
+  for (const char* text : {R"({"q": 3})", R"({"q": [1, 2, 3]})", R"({"q": [0, 0, 0, -1]})",
+                           R"({"q": [0, 0, 0, 99999]})", R"({"q": [0, 0, 0, 0.5]})",
+                           R"({"call": 0})", R"({"call": 4001})", R"({"threads": -1})",
+                           R"({"beside": 3})", R"({"surprise": 1})", "[]"}) {
+    INFO(text);
+    Json json =
+        to_json(RunArgs{.handle = 1, .problem = some_problem(), .form = {}, .max_blocks = {}});
+    json["form"] = parse_json(text, "a test").value();
+    RunArgs run;
+    CHECK_FALSE(from_json(json, run).ok());
+  }
+}
+
 TEST_CASE("run, verdict and turn go both ways", "[protocol][messages]") {
   RunArgs run;
   run.handle = 2;
@@ -116,14 +133,28 @@ TEST_CASE("run, verdict and turn go both ways", "[protocol][messages]") {
   CHECK_FALSE(round_trip(run).max_blocks.has_value());
   run.max_blocks = 8;
   CHECK(round_trip(run).max_blocks == 8);
+  CHECK(round_trip(run).form == CallForm());
+  run.form.k = {1, 2, 3, 4};
+  run.form.mask.middle = 5;
+  run.form.threads = 1;
+  run.form.call = 37;
+  run.form.beside = some_problem();
+  run.form.beside_is_gone = true;
+  CHECK(round_trip(run).form == run.form);
   const RunResult result{std::numeric_limits<std::uint32_t>::max(), some_verdict(), true, 0.5};
   CHECK(round_trip(result).seed == std::numeric_limits<std::uint32_t>::max());
   VerdictArgs verdict;
   verdict.problem = some_problem();
-  round_trip(verdict);
+  CHECK(round_trip(verdict).drawn.empty());
+  verdict.drawn = {run, run};
+  CHECK(round_trip(verdict).drawn[1].form == run.form);
   VerdictResult verdict_result;
   verdict_result.runs = {{Draw::normal, result}, {Draw::large, result}};
   CHECK(round_trip(verdict_result).runs[1].first == Draw::large);
+  CHECK_FALSE(round_trip(verdict_result).failure.has_value());
+  verdict_result.failure = Failure{Invalidity::timeout, "late", std::string("a\0b", 3)};
+  CHECK(round_trip(verdict_result).failure->invalidity == Invalidity::timeout);
+  CHECK(round_trip(verdict_result).failure->untrusted_output == "a?b");
   TurnArgs turn;
   turn.problem = some_problem();
   turn.plan.kind = PlanKind::cold;
@@ -140,6 +171,41 @@ TEST_CASE("run, verdict and turn go both ways", "[protocol][messages]") {
   CHECK_FALSE(round_trip(turn_result).spot.has_value());
   turn_result.spot = some_verdict();
   CHECK(round_trip(turn_result).spot->blocks_total == 9);
+}
+
+TEST_CASE("first calls go both ways", "[protocol][messages]") {
+  FirstCallsArgs args;
+  args.handles = {3, 4, 5};
+  args.problem = some_problem();
+  args.least = 6;
+  args.most = 7;
+  args.budget_us = 1.5;
+  CHECK(round_trip(args).handles == args.handles);
+  CHECK(round_trip(args).most == 7);
+  FirstCallsResult result;
+  result.sides = {{{1.5, 2}, {1, 2}, 30, 0}, {{3}, {}, 40, 100}};
+  result.flags = {"foreign_load"};
+  CHECK(round_trip(result).sides[1].allowance_us == 100);
+  CHECK_FALSE(round_trip(result).failed.has_value());
+  result.failed = 1;
+  result.failure = Failure{Invalidity::runtime, "it died", "words"};
+  CHECK(*round_trip(result).failed == 1);
+  CHECK(round_trip(result).failure->untrusted_output == "words");
+
+  Json json = to_json(args);
+  for (const Json& odd : {Json::array({3}), Json::array({3, -1}), Json(3), Json()}) {
+    json["handles"] = odd;
+    CHECK(refusal<FirstCallsArgs>(json).find("handles") != std::string::npos);
+  }
+  json = to_json(args);
+  json["most"] = 5;  // below the least
+  CHECK(refusal<FirstCallsArgs>(json).find("most") != std::string::npos);
+  json = to_json(args);
+  json["budget_us"] = -1;
+  CHECK(refusal<FirstCallsArgs>(json).find("budget_us") != std::string::npos);
+  json = to_json(result);
+  json["failure"]["invalidity"] = "tired";
+  CHECK(refusal<FirstCallsResult>(json).find("invalidity") != std::string::npos);
 }
 
 TEST_CASE("an infinite error of a verdict survives the wire", "[protocol][messages]") {

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::measure;
+using namespace wb::problem;
 using namespace wb::protocol;
 
 TEST_CASE("a request survives its line", "[protocol][wire]") {

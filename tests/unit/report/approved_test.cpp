@@ -33,27 +33,27 @@ void check_approved(const std::string& name, const std::string& text) {
 }  // namespace
 
 TEST_CASE("the report of a whole session is as approved", "[report][approved]") {
-  check_approved("session.md", wb::render_session(wb::test::whole_session().view()));
+  check_approved("session.md", wb::report::render_session(wb::test::whole_session().view()));
 }
 
 TEST_CASE("the pages about causes are as approved", "[report][approved]") {
   const auto log = wb::test::explained_session();
-  check_approved("explained_session.md", wb::render_session(log.view()));
-  check_approved("root_cause.md", wb::render_root_cause(log.view()));
-  check_approved("bottleneck.md", wb::render_bottleneck(log.view()));
+  check_approved("explained_session.md", wb::report::render_session(log.view()));
+  check_approved("root_cause.md", wb::report::render_root_cause(log.view()));
+  check_approved("bottleneck.md", wb::report::render_bottleneck(log.view()));
   // A log from before causes were kept says so, and how to have them.
-  const std::string older = wb::render_root_cause(wb::test::whole_session().view());
+  const std::string older = wb::report::render_root_cause(wb::test::whole_session().view());
   CHECK(older.find("no causes were decided in this log") != std::string::npos);
-  CHECK(wb::render_session(wb::test::whole_session().view()).find("## Causes") ==
+  CHECK(wb::report::render_session(wb::test::whole_session().view()).find("## Causes") ==
         std::string::npos);
 }
 
 TEST_CASE("the pages that hand work over are as approved", "[report][approved]") {
   const auto log = wb::test::handed_over_session();
-  const wb::SessionView& view = log.view();
-  check_approved("handover.md", wb::render_handover(view));
-  check_approved("iteration_1.md", wb::render_iteration_report(view, view.iterations[1]));
-  check_approved("iteration_3.md", wb::render_iteration_report(view, view.iterations[3]));
+  const wb::session::SessionView& view = log.view();
+  check_approved("handover.md", wb::report::render_handover(view));
+  check_approved("iteration_1.md", wb::report::render_iteration_report(view, view.iterations[1]));
+  check_approved("iteration_3.md", wb::report::render_iteration_report(view, view.iterations[3]));
 }
 
 TEST_CASE("pages about causes come out of any causes_decided", "[report][hostile]") {
@@ -62,23 +62,23 @@ TEST_CASE("pages about causes come out of any causes_decided", "[report][hostile
         wb::Json{{"causes", {{{"evidence", "x"}, {"needs", {1}}, {"gain", 2}, {"where", {3}}}}},
                  {"start", {{"causes", {{{"state", "supported"}}}}}}}}) {
     auto log = wb::test::whole_session();
-    log.view().causes = wb::Fact{9, "", payload};
-    CHECK_FALSE(wb::render_session(log.view()).empty());
-    CHECK_FALSE(wb::render_root_cause(log.view()).empty());
-    CHECK_FALSE(wb::render_bottleneck(log.view()).empty());
+    log.view().causes = wb::session::Fact{9, "", payload};
+    CHECK_FALSE(wb::report::render_session(log.view()).empty());
+    CHECK_FALSE(wb::report::render_root_cause(log.view()).empty());
+    CHECK_FALSE(wb::report::render_bottleneck(log.view()).empty());
   }
 }
 
 TEST_CASE("iteration pages are as approved", "[report][approved]") {
   const auto log = wb::test::whole_session();
-  const wb::SessionView& view = log.view();
-  for (const wb::IterationView& iteration : view.iterations) {
+  const wb::session::SessionView& view = log.view();
+  for (const wb::session::IterationView& iteration : view.iterations) {
     check_approved("000" + std::to_string(iteration.number) + ".md",
-                   wb::render_iteration(view, iteration));
+                   wb::report::render_iteration(view, iteration));
   }
-  check_approved("0001.json", wb::iteration_json(view, view.iterations[1]).dump(2) + "\n");
+  check_approved("0001.json", wb::report::iteration_json(view, view.iterations[1]).dump(2) + "\n");
 }
 
 TEST_CASE("the status screen is as approved", "[report][approved]") {
-  check_approved("status.txt", wb::render_status(wb::test::whole_session().view()));
+  check_approved("status.txt", wb::report::render_status(wb::test::whole_session().view()));
 }

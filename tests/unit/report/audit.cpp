@@ -232,7 +232,7 @@ class Auditor {
 
 }  // namespace
 
-Audit audit(const std::string& page, const EventLookup& events) {
+Audit audit_page(const std::string& page, const EventLookup& events) {
   Auditor auditor(events);
   std::istringstream lines(page);
   std::size_t offset = 0;

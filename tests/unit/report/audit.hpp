@@ -24,6 +24,6 @@ struct Audit {
 
 /// Figures: "2.65x", "1.2 %", the ends of intervals, cells of columns in us and s, dollars.
 /// Not looked up: what a page says without a unit (counts), wall times, words between backticks.
-Audit audit(const std::string& page, const EventLookup& events);
+Audit audit_page(const std::string& page, const EventLookup& events);
 
 }  // namespace wb::test

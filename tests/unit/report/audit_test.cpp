@@ -15,6 +15,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::report;
+using namespace wb::session;
 using namespace wb::test;
 
 namespace {
@@ -27,7 +29,7 @@ EventLookup lookup(const LogBuilder& log) {
 }
 
 void check_page(const std::string& page, const EventLookup& events, int at_least) {
-  const Audit result = audit(page, events);
+  const Audit result = audit_page(page, events);
   CHECK(result.figures >= at_least);
   for (const std::string& fault : result.faults) FAIL_CHECK(fault);
 }
@@ -88,18 +90,18 @@ TEST_CASE("the report of a recorded session passes the audit", "[report][audit]"
 TEST_CASE("the audit notices a changed figure", "[report][audit]") {
   const LogBuilder log = two_wins();
   const std::string page = render_session(log.view());
-  REQUIRE(audit(page, lookup(log)).faults.empty());
+  REQUIRE(audit_page(page, lookup(log)).faults.empty());
   std::size_t noticed = 0, tried = 0;
   for (std::size_t start = 0, end = 0; start < page.size(); start = end) {
     end = std::min(page.find("\n## ", start + 1), page.size());
     const std::string section = page.substr(start, end - start);
-    for (const std::size_t at : audit(section, lookup(log)).offsets) {
+    for (const std::size_t at : audit_page(section, lookup(log)).offsets) {
       // A sum may be off by the roundings of its parts: nearly all, not all.
       std::string changed = section;
       REQUIRE(std::isdigit(static_cast<unsigned char>(changed[at])) != 0);
       changed[at] = static_cast<char>('0' + (changed[at] - '0' + 5) % 10);
       ++tried;
-      if (!audit(changed, lookup(log)).faults.empty()) ++noticed;
+      if (!audit_page(changed, lookup(log)).faults.empty()) ++noticed;
     }
   }
   CHECK(tried > 150);
@@ -114,7 +116,7 @@ TEST_CASE("the audit notices a citation of another event", "[report][audit]") {
   REQUIRE(at != std::string::npos);
   const auto cited = page.find("[e", at + 18);
   page.replace(cited, page.find(']', cited) - cited + 1, "[e2]");
-  CHECK_FALSE(audit(page, lookup(log)).faults.empty());
+  CHECK_FALSE(audit_page(page, lookup(log)).faults.empty());
 }
 
 // For any session at hand: WB_AUDIT_SESSION=DIR unit_report "[.audit]".

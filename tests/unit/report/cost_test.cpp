@@ -11,6 +11,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::report;
+using namespace wb::session;
 using namespace wb::test;
 
 namespace {
@@ -149,8 +151,8 @@ TEST_CASE("many rows are folded into one and still add up", "[report][cost]") {
 
 TEST_CASE("the first screen spends what the table adds up to", "[report][cost]") {
   const LogBuilder log = whole_session();
-  const page::Facts facts(log.view());
-  const page::CostGrid grid(facts);
+  const report::Facts facts(log.view());
+  const report::CostGrid grid(facts);
   const std::string page = render_session(log.view());
   const std::string total = grid.usd(grid.total());
   CHECK(page.find("**Spend:** " + total + " (") != std::string::npos);
@@ -217,8 +219,8 @@ TEST_CASE("what a percent accepted and a try took, from the ledger", "[report][c
     close_iteration(log, i, i == 4 ? "invalid" : "no_gain", i == 4 ? "compile" : "");
   }
   const SessionView& view = log.view();
-  const page::Page read(view);
-  const double win = page::gain(read, read.facts.plan)->ratio.value.value();
+  const report::Page read(view);
+  const double win = report::gain(read, read.facts.plan)->ratio.value.value();
   REQUIRE(win > 1);
   const double percents = (win - 1) * 100;
   const double device_s = view.ledger.items.at(CostItem::device).quantity;

@@ -5,7 +5,7 @@
 #include "report/report.hpp"
 #include "support/catch.hpp"
 
-using namespace wb::page;
+using namespace wb::report;
 
 TEST_CASE("inline text cannot act as Markdown, HTML or a table cell", "[report][escape]") {
   CHECK(inline_text("a|b") == "a\\|b");
@@ -74,9 +74,9 @@ TEST_CASE("hostile names and messages stay inside their cells", "[report][escape
   open_iteration(log, 1, name, "theory | with **bold**\n\n## Fake heading\n- [x] done", 1.5);
   fail_build(log, 1, name, "```\n# escaped?\n\x1b[2J\u202e\n~~~");
   close_iteration(log, 1, "invalid", "compile", "```\n## also fake\n```");
-  const wb::SessionView& view = log.view();
+  const wb::session::SessionView& view = log.view();
   for (const std::string& page :
-       {wb::render_session(view), wb::render_iteration(view, view.iterations[1])}) {
+       {wb::report::render_session(view), wb::report::render_iteration(view, view.iterations[1])}) {
     CHECK(page.find("\n# Gain") == std::string::npos);
     CHECK(page.find("<img") == std::string::npos);
     CHECK(page.find("\n## Fake") == std::string::npos);
@@ -101,6 +101,6 @@ TEST_CASE("hostile names and messages stay inside their cells", "[report][escape
     }
   }
   // What a fence holds stays in it: the fence is longer than any run of backticks inside.
-  const std::string page = wb::render_iteration(view, view.iterations[1]);
+  const std::string page = wb::report::render_iteration(view, view.iterations[1]);
   CHECK(page.find("````text\n```\n## also fake\n```\n````\n") != std::string::npos);
 }

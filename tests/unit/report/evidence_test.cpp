@@ -10,6 +10,10 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::analyze;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::report;
 using namespace wb::test;
 
 namespace {
@@ -70,7 +74,7 @@ TEST_CASE("A log gives the times of the incumbent, of the start and of the rival
   std::string gaps;
   for (const std::string& gap : found.gaps) gaps += gap + "\n";
   CHECK(gaps.find("other plans than the objective's: cold, eager") != std::string::npos);
-  CHECK_FALSE(analyze(evidence).empty());
+  CHECK_FALSE(analyze::analyze(evidence).empty());
 }
 
 TEST_CASE("A log without times, or without anything, gives no evidence and no error",
@@ -79,7 +83,7 @@ TEST_CASE("A log without times, or without anything, gives no evidence and no er
   open_session(log);
   const auto found = log_evidence(log.view());
   CHECK(found.evidence.observations.empty());
-  CHECK(analyze(found.evidence).empty());
+  CHECK(analyze::analyze(found.evidence).empty());
 }
 
 TEST_CASE("Held-out problems are evidence only when the session is closed", "[report][evidence]") {

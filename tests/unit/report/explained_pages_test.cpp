@@ -9,6 +9,9 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::device;
+using namespace wb::report;
+using namespace wb::session;
 using namespace wb::test;
 
 namespace {

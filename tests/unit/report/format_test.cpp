@@ -2,7 +2,7 @@
 #include "report/format.hpp"
 #include "support/catch.hpp"
 
-using namespace wb::page;
+using namespace wb::report;
 
 namespace {
 

@@ -10,6 +10,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::report;
+using namespace wb::session;
 using namespace wb::test;
 
 namespace {
@@ -57,12 +59,12 @@ TEST_CASE("the spend is won back after as much work as its share of the gain say
           "[report][handover]") {
   const LogBuilder log = advised();
   const std::string page = render_handover(log.view());
-  const page::Page read(log.view());
-  const double gained = page::gain(read, read.facts.plan)->ratio.value.value();
+  const report::Page read(log.view());
+  const double gained = report::gain(read, read.facts.plan)->ratio.value.value();
   const double device_s = log.view().ledger.items.at(CostItem::device).quantity;
   const std::string line = line_with(page, "- The device time of the session is won back after ");
   INFO(line << " of a gain of " << gained);
-  CHECK(tells(line, page::duration(device_s / (1 - 1 / gained))));
+  CHECK(tells(line, report::duration(device_s / (1 - 1 / gained))));
   LogBuilder none;
   open_session(none);
   run_baseline(none);

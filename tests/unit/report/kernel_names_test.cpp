@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::report;
 
 namespace {
 

@@ -5,6 +5,11 @@
 
 namespace wb::test {
 
+using session::CostItem;
+using session::Fact;
+using session::IterationView;
+using session::SessionStatus;
+
 IterationView* LogBuilder::target(const Json& payload) {
   const auto number = payload.find("iteration");
   if (number == payload.end() || !number->is_number_integer()) return nullptr;

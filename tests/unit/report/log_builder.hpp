@@ -18,18 +18,19 @@ class LogBuilder {
  public:
   /// Appends one event; every event comes a second after the one before it. Returns its seq.
   std::int64_t add(const std::string& type, Json payload);
-  [[nodiscard]] const SessionView& view() const { return m_view; }
-  SessionView& view() { return m_view; }
+  [[nodiscard]] const session::SessionView& view() const { return m_view; }
+  session::SessionView& view() { return m_view; }
   [[nodiscard]] std::int64_t last() const { return m_view.events; }
   /// All events so far, and the session as it stood after the first `n` of them.
   [[nodiscard]] const std::vector<std::pair<std::string, Json>>& events() const { return m_events; }
   [[nodiscard]] LogBuilder prefix(std::size_t n) const;
 
  private:
-  IterationView* target(const Json& payload);
-  void close(IterationView& iteration, Fact fact);
-  void add_to_iteration(const std::string& type, IterationView& iteration, Fact fact);
-  SessionView m_view;
+  session::IterationView* target(const Json& payload);
+  void close(session::IterationView& iteration, session::Fact fact);
+  void add_to_iteration(const std::string& type, session::IterationView& iteration,
+                        session::Fact fact);
+  session::SessionView m_view;
   std::vector<std::pair<std::string, Json>> m_events;
 };
 

@@ -220,13 +220,15 @@ namespace {
 
 void decide_causes(LogBuilder& log) {
   Json supported = cause("memory_bandwidth", "memory bandwidth", "supported");
-  supported["evidence"] = {evidence("supported", "cpu_tiled on prefill: 80 % of the bandwidth", 9)};
+  supported["evidence"] =
+      Json::array({evidence("supported", "cpu_tiled on prefill: 80 % of the bandwidth", 9)});
   supported["where"] = {"prefill"};
   supported["share_frac"] = 0.5;
   supported["remedies"] = {"cache_tiling"};
   supported["gain"] = {{"low", 1.0}, {"expected", 1.4}, {"high", 2.0}};
   Json refuted = cause("launch_bound", "the cost of a call", "refuted");
-  refuted["evidence"] = {evidence("refuted", "an empty call takes 0.1 % of the time", 9)};
+  refuted["evidence"] =
+      Json::array({evidence("refuted", "an empty call takes 0.1 % of the time", 9)});
   Json open = cause("sequential_kv", "keys walked one after another", "undecided");
   open["needs"] = {
       {{"verb", "measure"},
@@ -234,7 +236,7 @@ void decide_causes(LogBuilder& log) {
        {"brings", "how time grows with keys"},
        {"probe", "keys"}}};
   Json mended = cause("under_utilisation", "too few blocks for the device", "supported");
-  mended["evidence"] = {evidence("supported", "1 block for 2 cores", 12)};
+  mended["evidence"] = Json::array({evidence("supported", "1 block for 2 cores", 12)});
   log.add("causes_decided", {{"subject", log.view().incumbent},
                              {"plan", "hot"},
                              {"causes", {supported, open, refuted}},

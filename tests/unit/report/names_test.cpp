@@ -8,7 +8,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
-using namespace wb::page;
+using namespace wb::report;
 using namespace wb::test;
 
 TEST_CASE("a problem without a name gets a short one", "[report][names]") {

@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::report;
+using namespace wb::session;
 using namespace wb::test;
 
 namespace {

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::report;
+using namespace wb::session;
 using namespace wb::test;
 
 TEST_CASE("status works on a brief fold", "[report][status]") {

@@ -5,6 +5,7 @@
 
 using namespace std::chrono_literals;
 using namespace wb;
+using namespace wb::runner;
 
 TEST_CASE("a transport is a command with a prefix", "[runner][transport]") {
   auto local = open_command_transport({{}, "cat"});

@@ -6,6 +6,10 @@
 #include "support/fake_transport.hpp"
 
 using namespace wb;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::runner;
+using namespace wb::variant;
 using wb::testing::FakeWorker;
 
 namespace {

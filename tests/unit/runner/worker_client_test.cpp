@@ -8,6 +8,8 @@
 #include "support/fake_transport.hpp"
 
 using namespace wb;
+using namespace wb::runner;
+using namespace wb::variant;
 using protocol::Verb;
 using wb::testing::FakeTransport;
 using wb::testing::FakeWorker;

@@ -7,6 +7,9 @@
 #include "core/hash.hpp"
 
 namespace wb::testing {
+
+using session::Session;
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -130,7 +133,7 @@ class Writer {
 };
 
 Session::Closing closing(std::int64_t number, const std::string& outcome, const std::string& name) {
-  const std::string page = iteration_name(number);
+  const std::string page = session::iteration_name(number);
   Session::Closing made;
   made.iteration = number;
   made.closed = {{"iteration", number},   {"outcome", outcome},

@@ -24,7 +24,7 @@ Result<void> run_example(FileSystem& file_system, FakeClock& clock, const fs::pa
                          const OnStep& on_step = {});
 
 /// One iteration with a variant and a page: opened, built, closed and committed.
-Result<std::string> run_iteration(Session& session, FakeClock& clock, std::int64_t number,
+Result<std::string> run_iteration(session::Session& session, FakeClock& clock, std::int64_t number,
                                   const std::string& name);
 
 }  // namespace wb::testing

@@ -7,6 +7,7 @@
 #include "unit/session/scratch.hpp"
 
 using namespace wb;
+using namespace wb::session;
 using namespace wb::testing;
 
 namespace {

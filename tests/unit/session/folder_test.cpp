@@ -12,6 +12,7 @@
 #include "unit/session/scratch.hpp"
 
 using namespace wb;
+using namespace wb::session;
 using namespace wb::testing;
 
 namespace {
@@ -65,14 +66,14 @@ TEST_CASE("a new session needs a folder of its own", "[session][folder]") {
 
 TEST_CASE("session.json tells the format", "[session][folder]") {
   FolderFixture f;
-  must(f.folder.check_format());
+  must(f.folder.stored().check_format());
   const fs::path path = f.scratch / "s" / "session.json";
   const Json identity = must(parse_json(slurp(path), "session.json"));
   CHECK(identity["format"] == 1);
   CHECK(identity["session"] == "s-example");
 
   spill(path, R"({"format": 2, "session": "s"})");
-  const auto newer = f.folder.check_format();
+  const auto newer = f.folder.stored().check_format();
   REQUIRE_FALSE(newer.ok());
   CHECK(newer.error().code == ErrorCode::too_new);
   CHECK(newer.error().message().find("newer sdpa-wb") != std::string::npos);
@@ -80,10 +81,10 @@ TEST_CASE("session.json tells the format", "[session][folder]") {
                           R"({"format":1,"format":1})", R"({"format":1e99})"}) {
     spill(path, bad);
     INFO(bad);
-    CHECK(f.folder.check_format().error().code == ErrorCode::damaged);
+    CHECK(f.folder.stored().check_format().error().code == ErrorCode::damaged);
   }
   fs::remove(path);
-  CHECK(f.folder.check_format().error().code == ErrorCode::not_found);
+  CHECK(f.folder.stored().check_format().error().code == ErrorCode::not_found);
 }
 
 TEST_CASE("a packed blob is found under the hash of what lies within", "[session][folder]") {
@@ -94,9 +95,9 @@ TEST_CASE("a packed blob is found under the hash of what lies within", "[session
   REQUIRE(std::system(("gzip -9n '" + path + "' && mv '" + path + ".gz' '" + path + "'").c_str()) ==
           0);
   REQUIRE(fs::file_size(path) < bytes.size());
-  CHECK(must(f.folder.read_blob(sha256)) == bytes);
+  CHECK(must(f.folder.stored().read_blob(sha256)) == bytes);
   fs::resize_file(path, fs::file_size(path) - 4);
-  const auto cut = f.folder.read_blob(sha256);
+  const auto cut = f.folder.stored().read_blob(sha256);
   REQUIRE(!cut);
   CHECK(cut.error().code == ErrorCode::damaged);
 }
@@ -107,28 +108,28 @@ TEST_CASE("a blob is found under its hash", "[session][folder]") {
   const std::string sha256 = must(f.folder.put_blob(bytes));
   CHECK(sha256 == sha256_hex(bytes));
   CHECK(must(f.folder.put_blob(bytes)) == sha256);
-  CHECK(must(f.folder.read_blob(sha256)) == bytes);
-  CHECK(must(f.folder.read_blob(must(f.folder.put_blob("")))).empty());
-  CHECK(f.folder.read_blob(sha256_hex("other")).error().code == ErrorCode::not_found);
+  CHECK(must(f.folder.stored().read_blob(sha256)) == bytes);
+  CHECK(must(f.folder.stored().read_blob(must(f.folder.put_blob("")))).empty());
+  CHECK(f.folder.stored().read_blob(sha256_hex("other")).error().code == ErrorCode::not_found);
   for (const std::string& name : {std::string("../session.json"), std::string(),
                                   std::string(63, 'a'), std::string(64, 'A'), sha256 + "/"}) {
-    CHECK(f.folder.read_blob(name).error().code == ErrorCode::invalid);
+    CHECK(f.folder.stored().read_blob(name).error().code == ErrorCode::invalid);
   }
   const fs::path path = f.scratch / "s" / "blobs" / sha256;
   spill(path, "changed");
-  CHECK(f.folder.read_blob(sha256).error().code == ErrorCode::damaged);
+  CHECK(f.folder.stored().read_blob(sha256).error().code == ErrorCode::damaged);
   CHECK(must(f.folder.put_blob(bytes)) == sha256);  // mends what has another length
-  CHECK(must(f.folder.read_blob(sha256)) == bytes);
+  CHECK(must(f.folder.stored().read_blob(sha256)) == bytes);
 }
 
 TEST_CASE("a variant is stored once, whole or not at all", "[session][folder]") {
   FolderFixture f;
   const std::string id = example_variant_id("cpu_tiled");
-  CHECK(f.folder.load_variant(id).error().code == ErrorCode::not_found);
+  CHECK(f.folder.stored().load_variant(id).error().code == ErrorCode::not_found);
   must(f.folder.store_variant(id, k_sources));
-  CHECK(must(f.folder.load_variant(id)) == k_sources);
+  CHECK(must(f.folder.stored().load_variant(id)) == k_sources);
   must(f.folder.store_variant(id, {{"other.txt", "ignored: it is there already"}}));
-  CHECK(must(f.folder.load_variant(id)) == k_sources);
+  CHECK(must(f.folder.stored().load_variant(id)) == k_sources);
 
   // Whichever write fails, there is no half variant and the next try succeeds.
   const std::string next = example_variant_id("next");
@@ -137,14 +138,14 @@ TEST_CASE("a variant is stored once, whole or not at all", "[session][folder]") 
     faulty.add({FileCall::write_atomic, nth, ErrorCode::no_space});
     SessionFolder folder(faulty, f.scratch / "s");
     CHECK(folder.store_variant(next, k_sources).error().code == ErrorCode::no_space);
-    CHECK(f.folder.load_variant(next).error().code == ErrorCode::not_found);
+    CHECK(f.folder.stored().load_variant(next).error().code == ErrorCode::not_found);
     CHECK_FALSE(fs::exists(f.scratch / "s" / "kernels" / (".new-" + next)));
   }
   fs::create_directories(f.scratch / "s" / "kernels" / (".new-" + next) / "old");
   must(f.folder.remove_leftovers());
   CHECK_FALSE(fs::exists(f.scratch / "s" / "kernels" / (".new-" + next)));
   must(f.folder.store_variant(next, k_sources));
-  CHECK(must(f.folder.load_variant(next)) == k_sources);
+  CHECK(must(f.folder.stored().load_variant(next)) == k_sources);
 }
 
 TEST_CASE("names that could leave the folder are refused", "[session][folder]") {
@@ -166,9 +167,9 @@ TEST_CASE("names that could leave the folder are refused", "[session][folder]") 
   for (const std::string& name : bad) {
     INFO(printable(name));
     CHECK(f.folder.store_variant(name, k_sources).error().code == ErrorCode::invalid);
-    CHECK(f.folder.load_variant(name).error().code == ErrorCode::invalid);
+    CHECK(f.folder.stored().load_variant(name).error().code == ErrorCode::invalid);
     CHECK(f.folder.write_report(name, "x").error().code == ErrorCode::invalid);
-    CHECK(f.folder.read_page(name).error().code == ErrorCode::invalid);
+    CHECK(f.folder.stored().read_page(name).error().code == ErrorCode::invalid);
     CHECK(f.folder.check_page_name(3, name).error().code == ErrorCode::invalid);
   }
   for (const char* path :
@@ -195,18 +196,18 @@ TEST_CASE("links inside the folder do not lead out of it", "[session][folder]") 
   }
   const std::string id = example_variant_id("cpu_tiled");
   CHECK(f.folder.put_blob("x").error().code == ErrorCode::invalid);
-  CHECK(f.folder.read_blob(sha256_hex("x")).error().code == ErrorCode::invalid);
+  CHECK(f.folder.stored().read_blob(sha256_hex("x")).error().code == ErrorCode::invalid);
   CHECK(f.folder.store_variant(id, k_sources).error().code == ErrorCode::invalid);
   CHECK(f.folder.write_page("0001.md", "x").error().code == ErrorCode::invalid);
   CHECK(f.folder.write_report("session.md", "x").error().code == ErrorCode::invalid);
-  CHECK_FALSE(f.folder.read_reports().ok());
+  CHECK_FALSE(f.folder.stored().read_reports().ok());
   CHECK_FALSE(f.folder.remove_leftovers().ok());
   CHECK(fs::is_empty(outside));
 
   fs::remove(session / "session.json");
   spill(outside / "session.json", R"({"format":1})");
   fs::create_symlink(outside / "session.json", session / "session.json");
-  CHECK(f.folder.check_format().error().code == ErrorCode::invalid);
+  CHECK(f.folder.stored().check_format().error().code == ErrorCode::invalid);
 }
 
 TEST_CASE("a link or special file among a variant's sources is damage", "[session][folder]") {
@@ -215,12 +216,12 @@ TEST_CASE("a link or special file among a variant's sources is damage", "[sessio
   must(f.folder.store_variant(id, k_sources));
   const fs::path foreign = f.scratch / "s" / "kernels" / id / "common" / "foreign";
   fs::create_symlink("/etc/hostname", foreign);
-  CHECK(f.folder.load_variant(id).error().code == ErrorCode::damaged);
+  CHECK(f.folder.stored().load_variant(id).error().code == ErrorCode::damaged);
   fs::remove(foreign);
   REQUIRE(::mkfifo(foreign.c_str(), 0600) == 0);
-  CHECK(f.folder.load_variant(id).error().code == ErrorCode::damaged);
+  CHECK(f.folder.stored().load_variant(id).error().code == ErrorCode::damaged);
   fs::remove(foreign);
-  CHECK(must(f.folder.load_variant(id)) == k_sources);
+  CHECK(must(f.folder.stored().load_variant(id)) == k_sources);
 }
 
 TEST_CASE("a folder that was moved away is not made again", "[session][folder]") {
@@ -266,5 +267,5 @@ TEST_CASE("reports are what lies in reports/ as plain files", "[session][folder]
   spill(f.scratch / "s" / "reports" / ".hidden", "x");
   const std::map<std::string, std::string> expected{{"reports/extra.csv", "a,b\n"},
                                                     {"reports/session.md", "# Two\n"}};
-  CHECK(must(f.folder.read_reports()) == expected);
+  CHECK(must(f.folder.stored().read_reports()) == expected);
 }

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::session;
 using State = IntegerMember::State;
 
 TEST_CASE("the envelope scanner takes exactly what the log writes", "[session][log_reader]") {

@@ -132,7 +132,8 @@ TEST_CASE("figures of a table: efficiency, bound, bands", "[trace][metrics]") {
   CHECK(operation["is_bottleneck"] == true);
   CHECK(operation["below_expected"] == true);
   CHECK(metrics["percent_of_compute"] == 10.0);
-  CHECK(replay_problem(operation) == "B=1 Hq=8 Hkv=2 Sq=4096 Skv=4096 D=64 bf16 causal=none");
+  CHECK(replay_problem(operation).problem ==
+        "B=1 Hq=8 Hkv=2 Sq=4096 Skv=4096 D=64 bf16 causal=none");
   const auto advice = advice_for(metrics);
   REQUIRE(advice.size() == 1);
   CHECK_FALSE(advice[0].algorithmic.empty());
@@ -281,7 +282,7 @@ TEST_CASE("no replay of a dropout that is not known, or of a mask", "[trace][rep
     Folder folder(k_head + row);
     const auto result = folder.run();
     if (!result.ok()) FAIL(result.error().message());
-    return replay_problem(result->categories[0].metrics["operations"][0]);
+    return replay_problem(result->categories[0].metrics["operations"][0]).problem;
   };
   CHECK_FALSE(problem(k_row).empty());
   CHECK(problem(replaced(k_row, "'dropout': 0.0", "'dropout': None")).empty());
@@ -317,6 +318,6 @@ TEST_CASE("attention without kernels is the note, and said", "[trace][analyze]")
   REQUIRE(prepare(files, {host.path(), "H100", out.path()}).ok());
   const auto result = analyze(files, out.path());
   REQUIRE(result.ok());
-  CHECK(contains(result->categories[0].findings, k_nothing_found));
+  CHECK(contains(result->categories[0].findings, "**Status:** NOTHING SEEN"));
   CHECK(contains(result->categories[0].findings, "1 attention calls have no GPU kernel"));
 }

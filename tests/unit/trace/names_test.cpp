@@ -27,9 +27,10 @@ TEST_CASE("kinds of kernels, classic and modern", "[trace][names]") {
   CHECK(kernel_type("void vllm::reshape_and_cache_flash_kernel<x>(y)") == "reshape_cache");
   CHECK(kernel_type("kernel_paged_attention_2d") == "paged_attention");
   CHECK(kernel_type("paged_attention_ll4mi_QKV_mfma16_kernel") == "paged_attention");
-  CHECK(kernel_type("fmhaSm100aKernel_QkvBfloat16PagedKvDense") == "paged_attention");
+  CHECK(kernel_type("fmhaSm100aKernel_QkvBfloat16PagedKvDense") == "attention");
   CHECK(kernel_type("_fwd_kernel") == "fwd_kernel");
-  CHECK(kernel_type("flash_fwd_splitkv_kernel") == "fwd_kernel");
+  CHECK(kernel_type("flash_fwd_kernel") == "fwd_kernel");
+  CHECK(kernel_type("flash_fwd_splitkv_kernel") == "attention");  // prefill over pages, or decode
   CHECK(kernel_type("kernel_unified_attention_3d") == "unified_attention");
   CHECK(kernel_type("reduce_segments") == "reduce");
   CHECK(kernel_type("Cijk_Alik_Bljk") == "other");

@@ -4,6 +4,7 @@
 #include "trace/replay.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using namespace wb::trace;
 
 namespace {

@@ -5,6 +5,7 @@
 #include "core/hash.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 using wb::test::BuilderWorld;
 
 TEST_CASE("a python variant is a folder of its files", "[variant][cache]") {

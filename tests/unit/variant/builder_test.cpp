@@ -10,6 +10,7 @@
 #include "core/hash.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 using wb::test::BuilderWorld;
 using wb::test::FakeToolchain;
 

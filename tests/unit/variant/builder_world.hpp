@@ -12,24 +12,26 @@
 namespace wb::test {
 
 /// Writes a file that depends on all it is given, after a pause, and counts its calls.
-class FakeToolchain final : public Toolchain {
+class FakeToolchain final : public variant::Toolchain {
  public:
-  Result<CompilerIdentity> identity() const override {
+  Result<variant::CompilerIdentity> identity() const override {
     ++identities;
     if (!fault.empty()) return Error{ErrorCode::environment, "find", "fake", fault, ""};
-    return CompilerIdentity{"/fake", "fake 1.0", signature};
+    return variant::CompilerIdentity{"/fake", "fake 1.0", signature};
   }
   bool is_installed() const override { return installed; }
-  Outcome<BuildRecord> compile(const Variant& variant, const Configuration& configuration,
-                               const BuildOptions&, std::string_view build_id,
-                               const fs::path& output) const override {
+  Outcome<variant::BuildRecord> compile(const variant::Variant& variant,
+                                        const variant::Configuration& configuration,
+                                        const variant::BuildOptions&, std::string_view build_id,
+                                        const fs::path& output) const override {
     ++compiles;
     if (!refusal.empty()) return Failure{Invalidity::compile, "fake refused", refusal};
     std::this_thread::sleep_for(pause);
     RealFileSystem file_system;
-    const std::string bytes = variant.id + to_text(configuration) + std::string(build_id) + salt;
+    const std::string bytes =
+        variant.id + variant::to_text(configuration) + std::string(build_id) + salt;
     REQUIRE(file_system.write_atomic(output, bytes, Durability::none).ok());
-    BuildRecord record;
+    variant::BuildRecord record;
     record.compiler = "fake " + signature;
     record.argv = {"fake", "-o", output.filename().string()};
     record.wall_s = 1.5;
@@ -53,11 +55,12 @@ struct BuilderWorld {
     folder.kernel("k", "int x;\n", R"("tune_params": {"TILE": [1, 2, 3]}, "defaults": {"TILE": 1},
                                       "restrictions": ["TILE != 3", "TILE * D < 1000"])");
   }
-  [[nodiscard]] Variant variant() const { return folder.must_read("k"); }
-  Outcome<Artifact> build(const Configuration& configuration = {}) {
-    return ArtifactCache(file_system, cache_root).build(variant(), configuration, {}, &toolchain);
+  [[nodiscard]] variant::Variant variant() const { return folder.must_read("k"); }
+  Outcome<variant::Artifact> build(const variant::Configuration& configuration = {}) {
+    return variant::ArtifactCache(file_system, cache_root)
+        .build(variant(), configuration, {}, &toolchain);
   }
-  Artifact must_build(const Configuration& configuration = {}) {
+  variant::Artifact must_build(const variant::Configuration& configuration = {}) {
     auto artifact = build(configuration);
     INFO((artifact.ok() ? std::string() : artifact.error().message));
     REQUIRE(artifact.ok());

@@ -17,6 +17,7 @@
 #include "variant/cache_lock.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 using wb::test::KernelFolder;
 
 namespace {

@@ -4,6 +4,7 @@
 #include "variant/variant.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 using wb::test::KernelFolder;
 
 TEST_CASE("the first place on the search path wins", "[variant][catalogue]") {

@@ -7,6 +7,7 @@
 #include "variant/compile_flags.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "variant/builder.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 using wb::test::KernelFolder;
 
 TEST_CASE("the identity is remembered until the compiler changes", "[variant][toolchain]") {

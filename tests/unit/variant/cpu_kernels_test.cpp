@@ -7,6 +7,8 @@
 #include "kernel_conformance.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 using namespace wb::test;
 
 TEST_CASE("every CPU kernel passes the verdict, built by g++", "[variant][kernels]") {

@@ -3,6 +3,8 @@
 #include "kernel_conformance.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 using namespace wb::test;
 
 TEST_CASE("every SIMD path of a CPU kernel passes the verdict", "[variant][kernels][simd]") {

@@ -10,6 +10,7 @@
 #include "variant/builder.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 using wb::test::KernelFolder;
 
 namespace {
@@ -118,6 +119,7 @@ TEST_CASE("our limits are named as limits, not as faults of the compiler",
     CompileLimits limits;
     limits.file_size_bytes = 4u << 20;
     const Failure failure = f.refused("char big[64 << 20] = {1};\n", CpuToolchain(name, limits));
+    CAPTURE(name, failure.message);
     CHECK(failure.invalidity == Invalidity::compile);
     CHECK(has(failure.message, "limit of 4 MiB"));
   }

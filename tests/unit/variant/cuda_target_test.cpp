@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "variant/compile_sandbox.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 using wb::test::cuda_kernel;
 using wb::test::FakeNvcc;
 using wb::test::KernelFolder;

@@ -11,6 +11,8 @@
 #include "variant/compile_flags.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 using namespace wb::test;
 
 namespace {
@@ -47,7 +49,7 @@ std::vector<std::string> words_of_line(const std::string& text, const std::strin
 }  // namespace
 
 TEST_CASE("the example of the ABI page passes the verdict", "[variant][docs]") {
-  const std::string text = page("kernel_abi.md");
+  const std::string text = page("contracts/kernel_abi.md");
   const KernelFolder folder;
   RealFileSystem file_system;
   const auto abi = file_system.read(fs::path(WB_SOURCE_DIR) / "kernels/common/sdpa_abi.h", 1 << 20);
@@ -80,13 +82,13 @@ TEST_CASE("the example of the ABI page passes the verdict", "[variant][docs]") {
 }
 
 TEST_CASE("the page lists the techniques of the code", "[variant][docs]") {
-  const auto words = words_of_line(page("add_a_kernel.md"), "async_copy");
+  const auto words = words_of_line(page("guide/add_a_kernel.md"), "async_copy");
   const auto known = known_techniques();
   CHECK(words == std::vector<std::string>(known.begin(), known.end()));
 }
 
 TEST_CASE("the page lists the allowed flags", "[variant][docs]") {
-  const auto flags = words_of_line(page("add_a_kernel.md"), "-O1");
+  const auto flags = words_of_line(page("guide/add_a_kernel.md"), "-O1");
   CHECK(flags.size() == allowed_cpu_flags().size());
   for (const std::string& flag : flags) {
     INFO(flag);
@@ -95,7 +97,7 @@ TEST_CASE("the page lists the allowed flags", "[variant][docs]") {
 }
 
 TEST_CASE("the page lists the flags that nvcc may be given", "[variant][docs]") {
-  const auto flags = words_of_line(page("add_a_kernel.md"), "--expt-extended-lambda");
+  const auto flags = words_of_line(page("guide/add_a_kernel.md"), "--expt-extended-lambda");
   CHECK(flags.size() == allowed_cuda_flags().size());
   for (const std::string& flag : flags) {
     INFO(flag);

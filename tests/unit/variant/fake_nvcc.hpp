@@ -25,6 +25,8 @@ class FakeNvcc {
               "esac\n"
               "for word; do\n"
               "case \"$word\" in *.cu) source=$word;; esac\n"
+              "case \"$before\" in -MF) echo \"x : $source\" > \"$word\";; esac\n"
+              "before=$word\n"
               "library=$word\n"
               "done\n" +
               body + "\n");

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int k_sms = 132;
 
-wb_sdpa_problem problem(int64_t batch, int64_t heads, int64_t seq_q, int64_t seq_kv, int causal) {
+wb_sdpa_problem abi_problem(int64_t batch, int64_t heads, int64_t seq_q, int64_t seq_kv,
+                            int causal) {
   wb_sdpa_problem p = {};
   p.batch = batch;
   p.heads_q = p.heads_kv = heads;
@@ -46,7 +47,7 @@ TEST_CASE("runs of units have every unit once, and about equal work", "[variant]
   };
   for (int i = 0; i < 400; ++i) {
     const int seq_kv = pick(1, 1500), seq_q = pick(0, 2) == 0 ? seq_kv : pick(1, 1500);
-    const wb_sdpa_problem p = problem(pick(1, 9), pick(1, 60), seq_q, seq_kv, pick(0, 2));
+    const wb_sdpa_problem p = abi_problem(pick(1, 9), pick(1, 60), seq_q, seq_kv, pick(0, 2));
     const int sms = pick(0, 3) == 0 ? pick(1, 300) : k_sms;
     const int64_t of_a_head = wb::gpu::units_of_a_head(p);
     const int64_t units = of_a_head * p.batch * p.heads_q;
@@ -76,23 +77,23 @@ TEST_CASE("runs of units have every unit once, and about equal work", "[variant]
 
 TEST_CASE("by heads is chosen where it was measured to be faster", "[variant][kernels]") {
   const auto pays = [](const wb_sdpa_problem& p) { return wb::gpu::heads_pay(p, k_sms); };
-  CHECK(pays(problem(32, 32, 512, 512, WB_CAUSAL_TOP_LEFT)));
-  CHECK(pays(problem(16, 32, 1024, 1024, WB_CAUSAL_TOP_LEFT)));
-  CHECK(pays(problem(16, 32, 1000, 1000, WB_CAUSAL_BOTTOM_RIGHT)));
-  CHECK(pays(problem(16, 16, 256, 256, WB_CAUSAL_TOP_LEFT)));
-  CHECK(pays(problem(32, 32, 512, 512, WB_CAUSAL_NONE)));
-  CHECK_FALSE(pays(problem(16, 32, 1024, 1024, WB_CAUSAL_NONE)));
-  CHECK_FALSE(pays(problem(8, 32, 2048, 2048, WB_CAUSAL_TOP_LEFT)));
-  CHECK_FALSE(pays(problem(4, 16, 512, 512, WB_CAUSAL_TOP_LEFT)));  // 4 units an SM
-  CHECK_FALSE(pays(problem(8, 16, 512, 512, WB_CAUSAL_NONE)));      // 8
-  CHECK_FALSE(pays(problem(32, 32, 300, 512, WB_CAUSAL_BOTTOM_RIGHT)));
-  wb_sdpa_problem p = problem(32, 32, 512, 512, WB_CAUSAL_TOP_LEFT);
+  CHECK(pays(abi_problem(32, 32, 512, 512, WB_CAUSAL_TOP_LEFT)));
+  CHECK(pays(abi_problem(16, 32, 1024, 1024, WB_CAUSAL_TOP_LEFT)));
+  CHECK(pays(abi_problem(16, 32, 1000, 1000, WB_CAUSAL_BOTTOM_RIGHT)));
+  CHECK(pays(abi_problem(16, 16, 256, 256, WB_CAUSAL_TOP_LEFT)));
+  CHECK(pays(abi_problem(32, 32, 512, 512, WB_CAUSAL_NONE)));
+  CHECK_FALSE(pays(abi_problem(16, 32, 1024, 1024, WB_CAUSAL_NONE)));
+  CHECK_FALSE(pays(abi_problem(8, 32, 2048, 2048, WB_CAUSAL_TOP_LEFT)));
+  CHECK_FALSE(pays(abi_problem(4, 16, 512, 512, WB_CAUSAL_TOP_LEFT)));  // 4 units an SM
+  CHECK_FALSE(pays(abi_problem(8, 16, 512, 512, WB_CAUSAL_NONE)));      // 8
+  CHECK_FALSE(pays(abi_problem(32, 32, 300, 512, WB_CAUSAL_BOTTOM_RIGHT)));
+  wb_sdpa_problem p = abi_problem(32, 32, 512, 512, WB_CAUSAL_TOP_LEFT);
   p.dim = 40;
   CHECK_FALSE(pays(p));
   CHECK(wb::gpu::heads_reach(p));
   p.mask = WB_MASK_BOOL;
   CHECK_FALSE(wb::gpu::heads_reach(p));
-  p = problem(64, 128, 1 << 20, 1 << 20, WB_CAUSAL_NONE);
+  p = abi_problem(64, 128, 1 << 20, 1 << 20, WB_CAUSAL_NONE);
   CHECK_FALSE(wb::gpu::heads_reach(p));  // more tiles than an int counts
   p.dim_v = 128;
   p.seq_q = p.seq_kv = 512;

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::variant;
 using Names = std::vector<std::string>;
 
 namespace {
@@ -53,6 +54,37 @@ TEST_CASE("includes that hide their target are refused", "[variant][include][hos
     CHECK(found.error().code == ErrorCode::invalid);
     CHECK(found.error().message().find("k/kernel.cpp") != std::string::npos);
   }
+}
+
+TEST_CASE("a raw string hides nothing by a joined line", "[variant][include][hostile]") {
+  // The compilers undo the splice inside a raw string: the string ends in the first line.
+  CHECK(names("auto s = R\"(abc)\\\n\" R\"y( )\";\n#include \"a.h\"\n// )y\"\n") == Names{"a.h"});
+  CHECK(names("auto s = R\"(\\\n#include \"a.h\"\n)\";\n#include \"b.h\"\n") == Names{"b.h"});
+  CHECK(names("#define A \\\n  1\nauto s = R\"(\\\n\\\n)\"; int x;\\\n\n#include \"a.h\"\n") ==
+        Names{"a.h"});
+}
+
+TEST_CASE("what would make a build depend on more than its files is refused",
+          "[variant][include][hostile]") {
+  for (const std::string text :
+       {"#if __has_include(\"/etc/passwd\")\n#endif", "#if __has_include(</etc/passwd>)\n#endif",
+        "#if __has_include(\"../x.h\")\n#endif", "#define H __has_include\n#if H(<a>)\n#endif",
+        "#define F \"/x\"\n#if __has_include(F)\n#endif", "#if __has_embed(\"/x\")\n#endif",
+        "#define C(a, b) a##b\n#if C(__has_, include)(</x>)\n#endif",
+        "#define C(a, b) a##b\n#if C(_, _has_include)(</x>)\n#endif",
+        "#define C(a, b) a%:%:b\n#if C(__has_inc, lude)(</x>)\n#endif", "auto s = __DATE__;",
+        "auto s = __TI\\\nME__;", "auto s = \"a\" __TIMESTAMP__;", "asm(\".incbin \\\"/x\\\"\");",
+        "asm(\".inc\" \"bin \\\"/x\\\"\");", "asm(R\"(.include \"/x\")\");"}) {
+    INFO(text);
+    const auto found = scan_includes(text, "k/kernel.cpp");
+    REQUIRE_FALSE(found.ok());
+    CHECK(found.error().code == ErrorCode::invalid);
+  }
+  CHECK(
+      names("#if defined(__has_include) && __has_include(<bit>)\n#include <bit>\n#endif").empty());
+  CHECK(names("#ifdef __has_include\n#if __has_include(\"a.h\")\n#endif\n#endif").empty());
+  CHECK(names("// __DATE__ and __has_include(\"/x\")\nauto s = \"__TIME__\";").empty());
+  CHECK(names("#define C(a, b) a##b\nint __has_builtin_of_mine, has;").empty());
 }
 
 TEST_CASE("unfinished text ends the scan", "[variant][include][hostile]") {

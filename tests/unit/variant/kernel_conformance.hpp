@@ -20,26 +20,27 @@ inline const fs::path& source_root() {
   return k_root;
 }
 
-inline std::vector<Variant> cpu_kernels() {
+inline std::vector<variant::Variant> cpu_kernels() {
   RealFileSystem file_system;
-  const Catalogue catalogue(file_system, {{source_root()}});
-  std::vector<Variant> kernels;
+  const variant::Catalogue catalogue(file_system, {{source_root()}});
+  std::vector<variant::Variant> kernels;
   for (const auto& entry : catalogue.list()) {
     auto variant = catalogue.find(entry.name);
     INFO((variant.ok() ? std::string() : variant.error().message()));
     REQUIRE(variant.ok());
-    if (variant->manifest.backend == Backend::cpu) kernels.push_back(*std::move(variant));
+    if (variant->manifest.backend == variant::Backend::cpu) kernels.push_back(*std::move(variant));
   }
   return kernels;
 }
 
 /// Content-addressed, so it may stay between test runs.
-inline Artifact build(const Variant& variant, const Configuration& configuration,
-                      const std::string& compiler, const std::string& target = "native") {
+inline variant::Artifact build(const variant::Variant& variant,
+                               const variant::Configuration& configuration,
+                               const std::string& compiler, const std::string& target = "native") {
   RealFileSystem file_system;
-  ArtifactCache cache(file_system, fs::path(WB_BINARY_DIR) / "test_artifact_cache");
-  const CpuToolchain toolchain(compiler);
-  BuildOptions options;
+  variant::ArtifactCache cache(file_system, fs::path(WB_BINARY_DIR) / "test_artifact_cache");
+  const variant::CpuToolchain toolchain(compiler);
+  variant::BuildOptions options;
   options.target = target;
   auto artifact = cache.build(variant, configuration, options, &toolchain);
   INFO((artifact.ok() ? std::string()
@@ -53,8 +54,8 @@ T pick(std::mt19937& random, std::initializer_list<T> from) {
   return *(from.begin() + random() % from.size());
 }
 
-inline Problem random_problem(std::mt19937& random) {
-  Problem p;
+inline problem::Problem random_problem(std::mt19937& random) {
+  problem::Problem p;
   const auto up_to = [&](std::int64_t max) {
     return 1 + static_cast<std::int64_t>(random()) % max;
   };
@@ -66,63 +67,70 @@ inline Problem random_problem(std::mt19937& random) {
   p.D = pick<std::int64_t>(random, {1, 4, 8, 17, 32, 40, 64, 80, 128});
   p.Dv = random() % 3 == 0 ? pick<std::int64_t>(random, {1, 3, 16, 33, 72}) : p.D;
   p.dtype = pick(random, {Dtype::f32, Dtype::f16, Dtype::bf16});
-  p.causal = pick(random, {Causal::none, Causal::top_left, Causal::bottom_right});
-  p.mask = pick(random, {MaskKind::none, MaskKind::boolean, MaskKind::additive});
-  if (p.mask == MaskKind::boolean) p.keep_frac = pick(random, {0.05, 0.5, 0.9});
-  p.layout = pick(random, {Layout::bhsd, Layout::bshd});
+  p.causal = pick(
+      random, {problem::Causal::none, problem::Causal::top_left, problem::Causal::bottom_right});
+  p.mask = pick(random,
+                {problem::MaskKind::none, problem::MaskKind::boolean, problem::MaskKind::additive});
+  if (p.mask == problem::MaskKind::boolean) p.keep_frac = pick(random, {0.05, 0.5, 0.9});
+  p.layout = pick(random, {problem::Layout::bhsd, problem::Layout::bshd});
   if (random() % 4 == 0) p.scale = pick(random, {0.25, 0.03, 1.0 / 3.0});
-  REQUIRE(validate(p).ok());
+  REQUIRE(problem::validate(p).ok());
   return p;
 }
 
-inline bool takes(const Variant& variant, const Configuration& configuration,
-                  const Problem& problem) {
-  const auto violated = violated_restriction(variant.manifest, configuration, &problem);
+inline bool takes(const variant::Variant& variant, const variant::Configuration& configuration,
+                  const problem::Problem& problem) {
+  const auto violated = variant::violated_restriction(variant.manifest, configuration, &problem);
   REQUIRE(violated.ok());
-  return !unsupported_reason(variant.manifest, problem) && !violated->has_value();
+  return !variant::unsupported_reason(variant.manifest, problem) && !violated->has_value();
 }
 
-inline OutputVerdict judge(const LoadedKernel& kernel, const Problem& problem, std::uint32_t seed,
-                           Draw draw, bool want_lse, int threads) {
-  const Inputs inputs = make_inputs(problem, seed, draw);
+inline problem::OutputVerdict judge(const LoadedKernel& kernel, const problem::Problem& problem,
+                                    std::uint32_t seed, problem::Draw draw, bool want_lse,
+                                    int threads) {
+  const problem::Inputs inputs = problem::make_inputs(problem, seed, draw);
   PlannedCall call(kernel, problem, inputs, want_lse);
-  JudgeOptions options;
-  options.poison = Poison{seed};
+  problem::JudgeOptions options;
+  options.poison = problem::Poison{seed};
   options.judge_lse = want_lse;
   options.poison->fill(call.out());
   call.run(threads);
-  return judge_output(problem, inputs, call.out(), call.lse(), options);
+  return problem::judge_output(problem, inputs, call.out(), call.lse(), options);
 }
 
 /// The default and, where there are parameters, the smallest and the largest allowed values.
-inline std::vector<Configuration> configurations(const Manifest& manifest) {
-  std::vector<Configuration> list = {manifest.defaults};
-  Configuration smallest, largest;
+inline std::vector<variant::Configuration> configurations(const variant::Manifest& manifest) {
+  std::vector<variant::Configuration> list = {manifest.defaults};
+  variant::Configuration smallest, largest;
   for (const auto& [name, values] : manifest.tune_params) {
     smallest[name] = *std::min_element(values.begin(), values.end());
     largest[name] = *std::max_element(values.begin(), values.end());
   }
-  for (const Configuration& configuration : {smallest, largest}) {
-    const auto violated = violated_restriction(manifest, configuration, nullptr);
+  for (const variant::Configuration& configuration : {smallest, largest}) {
+    const auto violated = variant::violated_restriction(manifest, configuration, nullptr);
     REQUIRE(violated.ok());
     if (!violated->has_value() && configuration != list.front()) list.push_back(configuration);
   }
   return list;
 }
 
-inline void check_conformance(const Variant& variant, const Configuration& configuration,
+inline void check_conformance(const variant::Variant& variant,
+                              const variant::Configuration& configuration,
                               const std::string& compiler, const std::string& target = "native") {
-  const Artifact artifact = build(variant, configuration, compiler, target);
+  const variant::Artifact artifact = build(variant, configuration, compiler, target);
   const LoadedKernel kernel(artifact.path.string());
   CHECK(kernel.build_id() == artifact.id);
   std::mt19937 random(20261120);
   for (int n = 0; n < k_random_problems; ++n) {
-    const Problem problem = random_problem(random);
+    const problem::Problem problem = random_problem(random);
     if (!takes(variant, configuration, problem)) continue;
-    const Draw draw = pick(random, {Draw::normal, Draw::large, Draw::edge});
+    const problem::Draw draw =
+        pick(random, {problem::Draw::normal, problem::Draw::large, problem::Draw::edge});
     const auto seed = static_cast<std::uint32_t>(random());
-    const OutputVerdict verdict = judge(kernel, problem, seed, draw, n % 2 == 0, 1 + n % 3);
-    INFO(label(variant) << " " << to_text(configuration) << " " << compiler << " " << target << "\n"
+    const problem::OutputVerdict verdict =
+        judge(kernel, problem, seed, draw, n % 2 == 0, 1 + n % 3);
+    INFO(label(variant) << " " << variant::to_text(configuration) << " " << compiler << " "
+                        << target << "\n"
                         << to_text(problem) << " seed " << seed << " draw "
                         << static_cast<int>(draw) << "\n"
                         << to_json(verdict).dump());

@@ -35,10 +35,10 @@ class KernelFolder {
     write(name + "/kernel.json", manifest_text(name, manifest_extra));
     write(name + "/kernel.cpp", source);
   }
-  [[nodiscard]] Result<Variant> read(const std::string& name) const {
-    return read_variant(m_file_system, root(), name);
+  [[nodiscard]] Result<variant::Variant> read(const std::string& name) const {
+    return variant::read_variant(m_file_system, root(), name);
   }
-  [[nodiscard]] Variant must_read(const std::string& name) const {
+  [[nodiscard]] variant::Variant must_read(const std::string& name) const {
     auto variant = read(name);
     INFO((variant.ok() ? std::string() : variant.error().message()));
     REQUIRE(variant.ok());

@@ -39,13 +39,13 @@ class AlignedBytes {
   std::unique_ptr<std::byte, Free> m_data;
 };
 
-inline wb_strides strides_of(Layout layout, std::int64_t heads, std::int64_t rows,
+inline wb_strides strides_of(problem::Layout layout, std::int64_t heads, std::int64_t rows,
                              std::int64_t dim) {
-  if (layout == Layout::bhsd) return {heads * rows * dim, rows * dim, dim};
+  if (layout == problem::Layout::bhsd) return {heads * rows * dim, rows * dim, dim};
   return {heads * rows * dim, dim, heads * dim};
 }
 
-inline wb_sdpa_problem abi_problem(const Problem& p, bool want_lse) {
+inline wb_sdpa_problem abi_problem(const problem::Problem& p, bool want_lse) {
   wb_sdpa_problem abi{};
   abi.struct_size = sizeof abi;
   abi.abi_version = WB_SDPA_ABI_VERSION;
@@ -64,7 +64,7 @@ inline wb_sdpa_problem abi_problem(const Problem& p, bool want_lse) {
   abi.v = strides_of(p.layout, p.Hkv, p.Skv, p.Dv);
   abi.out = strides_of(p.layout, p.Hq, p.Sq, p.Dv);
   abi.mask_strides = {p.Sq * p.Skv, 0, p.Skv};  // [B, 1, Sq, Skv]
-  abi.scale = effective_scale(p);
+  abi.scale = problem::effective_scale(p);
   abi.want_lse = want_lse ? 1 : 0;
   abi.device = -1;
   return abi;
@@ -108,14 +108,14 @@ class LoadedKernel {
 /// One plan on one problem, with everything a call needs.
 class PlannedCall {
  public:
-  PlannedCall(const LoadedKernel& kernel, const Problem& problem, const Inputs& inputs,
-              bool want_lse)
+  PlannedCall(const LoadedKernel& kernel, const problem::Problem& problem,
+              const problem::Inputs& inputs, bool want_lse)
       : m_kernel(kernel),
         m_q(inputs.q),
         m_k(inputs.k),
         m_v(inputs.v),
         m_mask(inputs.mask),
-        m_out(out_bytes(problem)),
+        m_out(problem::out_bytes(problem)),
         m_lse(static_cast<std::size_t>(problem.B * problem.Hq * problem.Sq) * sizeof(float)),
         m_workspace(0) {
     const wb_sdpa_problem abi = abi_problem(problem, want_lse);

@@ -7,6 +7,8 @@
 #include "problem/suite.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 using wb::test::manifest_text;
 
 namespace {
@@ -104,6 +106,8 @@ TEST_CASE("manifests that break a rule are refused with the reason",
   check_refused(R"("supports": {"head_dims": [1e9]})", "head_dims");
   check_refused(R"("supports": {"surprise": true})", "surprise");
   check_refused(R"("supports": [])", "supports");
+  check_refused(R"("supports": {"stride_multiple": 12})", "stride_multiple");
+  check_refused(R"("supports": {"stride_multiple": 8192})", "stride_multiple");
   check_refused(R"("tune_params": {"tile": [1]}, "defaults": {"tile": 1})", "tile");
   check_refused(R"("tune_params": {"D": [1]}, "defaults": {"D": 1})", "parameter name");
   check_refused(R"("tune_params": {"WB_BUILD_ID": [1]}, "defaults": {"WB_BUILD_ID": 1})",
@@ -206,6 +210,8 @@ TEST_CASE("rows that may see no key are outside where the manifest leaves them o
   CHECK(reason("B=1 Hq=1 Sq=8 Skv=2 D=16 mask=bool:0.5") == outside);
   CHECK(reason("B=8 Hq=1 Sq=8 Skv=8 D=16 causal=top_left mask=bool:0.9") == outside);
   CHECK(reason("B=1 Hq=1 Sq=8 Skv=3 D=16 mask=additive") == outside);
+  CHECK(reason("B=1 Hq=1 Sq=8 Skv=3 D=16 mask=additive:finite_min") == outside);
+  CHECK(reason("B=1 Hq=1 Sq=8 Skv=32 D=16 mask=additive:finite_min").empty());
   CHECK(reason("B=1 Hq=1 Sq=8 Skv=40 D=16 causal=bottom_right").empty());
   CHECK(reason("B=1 Hq=1 Sq=8 Skv=8 D=16 causal=top_left").empty());
   CHECK(reason("B=1 Hq=1 Sq=8 Skv=32 D=16 mask=bool:0.9").empty());

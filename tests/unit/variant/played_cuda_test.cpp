@@ -10,11 +10,13 @@
 #include "kernel_folder.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 using namespace wb::test;
 
 namespace {
 
-constexpr int k_problems = 16;
+constexpr int k_problems = 10;
 
 std::string text_of(const fs::path& path) {
   const auto text = RealFileSystem().read(path, 1u << 20);

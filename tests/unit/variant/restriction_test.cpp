@@ -4,6 +4,8 @@
 #include "kernel_folder.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 
 namespace {
 

@@ -6,6 +6,8 @@
 #include "kernel_folder.hpp"
 
 using namespace wb;
+using namespace wb::problem;
+using namespace wb::variant;
 using wb::test::KernelFolder;
 using wb::test::manifest_text;
 

@@ -16,6 +16,8 @@
 
 using namespace std::chrono_literals;
 using namespace wb;
+using namespace wb::device;
+using namespace wb::measure;
 using namespace wb::worker;
 using wb::testing::fake_nvml;
 using wb::testing::FakeNvml;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "support/catch.hpp"
+#include "worker/idle_watch.hpp"
 
 using namespace wb::worker;
 using namespace std::chrono_literals;
@@ -64,4 +65,24 @@ TEST_CASE("what others take is foreign, what the subject takes is its own", "[wo
   CHECK(with_burner > without);
   CHECK(with_burner > 0.1);
   CHECK_FALSE(ForeignCpus(0x7ffffff).mean().has_value());
+}
+
+TEST_CASE("a subject was busy before cold calls by its account, or by threads that have a CPU",
+          "[worker][idle_watch]") {
+  IdleFacts facts;
+  facts.gaps = 20;
+  CHECK_FALSE(was_busy(facts));
+  facts.others_us = facts.after_us = 300;  // 15 us a gap: the main thread going back to wait
+  facts.running = 5;                       // on their way to sleep
+  CHECK_FALSE(was_busy(facts));
+  // A thread that never sleeps, on a CPU of its own: no clock tick fell into these gaps.
+  facts.running = 6;
+  CHECK(was_busy(facts));
+  // One that sleeps when it is looked for has been accounted for.
+  facts.running = 0;
+  facts.others_us = 500;
+  CHECK(was_busy(facts));
+  facts.others_us = 0;
+  facts.after_us = 1'100;
+  CHECK(was_busy(facts));
 }

@@ -5,6 +5,7 @@
 #include "support/fake_nvml.hpp"
 
 using namespace wb;
+using namespace wb::measure;
 using namespace wb::worker::cuda;
 using wb::testing::fake_nvml;
 using wb::testing::FakeNvml;

@@ -4,6 +4,7 @@
 #include "worker/hand_over.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -16,6 +17,9 @@
 #include "worker/cuda/gpu_inputs.hpp"
 
 namespace wb::worker {
+
+using problem::Problem;
+
 namespace {
 
 using cuda::device::FillParams;
@@ -39,13 +43,13 @@ Launch read_launch(const Json& fill) {
 }
 
 /// As wb_fill_tensor (worker/cuda/device/inputs.cu).
-Bytes play(const Launch& launch, std::size_t size_bytes) {
+problem::Bytes play(const Launch& launch, std::size_t size_bytes) {
   const FillParams& p = launch.params;
   const std::int64_t counters = (p.elements + 1) / 2;
   CHECK(launch.threads >= std::min<std::int64_t>(counters, 1 << 24));
-  Bytes out(size_bytes, std::byte{0xee});
+  problem::Bytes out(size_bytes, std::byte{0xee});
   for (std::int64_t index = 0; index < p.elements; ++index) {
-    const auto words = philox(p.seed, p.tensor, static_cast<std::uint64_t>(index / 2));
+    const auto words = problem::philox(p.seed, p.tensor, static_cast<std::uint64_t>(index / 2));
     const std::uint32_t a = words[index % 2 == 0 ? 0 : 2], b = words[index % 2 == 0 ? 1 : 3];
     const std::int64_t row = index / p.width % p.rows;
     const std::int64_t at = index / p.width / p.rows / p.heads * p.strides.batch +
@@ -58,9 +62,8 @@ Bytes play(const Launch& launch, std::size_t size_bytes) {
     }
     const std::uint32_t sum = (a & 0xffffu) + (a >> 16) + (b & 0xffffu) + (b >> 16);
     const float drawn = static_cast<float>(static_cast<std::int32_t>(sum) - 131070) * 0x1p-15f;
-    const float value = p.mask == MaskForm::none || is_kept
-                            ? p.factor * drawn
-                            : -std::numeric_limits<float>::infinity();
+    float value = p.mask == MaskForm::none || is_kept ? p.factor * drawn : p.rejected;
+    if (p.sign != 0) value = static_cast<float>(p.sign) * std::abs(value);
     const std::uint16_t half = p.number == Number::f16 ? to_f16(value).bits : to_bf16(value).bits;
     const bool is_f32 = p.number == Number::f32;
     const std::size_t width = is_f32 ? 4 : 2;
@@ -87,16 +90,16 @@ TEST_CASE("launches handed to a Python subject make the same inputs as the host"
   std::mt19937 random(20'261'123);
   for (int n = 0; n < 60; ++n) {
     const Problem problem = testing::random_problem(random);
-    const Draw draw = testing::random_draw(random);
+    const problem::Draw draw = testing::random_draw(random);
     const auto seed = static_cast<std::uint32_t>(random());
-    CAPTURE(to_text(problem), to_string(draw), seed);
+    CAPTURE(problem::to_text(problem), to_string(draw), seed);
     std::optional<HandedInputs> inputs = handed_on_a_gpu(problem);
     if (!inputs) return;
     CHECK(inputs->fds().empty());
     Json message = {{"op", "prime"}};
     inputs->refill(seed, draw, 1, message);
-    const Inputs wanted = make_inputs(problem, seed, draw);
-    const bool has_mask = problem.mask != MaskKind::none;
+    const problem::Inputs wanted = problem::make_inputs(problem, seed, draw);
+    const bool has_mask = problem.mask != problem::MaskKind::none;
     const Json& fills = message.at("fills");
     REQUIRE(fills.size() == (has_mask ? 4 : 3));
     CHECK(play(read_launch(fills[0]), wanted.q.size()) == wanted.q);
@@ -109,11 +112,11 @@ TEST_CASE("launches handed to a Python subject make the same inputs as the host"
 TEST_CASE("on the CPU a subject is handed memory files, and its message stays as it was") {
   std::mt19937 random(1);
   Problem problem = testing::random_problem(random);
-  problem.mask = MaskKind::boolean;
+  problem.mask = problem::MaskKind::boolean;
   auto inputs = HandedInputs::create(problem, Clock::host);
   REQUIRE(inputs.ok());
   Json message = {{"op", "prime"}};
-  inputs->refill(7, Draw::normal, 1, message);
+  inputs->refill(7, problem::Draw::normal, 1, message);
   CHECK(message == Json{{"op", "prime"}});
   CHECK(inputs->fds().size() == 4);
 }

@@ -5,6 +5,7 @@
 #include "worker/calibrate.hpp"
 
 using namespace wb;
+using namespace wb::device;
 using namespace wb::worker;
 
 TEST_CASE("CPU sets are read as taskset writes them", "[worker][hello]") {

@@ -8,17 +8,22 @@
 #include <fstream>
 #include <map>
 
+#include "core/sanitizer.hpp"
 #include "support/catch.hpp"
 #include "worker/confine.hpp"
 #include "worker_under_test.hpp"
 
 using namespace wb;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::runner;
+using namespace wb::variant;
 using namespace wb::testing;
 
 namespace {
 
 struct Case {
-  std::string name, stage, word, message;
+  std::string name, stage, word, or_word, message;
   std::vector<std::string> needs;
   std::int64_t deadline_ms = 30'000;
 };
@@ -32,7 +37,8 @@ std::vector<Case> read_cases() {
   for (const Json& item : json->at("cases")) {
     if (!item.value("unit", false)) continue;
     ObjectReader reader(item, "a case");
-    Case one{reader.string("name"), reader.string("stage"), reader.string("word"),
+    Case one{reader.string("name"),           reader.string("stage"),
+             reader.string("word"),           reader.string_or("or_word", ""),
              reader.string_or("message", ""), reader.strings_or("needs", {})};
     one.deadline_ms = reader.integer_or("deadline_ms", one.deadline_ms, 1, 60'000);
     const auto finished = reader.finish(true);
@@ -43,17 +49,12 @@ std::vector<Case> read_cases() {
 }
 
 bool can_run(const Case& one) {
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr bool k_sanitizer = true;
-#else
-  constexpr bool k_sanitizer = false;
-#endif
 #if defined(__x86_64__)
   constexpr bool k_x86_64 = true;
 #else
   constexpr bool k_x86_64 = false;
 #endif
-  const std::map<std::string, bool> have{{"no_sanitizer", !k_sanitizer},
+  const std::map<std::string, bool> have{{"no_sanitizer", !k_address_sanitizer},
                                          {"x86-64", k_x86_64},
                                          {"landlock1", worker::landlock_version() >= 1},
                                          {"landlock6", worker::landlock_version() >= 6},
@@ -147,11 +148,12 @@ TEST_CASE("hostile variants end in the promised word, and the worker goes on",
       continue;
     }
     INFO(one.name << ": " << fate.stage << " " << fate.word << " " << fate.message);
-    CHECK(fate.stage == one.stage);
-    CHECK(fate.word == one.word);
+    // A verdict may find what else the turn does: it has several calls of a plan, too.
+    CHECK((fate.stage == one.stage || (one.stage == "turn" && fate.stage == "verdict")));
+    CHECK((fate.word == one.word || fate.word == one.or_word));
     CHECK(fate.message.find(one.message) != std::string::npos);
     REQUIRE(client.alive());
-    const Fate honest = try_variant(client, {"honest", "verdict", "pass", "", {}});
+    const Fate honest = try_variant(client, {"honest", "verdict", "pass", "", "", {}});
     CHECK(honest.word == "pass");
     CHECK(honest.message.empty());
     ++tried;
@@ -220,4 +222,42 @@ TEST_CASE("a turn that asks for no fresh calls has none", "[worker][hostile]") {
     counted += std::find(flags.begin(), flags.end(), k_flag_foreign_load) == flags.end() ? 1 : 0;
   }
   if (counted < 60) WARN("this machine is too busy: " << counted << " of 200 turns counted");
+}
+
+TEST_CASE("cold turns in which the subject fetches what was flushed do not count",
+          "[worker][hostile]") {
+  WorkerClient client = open_worker();
+  struct Seen {
+    int not_idle = 0, waited = 0, quiet = 0;
+  };
+  const auto look = [&client](const char* name, int turns) {
+    const auto loaded = load_hostile(client, name);
+    REQUIRE(loaded.ok());
+    protocol::TurnArgs args;
+    args.handle = loaded->handle;
+    args.problem = small_problem();
+    args.plan = quick_plan(PlanKind::cold);
+    args.fresh_calls = false;
+    Seen seen;
+    for (int i = 0; i < turns && seen.not_idle < 3; ++i) {
+      const auto turn = client.turn(args);
+      if (!turn.ok()) FAIL(turn.error().message);
+      const auto carries = [&flags = turn->flags](std::string_view flag) {
+        return std::find(flags.begin(), flags.end(), flag) != flags.end();
+      };
+      if (carries(k_flag_not_idle)) {
+        ++seen.not_idle;
+      } else if (carries(k_flag_foreign_load)) {
+        ++seen.waited;
+      } else {
+        ++seen.quiet;
+      }
+    }
+    return seen;
+  };
+  // On a busy machine its thread may have no CPU to fetch with: then the turn says that it waited.
+  const Seen seen = look("prefetches_cold", 60);
+  CHECK(seen.not_idle >= 1);
+  CHECK(seen.quiet <= 3);
+  CHECK(look("honest", 5).not_idle <= 2);
 }

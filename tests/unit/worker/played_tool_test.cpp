@@ -9,6 +9,7 @@
 #include "worker/tool_report.hpp"
 
 using namespace wb;
+using namespace wb::problem;
 using namespace wb::worker;
 using wb::worker::test::k_header;
 using wb::worker::test::metric;

@@ -16,13 +16,14 @@
 
 using namespace std::chrono_literals;
 using namespace wb;
+using namespace wb::device;
 using namespace wb::worker;
 using wb::testing::ends_soon;
 using wb::testing::is_alive;
 
 namespace {
 
-constexpr std::size_t k_most_spares = 8;  // docs/worker_protocol.md, "Subjects"
+constexpr std::size_t k_most_spares = 8;  // docs/contracts/worker_protocol.md, "Subjects"
 
 /// Takes its time as libraries and a context do, for the context more while a file "held" lies
 /// beside it, and leaves a mark in its folder when it has imported and when it is ready.

@@ -16,6 +16,7 @@
 #include "worker/inspection.hpp"
 
 using namespace wb;
+using namespace wb::measure;
 using namespace wb::worker;
 using wb::worker::test::k_header;
 using wb::worker::test::metric;

@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 
 using namespace wb;
+using namespace wb::measure;
 using namespace wb::worker;
 
 namespace {
@@ -133,6 +134,11 @@ TEST_CASE("waiting cannot hide a clock that lies", "[worker][witness]") {
   // An honest subject whose supervisor woke up late is excused, too.
   const std::vector<BlockTime> late(5, BlockTime{2'000, 2'000, 2'500, 2'500, 0, 480});
   CHECK(judge_block_times(late, 20) == Witness::excused);
+  // Nor is one accused behind whose only block the judge's copy was late; the turn counts for none.
+  std::vector<BlockTime> put_off(1, BlockTime{840, 840, 2'400, 2'450});
+  CHECK(judge_block_times(put_off, 20) == Witness::mismatch);
+  put_off[0].put_off_us = 1'500;
+  CHECK(judge_block_times(put_off, 20) == Witness::excused);
 }
 
 TEST_CASE("the second witness catches a clock that lies", "[worker][witness]") {

@@ -9,6 +9,11 @@
 
 using namespace std::chrono_literals;
 using namespace wb;
+using namespace wb::device;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::runner;
+using namespace wb::variant;
 using namespace wb::testing;
 
 namespace {

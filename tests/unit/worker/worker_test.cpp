@@ -8,6 +8,10 @@
 #include "worker_under_test.hpp"
 
 using namespace wb;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::runner;
+using namespace wb::variant;
 using namespace wb::testing;
 
 namespace {
@@ -27,6 +31,11 @@ protocol::LoadResult load_built(WorkerClient& client, const Variant& variant) {
   const auto loaded = client.load(variant, artifact);
   if (!loaded.ok()) FAIL(loaded.error().message);
   return *loaded;
+}
+
+std::ptrdiff_t with_lse(const protocol::VerdictResult& verdict) {
+  return std::count_if(verdict.runs.begin(), verdict.runs.end(),
+                       [](const auto& run) { return run.second.lse_judged; });
 }
 
 }  // namespace
@@ -58,8 +67,11 @@ TEST_CASE("a kernel built over there passes its verdict and is timed by every pl
     const auto verdict = client.verdict(verdict_args);
     if (!verdict.ok()) FAIL(verdict.error().message);
     CHECK(verdict->pass);
-    CHECK(verdict->runs.size() == (verdict_args.problem.mask == MaskKind::none ? 4u : 5u));
-    CHECK(verdict->runs[0].second.lse_judged);
+    // A large draw, a row without keys and at least one normal draw each with and without a
+    // log-sum-exp.
+    CHECK(verdict->runs.size() == (verdict_args.problem.mask == MaskKind::none ? 5u : 7u));
+    CHECK(with_lse(*verdict) >= 2);
+    CHECK(with_lse(*verdict) < static_cast<std::ptrdiff_t>(verdict->runs.size()) - 1);
     CHECK(verdict->runs[0].second.seed != verdict->runs[1].second.seed);
   }
   protocol::RunArgs few;  // as a search screens
@@ -89,6 +101,65 @@ TEST_CASE("a kernel built over there passes its verdict and is timed by every pl
     CHECK(turn->spot->pass);
     CHECK(turn->reported_us <= turn->wall_us);  // the same clock, read earlier and later
   }
+}
+
+TEST_CASE("drawn runs are called in their form, and end with the first that fails",
+          "[worker][end]") {
+  WorkerClient client = open_worker();
+  const auto loaded = load_built(client, read_kernel("cpu_online"));
+  protocol::VerdictArgs args;
+  args.handle = loaded.handle;
+  args.problem = *parse_problem("B=1 Hq=1 Sq=1 D=8");
+  for (const char* text :
+       {"B=2 Hq=4 Hkv=2 Sq=9 Skv=21 D=7 Dv=9 f16 causal=top_left mask=additive:finite_min "
+        "scale=-0.3 "
+        "layout=q:BSHD,k:BHSD,v:BSHD",
+        "B=1 Hq=2 Sq=5 Skv=40 D=16 bf16 causal=bottom_right", "B=3 Hq=1 Sq=2 Skv=3 D=1 f32"}) {
+    protocol::RunArgs run;
+    run.problem = *parse_problem(text);
+    run.draw = run.problem.mask == MaskKind::none ? Draw::low : Draw::edge;
+    run.form.q = {3, 1, 5, 1};
+    run.form.k = {0, 2, 7, 3};
+    run.form.v = {1, 0, 0, 5};
+    run.form.out = {2, 3, 1, 7};
+    run.form.lse_shift = 3;
+    run.form.threads = 1;
+    run.form.call = 12;
+    run.form.beside = *parse_problem("B=1 Hq=2 Sq=8 D=8 f32 causal=top_left");
+    args.drawn.push_back(run);
+    run.form.beside_is_gone = true;
+    args.drawn.push_back(run);
+  }
+  const auto verdict = client.verdict(args);
+  if (!verdict.ok()) FAIL(verdict.error().message);
+  CHECK(verdict->pass);
+  CHECK_FALSE(verdict->failure.has_value());
+  REQUIRE(verdict->runs.size() == args.drawn.size());
+  CHECK(verdict->runs[0].second.lse_judged);
+  // What is wrong there ends them; so does what fails otherwise, and both are told which it was.
+  const auto only_f32 = load_hostile(client, "only_named_shape");
+  REQUIRE(only_f32.ok());
+  args.handle = only_f32->handle;
+  args.drawn.resize(3);
+  args.drawn[0].problem = *parse_problem("B=1 Hq=1 Sq=4 D=8 f32");
+  args.drawn[1].problem = *parse_problem("B=2 Hq=1 Sq=4 D=8 f32");
+  for (protocol::RunArgs& run : args.drawn) {
+    run.form = {};
+    run.draw = Draw::normal;
+  }
+  const auto wrong = client.verdict(args);
+  REQUIRE(wrong.ok());
+  CHECK_FALSE(wrong->pass);
+  CHECK(wrong->runs.size() == 2);
+  const auto crashes = load_hostile(client, "crash");
+  REQUIRE(crashes.ok());
+  args.handle = crashes->handle;
+  const auto crash = client.verdict(args);
+  REQUIRE(crash.ok());
+  CHECK_FALSE(crash->pass);
+  CHECK(crash->runs.empty());
+  REQUIRE(crash->failure.has_value());
+  CHECK(crash->failure->invalidity == Invalidity::runtime);
 }
 
 TEST_CASE("placements and problems may change from turn to turn", "[worker][end]") {

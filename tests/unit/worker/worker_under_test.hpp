@@ -11,13 +11,16 @@
 namespace wb::testing {
 
 /// One worker, greeted once for a whole test executable run of a case.
-inline WorkerClient open_worker(protocol::HelloResult* facts = nullptr,
-                                const std::string& python = "") {
-  auto transport = open_command_transport({{}, WB_BINARY_DIR "/sdpa-wb-worker"});
+inline runner::WorkerClient open_worker(protocol::HelloResult* facts = nullptr,
+                                        const std::string& python = "",
+                                        const std::string& isolation = "") {
+  auto transport = runner::open_command_transport({{}, WB_BINARY_DIR "/sdpa-wb-worker"});
   if (!transport.ok()) FAIL(transport.error().message());
-  WorkerClient client(*std::move(transport));
+  runner::WorkerClient client(*std::move(transport));
   protocol::HelloArgs args;
   args.python = python;
+  args.isolation = isolation;
+  args.lock = WB_BINARY_DIR "/tests-device.lock";  // no session of this machine is waited for
   const auto hello = client.hello(args);
   if (!hello.ok()) FAIL(hello.error().message);
   if (facts != nullptr) *facts = *hello;
@@ -25,12 +28,12 @@ inline WorkerClient open_worker(protocol::HelloResult* facts = nullptr,
 }
 
 inline Outcome<protocol::LoadResult> load_hostile(
-    WorkerClient& client, const std::string& name,
+    runner::WorkerClient& client, const std::string& name,
     std::chrono::milliseconds deadline = std::chrono::seconds(30)) {
-  Variant variant;
+  variant::Variant variant;
   variant.manifest.name = name;
   variant.id = std::string(64, '0');
-  Artifact artifact;
+  variant::Artifact artifact;
   artifact.id = "hostile_" + name;
   artifact.path = fs::path(WB_HOSTILE_LIBRARIES) / ("hostile_" + name + ".so");
   const auto bytes = RealFileSystem().read(artifact.path, 64u << 20);
@@ -40,12 +43,12 @@ inline Outcome<protocol::LoadResult> load_hostile(
 }
 
 /// f32, grouped heads, a causal rule: about 30 us for the honest variant.
-inline Problem small_problem() {
-  return *parse_problem("B=1 Hq=2 Hkv=1 Sq=33 Skv=65 D=16 f32 causal=bottom_right");
+inline problem::Problem small_problem() {
+  return *problem::parse_problem("B=1 Hq=2 Hkv=1 Sq=33 Skv=65 D=16 f32 causal=bottom_right");
 }
 
-inline Plan quick_plan(PlanKind kind = PlanKind::hot) {
-  Plan plan;
+inline measure::Plan quick_plan(measure::PlanKind kind = measure::PlanKind::hot) {
+  measure::Plan plan;
   plan.kind = kind;
   plan.settle_us = 1'000;
   plan.timed_us = 5'000;

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "problem/call_form.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
 #include "worker/cuda/guarded_buffer.hpp"
 
@@ -14,29 +16,54 @@ namespace wb::worker::cuda {
 struct BufferSetSizes {
   std::size_t workspace_bytes = 0;  ///< of the variant's plan
   bool with_lse = false;
+  problem::CallForm form = {};  ///< the views that the tensors are
 };
+
+/// Memory of the judge's that a subject has mapped; empty where it has none.
+struct BorrowedOutputs {
+  SharedBuffer out, lse;
+};
+
+/// Where out and lse of a placement lie in memory of their own: how much of it, and from where on.
+struct OutputPlace {
+  std::size_t reserved_bytes = 0, offset = 0, size_bytes = 0;
+};
+struct OutputPlaces {
+  OutputPlace out, lse;  ///< all 0 where there is none
+  OutputPlace snap;      ///< of timed calls: what out is copied to behind the last of them
+};
+OutputPlaces output_places(const problem::Problem& problem, bool with_lse, bool with_snap,
+                           std::int64_t placement);
 
 class DeviceBufferSet {
  public:
-  /// `placement` (from 0) shifts each tensor within its reservation by another amount. Zeroed.
+  /// `placement` (from 0) shifts each tensor within its reservation by another amount. Zeroed,
+  /// but for outputs in `borrowed` memory.
   /// Errors: limit, with what all of it needs.
-  static CudaResult<DeviceBufferSet> create(const Stream& stream, const Problem& problem,
-                                            const BufferSetSizes& sizes, std::int64_t placement);
+  static CudaResult<DeviceBufferSet> create(const Stream& stream, const problem::Problem& problem,
+                                            const BufferSetSizes& sizes, std::int64_t placement,
+                                            BorrowedOutputs borrowed = {});
   /// Device memory that create() reserves.
-  static std::size_t device_bytes(const Problem& problem, const BufferSetSizes& sizes,
+  static std::size_t device_bytes(const problem::Problem& problem, const BufferSetSizes& sizes,
                                   std::int64_t placement);
 
   /// Queues the filling of q, k, v and mask.
   [[nodiscard]] CudaResult<void> refill(const Stream& stream, const GpuInputs& inputs,
-                                        std::uint32_t seed, Draw draw) const;
+                                        std::uint32_t seed, problem::Draw draw) const;
+  /// The elements of out from and to packed memory of the host. They wait for the stream.
+  [[nodiscard]] CudaResult<void> put_out(const Stream& stream,
+                                         std::span<const std::byte> packed) const;
+  [[nodiscard]] CudaResult<void> take_out(const Stream& stream, std::span<std::byte> packed) const;
   /// The name of a tensor beside which something was written, or nullptr. Waits for the stream.
   [[nodiscard]] CudaResult<const char*> overrun(const Stream& stream) const;
 
-  Problem problem;
+  problem::Problem problem;
+  problem::CallForm form;
   GuardedDeviceBuffer q, k, v, mask, out, lse, workspace;  ///< mask, lse, workspace may be empty
 
  private:
-  explicit DeviceBufferSet(const Problem& of) : problem(of) {}
+  DeviceBufferSet(const problem::Problem& of, const problem::CallForm& called)
+      : problem(of), form(called) {}
 };
 
 }  // namespace wb::worker::cuda

@@ -28,8 +28,9 @@ CudaResult<void> CacheFlush::queue(const Stream& stream) const {
                        "persisting lines of the L2 cache"));
   WB_TRY(fill_bytes(stream, m_memory.address(), std::byte{0}, half));
   device::ReadParams p{};
-  p.from = m_memory.as<std::uint32_t>() + half / sizeof(std::uint32_t);
-  p.words = static_cast<std::int64_t>(half / sizeof(std::uint32_t));
+  const std::size_t words = half / sizeof(std::uint32_t);
+  p.from = m_memory.as<std::uint32_t>() + words;
+  p.words = static_cast<std::int64_t>(words);
   p.sum = m_sum.as<std::uint32_t>();
   return m_read.launch(stream,
                        {.x = std::int64_t{k_blocks_per_multiprocessor} * context.multiprocessors(),

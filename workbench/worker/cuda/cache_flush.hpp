@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CacheFlush: leaves the L2 cache without a line of anybody's tensors (design 4.8, plan `cold`).
+// CacheFlush: leaves the L2 cache without a line of anybody's tensors (plan `cold`).
 #pragma once
 
 #include "worker/cuda/device_buffer.hpp"

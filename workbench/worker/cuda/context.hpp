@@ -31,6 +31,7 @@ class Context {
     return m_driver->check(status, attempted, subject);
   }
 
+  [[nodiscard]] DeviceOrdinal device() const { return m_device; }
   [[nodiscard]] const std::string& name() const { return m_name; }  ///< "NVIDIA H200"
   [[nodiscard]] int capability() const { return m_capability; }     ///< 90 of sm_90
   [[nodiscard]] int multiprocessors() const { return m_multiprocessors; }

@@ -12,6 +12,9 @@
 #include "worker/turn_plan.hpp"
 
 namespace wb::worker::cuda {
+
+using measure::PlanKind;
+
 namespace {
 
 constexpr double k_graph_us = 200;       // one launch of a settling graph lasts about so long
@@ -34,9 +37,12 @@ struct CudaSubject::Stage {
   VariantPlan plan;
   DeviceBufferSet buffers;
   std::int64_t placement;
+  bool want_lse = false;
+  std::int64_t loan = 0;  // the number of the outputs' memory, where it is the judge's
   double refill_us = 0;
   PlanKind kind = PlanKind::hot;
   Mapping shown;
+  SharedBuffer snap;                     // empty: show what stands in out
   std::map<std::int64_t, Graph> graphs;  // by how many calls they hold
 };
 
@@ -87,23 +93,87 @@ Outcome<void> CudaSubject::load(const LoadOrder& order) {
                                                   : builtin_variant(order.builtin, m_stream);
   if (!api.ok()) return std::move(api).error();
   m_api = *api;
+  m_api.leaving = order.leaving;
   return {};
+}
+
+CudaResult<const char*> CudaSubject::call_beside(const VariantPlan& plan,
+                                                 const problem::Problem& problem,
+                                                 std::uint32_t seed) {
+  WB_TRY_ASSIGN(
+      const DeviceBufferSet buffers,
+      DeviceBufferSet::create(m_stream, problem, {.workspace_bytes = plan.workspace_bytes()}, 0));
+  WB_TRY(buffers.refill(m_stream, m_inputs, seed, problem::Draw::normal));
+  WB_TRY(finish());
+  WB_TRY(call(plan.get(), args_of(buffers, m_stream)));
+  WB_TRY(finish());
+  return buffers.overrun(m_stream);
+}
+
+Outcome<std::optional<VariantPlan>> CudaSubject::plan_beside(const RunOrder& order) {
+  if (!order.form.beside) return std::optional<VariantPlan>();
+  auto plan = VariantPlan::create(m_api, *order.form.beside, false, m_ordinal);
+  if (!plan.ok()) return std::move(plan).error();
+  const auto overrun = call_beside(*plan, *order.form.beside, order.seed ^ k_earlier_seed_change);
+  if (!overrun.ok()) return failure(overrun.error());
+  if (*overrun != nullptr) return wrote_outside(*overrun);
+  if (order.form.beside_is_gone) return std::optional<VariantPlan>();
+  return std::optional<VariantPlan>(*std::move(plan));
+}
+
+CudaResult<SharedBuffer> CudaSubject::borrow(const LentMemory::Part& part) const {
+  if (part.bytes == 0) return SharedBuffer();
+  return SharedBuffer::import(m_stream.context(), part.fd.get(), part.bytes);
+}
+
+CudaResult<BorrowedOutputs> CudaSubject::borrow(const LentMemory& lent) const {
+  BorrowedOutputs outputs;
+  WB_TRY_ASSIGN(outputs.out, borrow(lent.out));
+  WB_TRY_ASSIGN(outputs.lse, borrow(lent.lse));
+  return outputs;
+}
+
+CudaResult<void> CudaSubject::snap() const {
+  const SharedBuffer& to = m_stage->snap;
+  if (to.size_bytes() == 0) return {};
+  const Context& context = *m_stream.context();
+  const GuardedDeviceBuffer& out = m_stage->buffers.out;
+  return context.check(context.functions().memcpy_on_device(to.address(), out.address(),
+                                                            out.size_bytes(), m_stream.handle()),
+                       "copy", "the output");
 }
 
 Outcome<double> CudaSubject::run(const RunOrder& order) {
   m_status = WB_OK;
-  auto plan = VariantPlan::create(m_api, order.problem, order.lse.has_value(), m_ordinal);
+  const problem::CallForm& form = order.form;
+  auto plan = VariantPlan::create(m_api, order.problem, order.want_lse, m_ordinal, form);
   if (!plan.ok()) return std::move(plan).error();
+  const auto beside = plan_beside(order);
+  if (!beside.ok()) return beside.error();
+  auto borrowed = borrow(order.lent);
+  if (!borrowed.ok()) return failure(borrowed.error());
   auto made = DeviceBufferSet::create(
       m_stream, order.problem,
-      {.workspace_bytes = plan->workspace_bytes(), .with_lse = order.lse.has_value()}, 0);
+      {.workspace_bytes = plan->workspace_bytes(), .with_lse = order.want_lse, .form = form}, 0,
+      *std::move(borrowed));
   if (!made.ok()) return failure(made.error());
   const DeviceBufferSet& buffers = *made;
+  const bool is_lent = order.lent.is_there();
   double call_us = 0;
   const char* overrun = nullptr;
   const auto work = [&]() -> CudaResult<void> {
-    // The poison that shows what was never written.
-    WB_TRY(copy_to_device(m_stream, buffers.out.address(), order.out.bytes()));
+    if (form.call > 1) {
+      WB_TRY(buffers.refill(m_stream, m_inputs, order.seed ^ k_earlier_seed_change, order.draw));
+      CudaResult<void> called;
+      make_earlier_calls(form, [&] {
+        called = call(plan->get(), args_of(buffers, m_stream));
+        return called.ok();
+      });
+      WB_TRY(called);
+      WB_TRY(finish());
+    }
+    // The poison that shows what was never written; in memory of the judge's it stands already.
+    if (!is_lent) WB_TRY(buffers.put_out(m_stream, order.out.bytes()));
     if (order.lse) WB_TRY(copy_to_device(m_stream, buffers.lse.address(), order.lse->bytes()));
     WB_TRY(buffers.refill(m_stream, m_inputs, order.seed, order.draw));
     WB_TRY(finish());
@@ -111,7 +181,7 @@ Outcome<double> CudaSubject::run(const RunOrder& order) {
     WB_TRY(call(plan->get(), args_of(buffers, m_stream)));
     WB_TRY(finish());
     call_us = us_since(begin);
-    WB_TRY(copy_to_host(m_stream, order.out.bytes(), buffers.out.address()));
+    if (!is_lent) WB_TRY(buffers.take_out(m_stream, order.out.bytes()));
     if (order.lse) WB_TRY(copy_to_host(m_stream, order.lse->bytes(), buffers.lse.address()));
     WB_TRY_ASSIGN(overrun, buffers.overrun(m_stream));
     return {};
@@ -121,20 +191,30 @@ Outcome<double> CudaSubject::run(const RunOrder& order) {
   return call_us;
 }
 
-Outcome<void> CudaSubject::set_stage(const TurnOrder& order) {
-  const bool is_kept =
-      m_stage && m_stage->buffers.problem == order.problem && m_stage->placement == order.placement;
+Outcome<void> CudaSubject::set_stage(TurnOrder& order) {
+  const bool is_kept = m_stage && m_stage->buffers.problem == order.problem &&
+                       m_stage->placement == order.placement &&
+                       m_stage->want_lse == order.want_lse && m_stage->loan == order.lent.number;
   if (!is_kept) {
-    auto plan = VariantPlan::create(m_api, order.problem, false, m_ordinal);
+    auto plan = VariantPlan::create(m_api, order.problem, order.want_lse, m_ordinal);
     if (!plan.ok()) return std::move(plan).error();
+    auto borrowed = borrow(order.lent);
+    if (!borrowed.ok()) return failure(borrowed.error());
     auto buffers = DeviceBufferSet::create(
-        m_stream, order.problem, {.workspace_bytes = plan->workspace_bytes()}, order.placement);
+        m_stream, order.problem,
+        {.workspace_bytes = plan->workspace_bytes(), .with_lse = order.want_lse}, order.placement,
+        *std::move(borrowed));
     if (!buffers.ok()) return failure(buffers.error());
     // The old buffers live until the new ones are made, so that the addresses differ.
     m_stage = std::make_unique<Stage>(*std::move(plan), *std::move(buffers), order.placement);
+    m_stage->want_lse = order.want_lse;
+    m_stage->loan = order.lent.number;
+    auto snap = borrow(order.lent.snap);
+    if (!snap.ok()) return failure(snap.error());
+    m_stage->snap = *std::move(snap);
   }
   const auto begin = std::chrono::steady_clock::now();
-  CudaResult<void> filled = m_stage->buffers.refill(m_stream, m_inputs, order.seed, Draw::normal);
+  CudaResult<void> filled = m_stage->buffers.refill(m_stream, m_inputs, order.seed, order.draw);
   if (filled.ok()) filled = finish();
   m_stage->refill_us = us_since(begin);
   return checked(filled);
@@ -154,14 +234,14 @@ CudaResult<const Graph*> CudaSubject::graph_of(std::int64_t calls) {
 }
 
 CudaResult<Samples> CudaSubject::sample(std::int64_t calls, std::int64_t samples,
-                                        const OnStart& on_start) {
+                                        const BlockHooks& hooks) {
   if (m_stage->kind == PlanKind::eager) {
     return m_stopwatch.eager(
-        m_stream, [this] { return call_on_stage(); }, calls, samples, on_start);
+        m_stream, [this] { return call_on_stage(); }, calls, samples, hooks);
   }
   WB_TRY_ASSIGN(const Graph* graph, graph_of(calls));
-  if (m_stage->kind == PlanKind::cold) return m_stopwatch.lone(m_stream, *graph, on_start);
-  return m_stopwatch.hot(m_stream, *graph, calls, samples, on_start);
+  if (m_stage->kind == PlanKind::cold) return m_stopwatch.lone(m_stream, *graph, hooks);
+  return m_stopwatch.hot(m_stream, *graph, calls, samples, hooks);
 }
 
 /// About what one call takes. The first loads the code and may set up what later ones keep.
@@ -171,7 +251,7 @@ CudaResult<double> CudaSubject::first_calls() {
   WB_TRY_ASSIGN(const Samples samples,
                 m_stopwatch.eager(
                     m_stream, [this] { return call_on_stage(); }, 1, k_first_calls));
-  return median(samples.call_us);
+  return measure::median(samples.call_us);
 }
 
 CudaResult<Settled> CudaSubject::settle_stage(double settle_us) {
@@ -191,7 +271,7 @@ CudaResult<Settled> CudaSubject::settle_stage(double settle_us) {
                                ? m_stopwatch.eager(
                                      m_stream, [this] { return call_on_stage(); }, calls, samples)
                                : m_stopwatch.hot(m_stream, *graph, calls, samples);
-        if (block.ok()) return median(block->call_us);
+        if (block.ok()) return measure::median(block->call_us);
         done = block.error();
         return std::nullopt;
       },
@@ -217,10 +297,12 @@ Outcome<void> CudaSubject::prime(const PrimeOrder& order) {
     const DeviceBufferSet& buffers = m_stage->buffers;
     // Before the inputs are fresh: making a graph ready launches it.
     if (m_stage->kind != PlanKind::eager) WB_TRY(graph_of(order.calls));
-    if (order.seed) WB_TRY(buffers.refill(m_stream, m_inputs, *order.seed, Draw::normal));
+    if (order.seed) WB_TRY(buffers.refill(m_stream, m_inputs, *order.seed, order.draw));
     if (order.warm) WB_TRY(call_on_stage());
     WB_TRY(
         m_inputs.poison(m_stream, order.poison, buffers.out.address(), buffers.out.size_bytes()));
+    WB_TRY(m_inputs.poison(m_stream, order.lse_poison, buffers.lse.address(),
+                           buffers.lse.size_bytes()));
     WB_TRY(finish());
     if (order.flush) WB_TRY(m_stopwatch.flush(m_stream));
     return finish();
@@ -234,10 +316,11 @@ Outcome<std::int64_t> CudaSubject::go(const GoOrder& order, const std::function<
     return runtime_failure("a cold block is one call");
   }
   m_sample_ns.clear();
-  const auto samples = sample(order.calls, order.samples, started);
+  const auto samples = sample(order.calls, order.samples, {started, [this] { return snap(); }});
   if (!samples.ok()) return failure(samples.error());
   // What runs on beside the timed stream is waited for while the supervisor's clock runs.
   if (auto done = checked(finish()); !done.ok()) return std::move(done).error();
+  if (auto copied = copy_out(); !copied.ok()) return std::move(copied).error();
   std::int64_t block_ns = 0;
   for (const double us : samples->call_us) {
     const double ns = us * static_cast<double>(order.calls) * 1e3;
@@ -247,11 +330,13 @@ Outcome<std::int64_t> CudaSubject::go(const GoOrder& order, const std::function<
   return block_ns;
 }
 
+Outcome<void> CudaSubject::copy_out() {
+  return checked(copy_to_host(m_stream, m_stage->shown.bytes(), m_stage->buffers.out.address()));
+}
+
 Outcome<std::vector<std::int64_t>> CudaSubject::show() {
   m_status = WB_OK;
   const DeviceBufferSet& buffers = m_stage->buffers;
-  const auto copied = copy_to_host(m_stream, m_stage->shown.bytes(), buffers.out.address());
-  if (!copied.ok()) return failure(copied.error());
   const auto overrun = buffers.overrun(m_stream);
   if (!overrun.ok()) return failure(overrun.error());
   if (*overrun != nullptr) return wrote_outside(*overrun);

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "worker/cuda/buffer_set.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
 #include "worker/cuda/stopwatch.hpp"
 #include "worker/settling.hpp"
@@ -24,18 +25,28 @@ class CudaSubject final : public SubjectBody {
   Outcome<void> prime(const PrimeOrder& order) override;
   Outcome<std::int64_t> go(const GoOrder& order, const std::function<void()>& started) override;
   Outcome<std::vector<std::int64_t>> show() override;
+  Outcome<void> copy_out() override;
 
  private:
   struct Stage;
   CudaSubject(int ordinal, Stream stream, GpuInputs inputs, Stopwatch stopwatch);
-  Outcome<void> set_stage(const TurnOrder& order);
+  /// Makes and calls the plan that the order has beside the judged one.
+  Outcome<std::optional<VariantPlan>> plan_beside(const RunOrder& order);
+  CudaResult<const char*> call_beside(const VariantPlan& plan, const problem::Problem& problem,
+                                      std::uint32_t seed);
+  Outcome<void> set_stage(TurnOrder& order);
+  /// Maps what the judge lends.
+  CudaResult<SharedBuffer> borrow(const LentMemory::Part& part) const;
+  CudaResult<BorrowedOutputs> borrow(const LentMemory& lent) const;
+  /// Queues the copy that the judge gets: what the stream has not done by then is missing in it.
+  CudaResult<void> snap() const;
   /// Puts one call on the stream; what the variant said instead of WB_OK is in m_status.
   CudaResult<void> call(wb_sdpa_plan* plan, const wb_sdpa_args& args);
   CudaResult<void> call_on_stage();
   /// Waits for the whole device: work on streams of the variant's own counts too.
   CudaResult<void> finish() const;
   CudaResult<const Graph*> graph_of(std::int64_t calls);
-  CudaResult<Samples> sample(std::int64_t calls, std::int64_t samples, const OnStart& on_start);
+  CudaResult<Samples> sample(std::int64_t calls, std::int64_t samples, const BlockHooks& hooks);
   CudaResult<double> first_calls();
   CudaResult<Settled> settle_stage(double settle_us);
   Outcome<void> checked(const CudaResult<void>& done) const;

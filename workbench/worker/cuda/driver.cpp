@@ -127,6 +127,17 @@ CudaResult<void> Driver::find_functions(const char* library) {
   find("cuMemFreeHost", f.mem_free_host);
   find("cuMemcpyHtoDAsync_v2", f.memcpy_to_device);
   find("cuMemcpyDtoHAsync_v2", f.memcpy_to_host);
+  find("cuMemcpyDtoDAsync_v2", f.memcpy_on_device);
+  find("cuMemGetAllocationGranularity", f.mem_granularity);
+  find("cuMemCreate", f.mem_create);
+  find("cuMemRelease", f.mem_release);
+  find("cuMemExportToShareableHandle", f.mem_export);
+  find("cuMemImportFromShareableHandle", f.mem_import);
+  find("cuMemAddressReserve", f.address_reserve);
+  find("cuMemAddressFree", f.address_free);
+  find("cuMemMap", f.mem_map);
+  find("cuMemUnmap", f.mem_unmap);
+  find("cuMemSetAccess", f.mem_set_access);
   find("cuMemsetD8Async", f.memset_bytes);
   find("cuStreamCreate", f.stream_create);
   find("cuStreamDestroy_v2", f.stream_destroy);

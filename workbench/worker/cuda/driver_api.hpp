@@ -52,7 +52,32 @@ enum class Attribute : int {
   capability_major = 75,
   capability_minor = 76,
   shared_bytes_per_unit = 81,
+  virtual_memory = 102,     ///< cuMemCreate and its family
+  descriptor_handle = 103,  ///< memory of theirs can be handed on as a POSIX descriptor
 };
+
+/// CUmemLocation
+struct MemoryLocation {
+  int type = 1;  ///< a device
+  DeviceOrdinal device = 0;
+};
+/// CUmemAllocationProp: memory of a device that can be handed on as a POSIX descriptor.
+struct AllocationProperties {
+  int type = 1;          ///< pinned, the only one there is
+  int handle_types = 1;  ///< k_descriptor_handle
+  MemoryLocation location;
+  void* of_another_system = nullptr;
+  unsigned char flags[8] = {};
+};
+/// CUmemAccessDesc
+struct MemoryAccess {
+  MemoryLocation location;
+  int flags = 3;  ///< reading and writing
+};
+/// CUmemGenericAllocationHandle
+using AllocationHandle = unsigned long long;
+inline constexpr int k_descriptor_handle = 1;  ///< CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+inline constexpr int k_least_granularity = 0;
 
 /// CUuuid
 struct DeviceUuid {
@@ -90,6 +115,23 @@ struct DriverFunctions {
   Status (*mem_free_host)(void*) = nullptr;
   Status (*memcpy_to_device)(DeviceAddress, const void*, std::size_t, StreamHandle) = nullptr;
   Status (*memcpy_to_host)(void*, DeviceAddress, std::size_t, StreamHandle) = nullptr;
+  Status (*memcpy_on_device)(DeviceAddress to, DeviceAddress from, std::size_t,
+                             StreamHandle) = nullptr;
+  Status (*mem_granularity)(std::size_t*, const AllocationProperties*, int) = nullptr;
+  Status (*mem_create)(AllocationHandle*, std::size_t, const AllocationProperties*,
+                       unsigned long long flags) = nullptr;
+  Status (*mem_release)(AllocationHandle) = nullptr;
+  Status (*mem_export)(void* to, AllocationHandle, int handle_type,
+                       unsigned long long flags) = nullptr;  ///< cuMemExportToShareableHandle
+  Status (*mem_import)(AllocationHandle*, void* from, int handle_type) = nullptr;
+  Status (*address_reserve)(DeviceAddress*, std::size_t, std::size_t alignment, DeviceAddress wish,
+                            unsigned long long flags) = nullptr;
+  Status (*address_free)(DeviceAddress, std::size_t) = nullptr;
+  Status (*mem_map)(DeviceAddress, std::size_t, std::size_t offset, AllocationHandle,
+                    unsigned long long flags) = nullptr;
+  Status (*mem_unmap)(DeviceAddress, std::size_t) = nullptr;
+  Status (*mem_set_access)(DeviceAddress, std::size_t, const MemoryAccess*,
+                           std::size_t count) = nullptr;
   Status (*memset_bytes)(DeviceAddress, unsigned char, std::size_t, StreamHandle) = nullptr;
   Status (*stream_create)(StreamHandle*, unsigned flags) = nullptr;
   Status (*stream_destroy)(StreamHandle) = nullptr;

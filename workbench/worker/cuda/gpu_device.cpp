@@ -5,10 +5,13 @@
 
 namespace wb::worker::cuda {
 
+using wb::device::Device;
+using wb::device::DeviceFact;
+
 CudaResult<Device> describe_gpu(const Context& context) {
   const std::string source =
       fmt::format("driver for CUDA {}", driver_version_text(context.driver().version()));
-  Device device = known_gpu(context.name()).value_or(Device{});
+  Device device = wb::device::known_gpu(context.name()).value_or(Device{});
   device.backend = "cuda";
   device.name = context.name();
   WB_TRY_ASSIGN(device.id, context.uuid());

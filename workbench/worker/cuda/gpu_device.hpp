@@ -8,6 +8,6 @@
 namespace wb::worker::cuda {
 
 /// Peaks and bandwidth are unknown for a GPU that is not in the table (device/gpu_table.cpp).
-CudaResult<Device> describe_gpu(const Context& context);
+CudaResult<wb::device::Device> describe_gpu(const Context& context);
 
 }  // namespace wb::worker::cuda

@@ -11,6 +11,11 @@
 #include "worker/cuda/device_words.hpp"
 
 namespace wb::worker::cuda {
+
+using problem::Draw;
+using problem::Problem;
+using problem::Tensor;
+
 namespace {
 
 constexpr std::int64_t k_max_fill_blocks = 1 << 16;  // threads stride over what is left
@@ -27,8 +32,8 @@ CudaResult<GpuInputs> GpuInputs::create(const ContextPtr& context) {
   return GpuInputs(std::move(fill), std::move(poison));
 }
 
-CudaResult<void> GpuInputs::poison(const Stream& stream, const Poison& poison, DeviceAddress to,
-                                   std::size_t size_bytes) const {
+CudaResult<void> GpuInputs::poison(const Stream& stream, const problem::Poison& poison,
+                                   DeviceAddress to, std::size_t size_bytes) const {
   if (size_bytes == 0) return {};
   device::PoisonParams p{};
   p.to = reinterpret_cast<std::uint8_t*>(to);  // NOLINT(performance-no-int-to-ptr)
@@ -42,22 +47,29 @@ CudaResult<void> GpuInputs::poison(const Stream& stream, const Poison& poison, D
 
 std::optional<FillLaunch> fill_launch(const Problem& problem, std::uint32_t seed, Tensor tensor,
                                       Draw draw) {
-  const TensorShape shape = tensor_shape(problem, tensor);
+  return fill_launch(problem, seed, tensor, draw, problem::tensor_strides(problem, tensor));
+}
+
+std::optional<FillLaunch> fill_launch(const Problem& problem, std::uint32_t seed, Tensor tensor,
+                                      Draw draw, const problem::TensorStrides& strides) {
+  const problem::TensorShape shape = problem::tensor_shape(problem, tensor);
   const bool is_mask = tensor == Tensor::mask;
-  const bool is_scaled = draw == Draw::large && (tensor == Tensor::q || tensor == Tensor::k);
   device::FillParams p{};
   p.heads = shape.heads;
   p.rows = shape.rows;
   p.width = shape.width;
-  p.elements = element_count(problem, tensor);
+  p.elements = problem::element_count(problem, tensor);
   if (p.elements == 0) return std::nullopt;
-  p.strides = device_word(tensor_strides(problem, tensor));
-  const bool is_bool = problem.mask == MaskKind::boolean;
-  p.keep_below = keep_threshold(is_bool ? problem.keep_frac : k_additive_keep_frac);
+  p.strides = device_word(strides);
+  const bool is_bool = problem.mask == problem::MaskKind::boolean;
+  p.keep_below =
+      problem::keep_threshold(is_bool ? problem.keep_frac : problem::k_additive_keep_frac);
   p.edge_row = is_mask && draw == Draw::edge ? static_cast<std::int64_t>(seed) % problem.Sq : -1;
   p.seed = seed;
   p.tensor = static_cast<std::uint32_t>(tensor);
-  p.factor = is_scaled ? 4.0f : 1.0f;
+  p.factor = problem::draw_factor(tensor, draw);
+  p.sign = problem::draw_sign(tensor, draw);
+  p.rejected = problem::rejected_value(problem);
   p.number = device_word(problem.dtype);
   p.mask = is_mask ? device_word(problem.mask) : device::MaskForm::none;
   const std::int64_t counters = (p.elements + 1) / 2;
@@ -69,7 +81,13 @@ std::optional<FillLaunch> fill_launch(const Problem& problem, std::uint32_t seed
 
 CudaResult<void> GpuInputs::fill(const Stream& stream, const Problem& problem, std::uint32_t seed,
                                  Tensor tensor, Draw draw, DeviceAddress to) const {
-  std::optional<FillLaunch> launch = fill_launch(problem, seed, tensor, draw);
+  return fill(stream, problem, seed, tensor, draw, problem::tensor_strides(problem, tensor), to);
+}
+
+CudaResult<void> GpuInputs::fill(const Stream& stream, const Problem& problem, std::uint32_t seed,
+                                 Tensor tensor, Draw draw, const problem::TensorStrides& strides,
+                                 DeviceAddress to) const {
+  std::optional<FillLaunch> launch = fill_launch(problem, seed, tensor, draw, strides);
   if (!launch) return {};
   launch->params.to = reinterpret_cast<void*>(to);  // NOLINT(performance-no-int-to-ptr)
   return m_fill.launch(stream, launch->grid, launch->params);
@@ -81,7 +99,8 @@ CudaResult<DeviceInputs> GpuInputs::make(const Stream& stream, const Problem& pr
   for (const auto& [tensor, buffer] :
        {std::pair{Tensor::q, &inputs.q}, std::pair{Tensor::k, &inputs.k},
         std::pair{Tensor::v, &inputs.v}, std::pair{Tensor::mask, &inputs.mask}}) {
-    WB_TRY_ASSIGN(*buffer, DeviceBuffer::allocate(stream.context(), tensor_bytes(problem, tensor)));
+    WB_TRY_ASSIGN(*buffer,
+                  DeviceBuffer::allocate(stream.context(), problem::tensor_bytes(problem, tensor)));
     WB_TRY(fill(stream, problem, seed, tensor, draw, buffer->address()));
   }
   return inputs;
@@ -90,7 +109,7 @@ CudaResult<DeviceInputs> GpuInputs::make(const Stream& stream, const Problem& pr
 std::size_t device_inputs_bytes(const Problem& problem) {
   std::size_t bytes = 0;
   for (const Tensor tensor : {Tensor::q, Tensor::k, Tensor::v, Tensor::mask}) {
-    bytes += tensor_bytes(problem, tensor);
+    bytes += problem::tensor_bytes(problem, tensor);
   }
   return bytes;
 }

@@ -28,8 +28,12 @@ struct FillLaunch {
   device::FillParams params;  ///< its address `to` is left to who launches
 };
 /// As fill_tensor. Nothing for a tensor without elements.
-std::optional<FillLaunch> fill_launch(const Problem& problem, std::uint32_t seed, Tensor tensor,
-                                      Draw draw);
+std::optional<FillLaunch> fill_launch(const problem::Problem& problem, std::uint32_t seed,
+                                      problem::Tensor tensor, problem::Draw draw);
+/// The same into storage with other strides.
+std::optional<FillLaunch> fill_launch(const problem::Problem& problem, std::uint32_t seed,
+                                      problem::Tensor tensor, problem::Draw draw,
+                                      const problem::TensorStrides& strides);
 
 class GpuInputs {
  public:
@@ -37,14 +41,17 @@ class GpuInputs {
   static CudaResult<GpuInputs> create(const ContextPtr& context);
 
   /// Queues the filling of one tensor (tensor_bytes(problem, tensor) at `to`). As fill_tensor.
-  CudaResult<void> fill(const Stream& stream, const Problem& problem, std::uint32_t seed,
-                        Tensor tensor, Draw draw, DeviceAddress to) const;
+  CudaResult<void> fill(const Stream& stream, const problem::Problem& problem, std::uint32_t seed,
+                        problem::Tensor tensor, problem::Draw draw, DeviceAddress to) const;
+  CudaResult<void> fill(const Stream& stream, const problem::Problem& problem, std::uint32_t seed,
+                        problem::Tensor tensor, problem::Draw draw,
+                        const problem::TensorStrides& strides, DeviceAddress to) const;
   /// Queues what Poison::fill does, at an 8-byte aligned address.
-  CudaResult<void> poison(const Stream& stream, const Poison& poison, DeviceAddress to,
+  CudaResult<void> poison(const Stream& stream, const problem::Poison& poison, DeviceAddress to,
                           std::size_t size_bytes) const;
   /// Reserves all tensors and queues their filling. Errors: limit.
-  CudaResult<DeviceInputs> make(const Stream& stream, const Problem& problem, std::uint32_t seed,
-                                Draw draw) const;
+  CudaResult<DeviceInputs> make(const Stream& stream, const problem::Problem& problem,
+                                std::uint32_t seed, problem::Draw draw) const;
 
  private:
   GpuInputs(Kernel fill, Kernel poison) : m_fill(std::move(fill)), m_poison(std::move(poison)) {}
@@ -52,6 +59,6 @@ class GpuInputs {
 };
 
 /// Device memory that the tensors of make() take.
-std::size_t device_inputs_bytes(const Problem& problem);
+std::size_t device_inputs_bytes(const problem::Problem& problem);
 
 }  // namespace wb::worker::cuda

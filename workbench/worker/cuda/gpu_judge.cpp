@@ -14,6 +14,9 @@
 #include "worker/cuda/judgement.hpp"
 
 namespace wb::worker::cuda {
+
+using problem::Problem;
+
 namespace {
 
 /// Refuses before anything is reserved, so that the message can say what would be needed.
@@ -22,7 +25,7 @@ CudaResult<void> check_memory(const Context& context, const Problem& problem,
   WB_TRY_ASSIGN(const DeviceMemory memory, context.memory());
   if (needed_bytes <= memory.free_bytes) return {};
   return Fault{
-      {ErrorCode::limit, "judge", label(problem),
+      {ErrorCode::limit, "judge", problem::label(problem),
        fmt::format("out of device memory: it needs {:.2f} GB, {} has {:.2f} GB free of {:.2f}",
                    static_cast<double>(needed_bytes) * 1e-9, context.name(),
                    static_cast<double>(memory.free_bytes) * 1e-9,
@@ -70,14 +73,16 @@ CudaResult<GpuJudge::Kernels> GpuJudge::load_kernels(const ContextPtr& context) 
                  std::move(block_errors),  std::move(scan_output)};
 }
 
-CudaResult<OutputVerdict> GpuJudge::judge(const Problem& problem, std::uint32_t seed, Draw draw,
-                                          std::span<const std::byte> out,
-                                          std::span<const float> lse,
-                                          const JudgeOptions& options) const {
-  if (out.size() != out_bytes(problem) || (!lse.empty() && lse.size() != lse_elements(problem))) {
+CudaResult<problem::OutputVerdict> GpuJudge::judge(const Problem& problem, std::uint32_t seed,
+                                                   problem::Draw draw,
+                                                   std::span<const std::byte> out,
+                                                   std::span<const float> lse,
+                                                   const problem::JudgeOptions& options) const {
+  if (out.size() != problem::out_bytes(problem) ||
+      (!lse.empty() && lse.size() != lse_elements(problem))) {
     throw std::logic_error("GpuJudge: out or lse has another size than the problem says");
   }
-  const std::vector<RowBlock> blocks = gpu_blocks(problem, options);
+  const std::vector<problem::RowBlock> blocks = gpu_blocks(problem, options);
   WB_TRY(check_memory(*m_stream.context(), problem,
                       judge_device_bytes(problem, blocks.size(), /*out_from_host=*/true)));
   WB_TRY_ASSIGN(const DeviceBuffer copy, DeviceBuffer::allocate(m_stream.context(), out.size()));
@@ -86,10 +91,10 @@ CudaResult<OutputVerdict> GpuJudge::judge(const Problem& problem, std::uint32_t 
   return Judgement(*this, problem, options).run(seed, draw, copy.address(), judged_lse, blocks);
 }
 
-CudaResult<OutputVerdict> GpuJudge::judge(const Problem& problem, std::uint32_t seed, Draw draw,
-                                          const DeviceOutput& output,
-                                          const JudgeOptions& options) const {
-  const std::vector<RowBlock> blocks = gpu_blocks(problem, options);
+CudaResult<problem::OutputVerdict> GpuJudge::judge(const Problem& problem, std::uint32_t seed,
+                                                   problem::Draw draw, const DeviceOutput& output,
+                                                   const problem::JudgeOptions& options) const {
+  const std::vector<problem::RowBlock> blocks = gpu_blocks(problem, options);
   WB_TRY(check_memory(*m_stream.context(), problem,
                       judge_device_bytes(problem, blocks.size(), /*out_from_host=*/false)));
   std::vector<float> lse;

@@ -27,11 +27,13 @@ class GpuJudge {
   /// not used. Blocks are sampled
   /// above k_full_gpu_oracle_max_madds only. Same arguments, same device: the same verdict, bit for
   /// bit. Errors: limit (out of device memory; it says what is needed), environment.
-  CudaResult<OutputVerdict> judge(const Problem& problem, std::uint32_t seed, Draw draw,
-                                  std::span<const std::byte> out, std::span<const float> lse,
-                                  const JudgeOptions& options) const;
-  CudaResult<OutputVerdict> judge(const Problem& problem, std::uint32_t seed, Draw draw,
-                                  const DeviceOutput& output, const JudgeOptions& options) const;
+  CudaResult<problem::OutputVerdict> judge(const problem::Problem& problem, std::uint32_t seed,
+                                           problem::Draw draw, std::span<const std::byte> out,
+                                           std::span<const float> lse,
+                                           const problem::JudgeOptions& options) const;
+  CudaResult<problem::OutputVerdict> judge(const problem::Problem& problem, std::uint32_t seed,
+                                           problem::Draw draw, const DeviceOutput& output,
+                                           const problem::JudgeOptions& options) const;
 
   [[nodiscard]] const Stream& stream() const { return m_stream; }
   [[nodiscard]] const GpuInputs& inputs() const { return m_inputs; }

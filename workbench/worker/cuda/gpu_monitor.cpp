@@ -9,15 +9,18 @@
 #include <utility>
 
 namespace wb::worker::cuda {
+
+using measure::GpuConditions;
+
 namespace {
 
 constexpr std::size_t k_most_processes = 4'096;
 constexpr unsigned long long k_lately_us = 1'000'000;  // NVML's own samples last up to a second
 constexpr std::string_view k_gpu_prefix = "GPU-";
 
-std::optional<ReadingRange> one_reading(std::optional<double> value) {
+std::optional<measure::ReadingRange> one_reading(std::optional<double> value) {
   if (!value) return std::nullopt;
-  return ReadingRange{*value, *value, *value};
+  return measure::ReadingRange{*value, *value, *value};
 }
 
 /// A list whose length NVML tells only when it is asked; it may grow between two questions.
@@ -77,8 +80,8 @@ std::optional<double> GpuMonitor::figure(const char* name, double per_unit, Unkn
   return std::nullopt;
 }
 
-GpuSettings GpuMonitor::settings() const {
-  GpuSettings settings;
+measure::GpuSettings GpuMonitor::settings() const {
+  measure::GpuSettings settings;
   if (!m_absent.empty()) {
     settings.unknown["nvml"] = m_absent;
     return settings;
@@ -174,7 +177,7 @@ GpuConditions GpuMonitor::look_for_others() const {
         "NVML lists no process, not even the worker's own: it does not show them here";
     return conditions;
   }
-  OtherProcesses& others = conditions.other_processes.emplace();
+  measure::OtherProcesses& others = conditions.other_processes.emplace();
   const auto all = static_cast<std::int64_t>(listed->size());
   std::erase_if(*listed, [this](const NvmlProcess& item) { return m_own.contains(item.pid); });
   others.count = static_cast<std::int64_t>(listed->size());

@@ -26,14 +26,14 @@ class GpuMonitor {
   /// `uuid` as the CUDA driver says it, "GPU-…"; of a MIG instance NVML knows it as "MIG-…".
   GpuMonitor(const char* library, const std::string& uuid, OwnProcesses own);
 
-  [[nodiscard]] GpuSettings settings() const;
+  [[nodiscard]] measure::GpuSettings settings() const;
   /// One reading of clocks, power, temperature and clocks event reasons.
-  [[nodiscard]] GpuConditions read() const;
+  [[nodiscard]] measure::GpuConditions read() const;
   /// Only other_processes, or why they are unknown. The worker must have a context there already
   /// (its judge has): by its own processes it sees whether NVML numbers them as this system does.
   /// Where it does not (a container that sees host numbers), only those beyond the number of its
   /// own are certain to be others, and nobody knows which.
-  [[nodiscard]] GpuConditions look_for_others() const;
+  [[nodiscard]] measure::GpuConditions look_for_others() const;
 
  private:
   using Unknown = std::map<std::string, std::string>;

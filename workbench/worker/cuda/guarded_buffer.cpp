@@ -2,6 +2,7 @@
 #include "worker/cuda/guarded_buffer.hpp"
 
 #include <array>
+#include <utility>
 
 #include "problem/verdict.hpp"
 
@@ -13,7 +14,7 @@ using Margin = std::array<std::byte, k_margin_bytes>;
 /// The rear margin has another pattern than the front one.
 Margin margin_of(std::uint64_t secret, bool is_rear) {
   Margin margin;
-  Poison{secret + (is_rear ? 1u : 0u)}.fill(margin);
+  problem::Poison{secret + (is_rear ? 1u : 0u)}.fill(margin);
   return margin;
 }
 
@@ -31,14 +32,36 @@ CudaResult<GuardedDeviceBuffer> GuardedDeviceBuffer::create(const Stream& stream
   if (size_bytes == 0) return buffer;
   WB_TRY_ASSIGN(buffer.m_reserved,
                 DeviceBuffer::allocate(stream.context(), reserved_bytes(size_bytes, shift_bytes)));
-  buffer.m_address = buffer.m_reserved.address() + k_margin_bytes + shift_bytes;
+  buffer.m_address = buffer.m_reserved.address() + offset_bytes(shift_bytes);
   buffer.m_size_bytes = size_bytes;
   buffer.m_secret = secret;
   WB_TRY(fill_bytes(stream, buffer.m_address, std::byte{0}, size_bytes));
-  // Close to the tensor on both sides, whatever the shift: its end need not be aligned.
-  WB_TRY(copy_to_device(stream, buffer.m_address - k_margin_bytes, margin_of(secret, false)));
-  WB_TRY(copy_to_device(stream, buffer.m_address + size_bytes, margin_of(secret, true)));
+  WB_TRY(buffer.write_margins(stream));
   return buffer;
+}
+
+CudaResult<GuardedDeviceBuffer> GuardedDeviceBuffer::create_in(const Stream& stream,
+                                                               SharedBuffer memory,
+                                                               std::size_t size_bytes,
+                                                               std::size_t shift_bytes,
+                                                               std::uint64_t secret) {
+  GuardedDeviceBuffer buffer;
+  if (memory.size_bytes() < reserved_bytes(size_bytes, shift_bytes)) {
+    return Fault{{ErrorCode::invalid, "use", "memory of another process",
+                  "the tensor and its margins do not lie in it", ""}};
+  }
+  buffer.m_borrowed = std::move(memory);
+  buffer.m_address = buffer.m_borrowed.address() + offset_bytes(shift_bytes);
+  buffer.m_size_bytes = size_bytes;
+  buffer.m_secret = secret;
+  WB_TRY(buffer.write_margins(stream));
+  return buffer;
+}
+
+CudaResult<void> GuardedDeviceBuffer::write_margins(const Stream& stream) const {
+  // Close to the tensor on both sides, whatever the shift: its end need not be aligned.
+  WB_TRY(copy_to_device(stream, m_address - k_margin_bytes, margin_of(m_secret, false)));
+  return copy_to_device(stream, m_address + m_size_bytes, margin_of(m_secret, true));
 }
 
 CudaResult<bool> GuardedDeviceBuffer::margins_intact(const Stream& stream) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "worker/cuda/device_buffer.hpp"
+#include "worker/cuda/shared_buffer.hpp"
 
 namespace wb::worker::cuda {
 
@@ -19,6 +20,11 @@ class GuardedDeviceBuffer {
   /// of size 0 is reserved. Errors: limit.
   static CudaResult<GuardedDeviceBuffer> create(const Stream& stream, std::size_t size_bytes,
                                                 std::size_t shift_bytes, std::uint64_t secret);
+  /// The same in memory of another process, reserved_bytes() or more of it, where the tensor's
+  /// place keeps what that process has put there.
+  static CudaResult<GuardedDeviceBuffer> create_in(const Stream& stream, SharedBuffer memory,
+                                                   std::size_t size_bytes, std::size_t shift_bytes,
+                                                   std::uint64_t secret);
   GuardedDeviceBuffer() = default;
 
   [[nodiscard]] DeviceAddress address() const { return m_address; }  ///< 0 when of size 0
@@ -27,9 +33,14 @@ class GuardedDeviceBuffer {
   [[nodiscard]] CudaResult<bool> margins_intact(const Stream& stream) const;
   /// What create() reserves.
   static std::size_t reserved_bytes(std::size_t size_bytes, std::size_t shift_bytes);
+  /// Where in it the tensor begins.
+  static std::size_t offset_bytes(std::size_t shift_bytes) { return k_margin_bytes + shift_bytes; }
 
  private:
+  [[nodiscard]] CudaResult<void> write_margins(const Stream& stream) const;
+
   DeviceBuffer m_reserved;
+  SharedBuffer m_borrowed;
   DeviceAddress m_address = 0;
   std::size_t m_size_bytes = 0;
   std::uint64_t m_secret = 0;

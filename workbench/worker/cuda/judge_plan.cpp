@@ -9,6 +9,10 @@
 #include "worker/cuda/gpu_inputs.hpp"
 
 namespace wb::worker::cuda {
+
+using problem::k_rows_per_block;
+using problem::Problem;
+
 namespace {
 
 constexpr std::int64_t k_shortest_key_block = 16;  // of StdForm::short_blocks
@@ -24,24 +28,25 @@ double all_madds(const Problem& problem) {
 
 }  // namespace
 
-double tile_madds(const Problem& problem, const RowBlock& block) {
-  const auto keys = static_cast<double>(visible_keys(problem, block.row_end - 1));
-  const double factor = is_small_block(problem, block) ? 2.0 : 1.0;
+double tile_madds(const Problem& problem, const problem::RowBlock& block) {
+  const auto keys = static_cast<double>(problem::visible_keys(problem, block.row_end - 1));
+  const double factor = problem::is_small_block(problem, block) ? 2.0 : 1.0;
   return factor * static_cast<double>(k_rows_per_block) * keys *
          static_cast<double>(problem.D + problem.Dv);
 }
 
-std::vector<RowBlock> gpu_blocks(const Problem& problem, const JudgeOptions& options) {
+std::vector<problem::RowBlock> gpu_blocks(const Problem& problem,
+                                          const problem::JudgeOptions& options) {
   std::size_t most = std::numeric_limits<std::size_t>::max();
   if (options.max_blocks) {
     most = *options.max_blocks;
   } else if (const double madds = all_madds(problem); madds > k_full_gpu_oracle_max_madds) {
     const double share = k_full_gpu_oracle_max_madds / madds;
-    most =
-        std::max(k_sampled_blocks,
-                 static_cast<std::size_t>(share * static_cast<double>(row_block_count(problem))));
+    most = std::max(
+        problem::k_sampled_blocks,
+        static_cast<std::size_t>(share * static_cast<double>(problem::row_block_count(problem))));
   }
-  return sample_row_blocks(problem, most, options.sample_seed);
+  return problem::sample_row_blocks(problem, most, options.sample_seed);
 }
 
 WaveRoom wave_room(const Problem& problem, std::size_t block_count) {
@@ -71,7 +76,7 @@ WaveRoom wave_room(const Problem& problem, std::size_t block_count) {
 std::size_t judge_device_bytes(const Problem& problem, std::size_t block_count,
                                bool out_from_host) {
   return device_inputs_bytes(problem) + wave_room(problem, block_count).total() +
-         (out_from_host ? out_bytes(problem) : 0);
+         (out_from_host ? problem::out_bytes(problem) : 0);
 }
 
 }  // namespace wb::worker::cuda

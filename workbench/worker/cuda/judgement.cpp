@@ -8,6 +8,12 @@
 #include "worker/cuda/device_words.hpp"
 
 namespace wb::worker::cuda {
+
+using problem::OutputScan;
+using problem::RowBlock;
+using problem::StdForm;
+using problem::Tensor;
+
 namespace {
 
 constexpr std::int64_t k_max_scan_blocks = 1'024;
@@ -28,15 +34,15 @@ CudaResult<std::vector<T>> from_device(const Stream& stream, const DeviceBuffer&
   return values;
 }
 
-ErrorStatistics statistics_of(const device::ErrorSums& sums) {
+problem::ErrorStatistics statistics_of(const device::ErrorSums& sums) {
   return {sums.max, sums.mean, sums.worst_index, sums.max_magnitude, sums.mean_magnitude};
 }
 
 }  // namespace
 
-CudaResult<OutputVerdict> Judgement::run(std::uint32_t seed, Draw draw, DeviceAddress out,
-                                         std::span<const float> lse,
-                                         const std::vector<RowBlock>& blocks) {
+CudaResult<problem::OutputVerdict> Judgement::run(std::uint32_t seed, problem::Draw draw,
+                                                  DeviceAddress out, std::span<const float> lse,
+                                                  const std::vector<RowBlock>& blocks) {
   WB_TRY_ASSIGN(const DeviceInputs inputs,
                 m_judge.m_inputs.make(m_judge.m_stream, m_problem, seed, draw));
   WB_TRY_ASSIGN(const OutputScan counts, scan(out, lse));
@@ -46,9 +52,9 @@ CudaResult<OutputVerdict> Judgement::run(std::uint32_t seed, Draw draw, DeviceAd
   // order of `blocks`, in which ties are decided.
   std::array<std::vector<std::size_t>, 2> places;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    places[is_small_block(m_problem, blocks[i]) ? 1 : 0].push_back(i);
+    places[problem::is_small_block(m_problem, blocks[i]) ? 1 : 0].push_back(i);
   }
-  std::vector<BudgetUse> uses(blocks.size());
+  std::vector<problem::BudgetUse> uses(blocks.size());
   for (std::size_t kind = 0; kind < places.size(); ++kind) {
     const auto forms = std::span(k_all_forms).first(kind == 0 ? 1 : k_all_forms.size());
     for (std::size_t begin = 0; begin < places[kind].size(); begin += room.sizes.blocks) {
@@ -62,7 +68,7 @@ CudaResult<OutputVerdict> Judgement::run(std::uint32_t seed, Draw draw, DeviceAd
       }
     }
   }
-  return conclude(m_problem, uses, counts);
+  return problem::conclude(m_problem, uses, counts);
 }
 
 CudaResult<OutputScan> Judgement::scan(DeviceAddress out, std::span<const float> lse) const {
@@ -73,7 +79,7 @@ CudaResult<OutputScan> Judgement::scan(DeviceAddress out, std::span<const float>
   WB_TRY(fill_bytes(stream, device_counts.address(), std::byte{0}, sizeof counts));
   device::ScanParams p{};
   p.bytes = reinterpret_cast<const void*>(out);  // NOLINT(performance-no-int-to-ptr)
-  p.elements = out_element_count(m_problem);
+  p.elements = problem::out_element_count(m_problem);
   p.counts = device_counts.as<std::uint64_t>();
   p.poison_seed = m_options.poison ? m_options.poison->seed : 0;
   p.has_poison = m_options.poison ? 1 : 0;
@@ -82,8 +88,9 @@ CudaResult<OutputScan> Judgement::scan(DeviceAddress out, std::span<const float>
   WB_TRY(m_judge.m_kernels.scan_output.launch(
       stream, {.x = std::min(needed, k_max_scan_blocks), .threads = device::k_scan_threads}, p));
   WB_TRY(copy_to_host(stream, std::as_writable_bytes(std::span(counts)), device_counts.address()));
-  OutputScan result{.non_finite = static_cast<std::int64_t>(counts[0]) + count_bad_lse(lse),
-                    .unwritten = static_cast<std::int64_t>(counts[1])};
+  OutputScan result{
+      .non_finite = static_cast<std::int64_t>(counts[0]) + problem::count_bad_lse(lse),
+      .unwritten = static_cast<std::int64_t>(counts[1])};
   if (m_options.lse_poison) {
     result.unwritten += m_options.lse_poison->survivors(std::as_bytes(lse), sizeof(float));
   }
@@ -103,25 +110,25 @@ CudaResult<Judgement::Room> Judgement::make_room(const DeviceInputs& inputs, Dev
         std::pair{&room.errors, sizes.errors}, std::pair{&room.tasks, sizes.tasks}}) {
     WB_TRY_ASSIGN(*buffer, DeviceBuffer::allocate(context, bytes));
   }
-  const Problem& p = m_problem;
+  const problem::Problem& p = m_problem;
   device::Wave& w = room.wave;
   w.tasks = room.tasks.as<const device::BlockTask>();
   w.Hq = p.Hq, w.Hkv = p.Hkv, w.Sq = p.Sq, w.Skv = p.Skv, w.D = p.D, w.Dv = p.Dv;
-  w.q_strides = device_word(tensor_strides(p, Tensor::q));
-  w.k_strides = device_word(tensor_strides(p, Tensor::k));
-  w.v_strides = device_word(tensor_strides(p, Tensor::v));
-  w.out_strides = device_word(out_strides(p));
+  w.q_strides = device_word(problem::tensor_strides(p, Tensor::q));
+  w.k_strides = device_word(problem::tensor_strides(p, Tensor::k));
+  w.v_strides = device_word(problem::tensor_strides(p, Tensor::v));
+  w.out_strides = device_word(problem::out_strides(p));
   w.q = inputs.q.as<const void>();
   w.k = inputs.k.as<const void>();
   w.v = inputs.v.as<const void>();
   w.mask = inputs.mask.as<const void>();
   w.out = reinterpret_cast<const void*>(out);  // NOLINT(performance-no-int-to-ptr)
-  w.scale = effective_scale(p);
+  w.scale = problem::effective_scale(p);
   w.number = device_word(p.dtype);
   w.mask_form = device_word(p.mask);
   w.causal = device_word(p.causal);
   w.form = device::Form::oracle;
-  w.rows_per_block = std::min(p.Sq, k_rows_per_block);
+  w.rows_per_block = std::min(p.Sq, problem::k_rows_per_block);
   w.pitch = tiles(p.Skv) * device::k_tile;
   w.scores = room.scores.as<void>();
   w.rescale = room.rescale.as<float>();
@@ -142,7 +149,7 @@ CudaResult<Judgement::WaveResult> Judgement::compute(Room& room, std::span<const
   std::vector<device::BlockTask> tasks;
   std::int64_t most_keys = 0;
   for (const RowBlock& block : blocks) {
-    const std::int64_t keys = visible_keys(m_problem, block.row_end - 1);
+    const std::int64_t keys = problem::visible_keys(m_problem, block.row_end - 1);
     tasks.push_back({block.b, block.h, block.row_begin, keys,
                      static_cast<std::int32_t>(block.row_end - block.row_begin), 0});
     most_keys = std::max(most_keys, keys);
@@ -186,11 +193,13 @@ CudaResult<std::vector<device::ErrorSums>> Judgement::compute_form(const Room& r
   return from_device<device::ErrorSums>(stream, room.errors, 0, blocks);
 }
 
-BudgetUse Judgement::decide(const RowBlock& block, Draw draw, const WaveResult& result,
-                            std::size_t at, std::span<const float> lse) const {
+problem::BudgetUse Judgement::decide(const RowBlock& block, problem::Draw draw,
+                                     const WaveResult& result, std::size_t at,
+                                     std::span<const float> lse) const {
   const auto rows = static_cast<std::size_t>(block.row_end - block.row_begin);
-  const auto rows_per_block = static_cast<std::size_t>(std::min(m_problem.Sq, k_rows_per_block));
-  BlockStatistics statistics;
+  const auto rows_per_block =
+      static_cast<std::size_t>(std::min(m_problem.Sq, problem::k_rows_per_block));
+  problem::BlockStatistics statistics;
   statistics.out = statistics_of(result.out[at]);
   statistics.got = result.out[at].got;
   statistics.want = result.out[at].want;
@@ -198,16 +207,17 @@ BudgetUse Judgement::decide(const RowBlock& block, Draw draw, const WaveResult& 
   statistics.mean_ref = result.out[at].mean_ref;
   statistics.of_std = statistics_of(result.of_std.front()[at]);
   for (const auto& form : std::span(result.of_std).subspan(1)) {
-    take_larger(statistics.of_std, statistics_of(form[at]));
+    problem::take_larger(statistics.of_std, statistics_of(form[at]));
   }
-  statistics.score_deviation = score_deviation(m_problem, draw);
+  statistics.score_deviation = problem::score_deviation(m_problem, draw);
+  statistics.score_terms = problem::score_terms(draw);
   statistics.ref_lse = std::span(result.lse).subspan(at * rows_per_block, rows);
   statistics.weight_norm = std::span(result.norm).subspan(at * rows_per_block, rows);
   if (!lse.empty()) {
     const std::int64_t first = (block.b * m_problem.Hq + block.h) * m_problem.Sq + block.row_begin;
     statistics.got_lse = lse.subspan(static_cast<std::size_t>(first), rows);
   }
-  return judge_statistics(m_problem, block, statistics);
+  return problem::judge_statistics(m_problem, block, statistics);
 }
 
 }  // namespace wb::worker::cuda

@@ -16,12 +16,14 @@ namespace wb::worker::cuda {
 
 class Judgement {
  public:
-  Judgement(const GpuJudge& judge, const Problem& problem, const JudgeOptions& options)
+  Judgement(const GpuJudge& judge, const problem::Problem& problem,
+            const problem::JudgeOptions& options)
       : m_judge(judge), m_problem(problem), m_options(options) {}
 
   /// `lse` is empty when it is not judged. `out` is in device memory.
-  CudaResult<OutputVerdict> run(std::uint32_t seed, Draw draw, DeviceAddress out,
-                                std::span<const float> lse, const std::vector<RowBlock>& blocks);
+  CudaResult<problem::OutputVerdict> run(std::uint32_t seed, problem::Draw draw, DeviceAddress out,
+                                         std::span<const float> lse,
+                                         const std::vector<problem::RowBlock>& blocks);
 
  private:
   /// Device memory of the waves, and the struct that tells kernels about it.
@@ -37,20 +39,21 @@ class Judgement {
     std::vector<double> lse, norm;                       ///< [blocks * rows_per_block]
   };
 
-  CudaResult<OutputScan> scan(DeviceAddress out, std::span<const float> lse) const;
+  CudaResult<problem::OutputScan> scan(DeviceAddress out, std::span<const float> lse) const;
   CudaResult<Room> make_room(const DeviceInputs& inputs, DeviceAddress out,
                              std::size_t block_count) const;
-  CudaResult<WaveResult> compute(Room& room, std::span<const RowBlock> blocks,
-                                 std::span<const StdForm> forms) const;
+  CudaResult<WaveResult> compute(Room& room, std::span<const problem::RowBlock> blocks,
+                                 std::span<const problem::StdForm> forms) const;
   CudaResult<std::vector<device::ErrorSums>> compute_form(const Room& room, device::Form form,
                                                           std::int64_t blocks,
                                                           std::int64_t key_tiles) const;
-  [[nodiscard]] BudgetUse decide(const RowBlock& block, Draw draw, const WaveResult& result,
-                                 std::size_t at, std::span<const float> lse) const;
+  [[nodiscard]] problem::BudgetUse decide(const problem::RowBlock& block, problem::Draw draw,
+                                          const WaveResult& result, std::size_t at,
+                                          std::span<const float> lse) const;
 
   const GpuJudge& m_judge;
-  const Problem& m_problem;
-  const JudgeOptions& m_options;
+  const problem::Problem& m_problem;
+  const problem::JudgeOptions& m_options;
 };
 
 }  // namespace wb::worker::cuda

@@ -29,10 +29,10 @@ CudaResult<Stopwatch> Stopwatch::create(const Stream& stream) {
   Stopwatch stopwatch(context, code, std::move(gate));
   std::vector<double> pairs_us;
   for (int i = 0; i < k_empty_pairs; ++i) {
-    WB_TRY_ASSIGN(const Samples pair, stopwatch.one_pair(stream, nullptr, nullptr));
+    WB_TRY_ASSIGN(const Samples pair, stopwatch.one_pair(stream, nullptr, {}));
     pairs_us.push_back(pair.call_us.front());
   }
-  stopwatch.m_empty_pair_us = median(pairs_us);
+  stopwatch.m_empty_pair_us = measure::median(pairs_us);
   return stopwatch;
 }
 
@@ -69,18 +69,20 @@ CudaResult<void> Stopwatch::queue_hot(const Stream& stream, const Graph& graph, 
 }
 
 CudaResult<Samples> Stopwatch::hot(const Stream& stream, const Graph& graph, std::int64_t calls,
-                                   std::int64_t samples, const OnStart& on_start) {
+                                   std::int64_t samples, const BlockHooks& hooks) {
   const auto count = static_cast<std::size_t>(samples);
   const std::size_t behind_gate = std::min(count, k_behind_gate);
   WB_TRY(provide_events(count + 1));
   WB_TRY(m_gate.close(stream));
   CudaResult<void> queued = m_events[0].record(stream);
   if (queued.ok()) queued = queue_hot(stream, graph, 0, behind_gate);
-  if (on_start) on_start();
+  if (queued.ok() && count == behind_gate && hooks.at_end) queued = hooks.at_end();
+  if (hooks.on_start) hooks.on_start();
   const auto begin = std::chrono::steady_clock::now();
   m_gate.open();  // also after a failure: nothing may be left waiting
   WB_TRY(queued);
   WB_TRY(queue_hot(stream, graph, behind_gate, count));
+  if (count > behind_gate && hooks.at_end) WB_TRY(hooks.at_end());
   WB_TRY(stream.synchronize());
   return read(calls, count, us_since(begin));
 }
@@ -98,17 +100,18 @@ CudaResult<double> Stopwatch::empty_call_us(const Stream& stream) {
   WB_TRY(graph.launch(stream));
   WB_TRY(stream.synchronize());
   WB_TRY_ASSIGN(const Samples samples, hot(stream, graph, k_empty_calls, k_empty_samples));
-  return median(samples.call_us);
+  return measure::median(samples.call_us);
 }
 
 CudaResult<Samples> Stopwatch::one_pair(const Stream& stream, const Graph* graph,
-                                        const OnStart& on_start) {
+                                        const BlockHooks& hooks) {
   WB_TRY(provide_events(2));
   WB_TRY(m_gate.close(stream));
   CudaResult<void> queued = m_events[0].record(stream);
   if (queued.ok() && graph != nullptr) queued = graph->launch(stream);
   if (queued.ok()) queued = m_events[1].record(stream);
-  if (on_start) on_start();
+  if (queued.ok() && hooks.at_end) queued = hooks.at_end();
+  if (hooks.on_start) hooks.on_start();
   const auto begin = std::chrono::steady_clock::now();
   m_gate.open();
   WB_TRY(queued);
@@ -117,24 +120,25 @@ CudaResult<Samples> Stopwatch::one_pair(const Stream& stream, const Graph* graph
 }
 
 CudaResult<Samples> Stopwatch::lone(const Stream& stream, const Graph& graph,
-                                    const OnStart& on_start) {
-  WB_TRY_ASSIGN(Samples sample, one_pair(stream, &graph, on_start));
+                                    const BlockHooks& hooks) {
+  WB_TRY_ASSIGN(Samples sample, one_pair(stream, &graph, hooks));
   sample.call_us.front() = std::max(sample.call_us.front() - m_empty_pair_us, 0.0);
   return sample;
 }
 
 CudaResult<Samples> Stopwatch::eager(const Stream& stream, const Enqueue& call, std::int64_t calls,
-                                     std::int64_t samples, const OnStart& on_start) {
+                                     std::int64_t samples, const BlockHooks& hooks) {
   const auto count = static_cast<std::size_t>(samples);
   WB_TRY(provide_events(count + 1));
   WB_TRY(stream.synchronize());
-  if (on_start) on_start();
+  if (hooks.on_start) hooks.on_start();
   const auto begin = std::chrono::steady_clock::now();
   WB_TRY(m_events[0].record(stream));
   for (std::size_t i = 0; i < count; ++i) {
     for (std::int64_t n = 0; n < calls; ++n) WB_TRY(call());
     WB_TRY(m_events[i + 1].record(stream));
   }
+  if (hooks.at_end) WB_TRY(hooks.at_end());
   WB_TRY(stream.synchronize());
   return read(calls, count, us_since(begin));
 }

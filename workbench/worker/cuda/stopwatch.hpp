@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stopwatch: a GPU's clock around queued calls, as the plans `hot`, `cold` and `eager` time them
-// (docs/measurement.md). It runs beside untrusted code in the subject's process; its supervisor
-// checks the sums against a clock of its own.
+// (docs/contracts/measurement.md). It runs beside untrusted code in the subject's process; its
+// supervisor checks the sums against a clock of its own.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,12 @@ using OnStart = std::function<void()>;
 /// Puts one call on the stream.
 using Enqueue = std::function<CudaResult<void>()>;
 
+/// What is beside the samples of a block.
+struct BlockHooks {
+  OnStart on_start = nullptr;
+  Enqueue at_end = nullptr;  ///< queued right behind the last event, before anyone waits
+};
+
 class Stopwatch {
  public:
   /// Measures the empty pair. Errors: environment (no device code), limit.
@@ -36,16 +42,16 @@ class Stopwatch {
   /// the graph once before: its first launch is slower.
   [[nodiscard]] CudaResult<Samples> hot(const Stream& stream, const Graph& graph,
                                         std::int64_t calls, std::int64_t samples,
-                                        const OnStart& on_start = nullptr);
+                                        const BlockHooks& hooks = {});
   /// One launch of a graph that holds one call, between two events behind a gate; less the empty
   /// pair, but never below 0.
   [[nodiscard]] CudaResult<Samples> lone(const Stream& stream, const Graph& graph,
-                                         const OnStart& on_start = nullptr);
+                                         const BlockHooks& hooks = {});
   /// `samples` samples of `calls` calls as their user makes them: queued while the device runs, so
   /// that it waits where the host is slower. Stops at the first call that cannot be queued.
   [[nodiscard]] CudaResult<Samples> eager(const Stream& stream, const Enqueue& call,
                                           std::int64_t calls, std::int64_t samples,
-                                          const OnStart& on_start = nullptr);
+                                          const BlockHooks& hooks = {});
   /// Empties the caches, as lone() wants them for the plan `cold`. The first time it reserves the
   /// memory for that. Errors: limit.
   [[nodiscard]] CudaResult<void> flush(const Stream& stream);
@@ -64,7 +70,7 @@ class Stopwatch {
                                            std::size_t from, std::size_t to);
   /// One event, `graph` if there is one, another event, behind a gate.
   [[nodiscard]] CudaResult<Samples> one_pair(const Stream& stream, const Graph* graph,
-                                             const OnStart& on_start);
+                                             const BlockHooks& hooks);
   /// Of events 0 to `samples`, once they have happened. Errors: environment, when a gate before
   /// them opened by itself.
   [[nodiscard]] CudaResult<Samples> read(std::int64_t calls, std::size_t samples, double wall_us);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inputs from a seed on the device (design 4.4), the same bits as make_inputs on the host: one
+// Inputs from a seed on the device, the same bits as make_inputs on the host: one
 // thread a Philox counter makes two elements; where they lie follows from their index in BHSD order.
 // And the poison of an output, which has its own pattern.
 #include "worker/cuda/device/numbers.cuh"
@@ -47,8 +47,9 @@ __device__ void fill_element(const FillParams& p, std::int64_t index, std::uint3
     return;
   }
   const bool is_value = p.mask == MaskForm::none || is_kept;
-  store(p.number, p.to, at,
-        is_value ? p.factor * value_of(first, second) : minus_infinity<float>());
+  float value = is_value ? p.factor * value_of(first, second) : p.rejected;
+  if (p.sign != 0) value = p.sign * fabsf(value);
+  store(p.number, p.to, at, value);
 }
 
 }  // namespace

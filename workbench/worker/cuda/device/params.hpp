@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the host tells the worker's kernels: one struct for each kernel, passed by value. Included
 // by the host's code and by the device code, so it holds plain numbers and device addresses only.
-// Sizes and strides count elements; row, key, block and head are those of docs/measurement.md.
+// Sizes and strides count elements; row, key, block and head are those of
+// docs/contracts/measurement.md.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,8 @@ struct FillParams {
   std::int64_t edge_row;     ///< masks: this row is masked whole; -1: none
   std::uint32_t seed, tensor;
   float factor;
+  std::int32_t sign;  ///< that all values have; 0: their own
+  float rejected;     ///< additive masks: what stands where a key is rejected
   Number number;
   MaskForm mask;  ///< none: a tensor of values
 };

@@ -16,6 +16,12 @@ __device__ std::int64_t blocks_of(Form form, std::int64_t keys) {
   return (keys + key_block(form) - 1) / key_block(form);
 }
 
+/// A finite bias stays finite: it does not mask.
+__device__ float bias_in_log2(float bias) {
+  constexpr float k_lowest = -3.4028234663852886e38f;
+  const float scaled = bias * k_log2_e;
+  return bias >= k_lowest && scaled < k_lowest ? k_lowest : scaled;
+}
 /// short_blocks multiplies the scale, in units of log2, into q; the others scale the scores.
 __device__ float q_factor(const Wave& w) {
   return uses_exp2(w.form) ? static_cast<float>(w.scale) * k_log2_e : 1.0f;
@@ -88,7 +94,7 @@ class Row {
     if (!in_block(offset) || key + offset >= m_visible) return minus_infinity<float>();
     const float of_mask = bias(m_w, m_task.b, m_row, key + offset);
     const float score = m_scores[key + offset];
-    if (uses_exp2(m_w.form)) return score * 1.0f + of_mask * k_log2_e;
+    if (uses_exp2(m_w.form)) return score * 1.0f + bias_in_log2(of_mask);
     return score * static_cast<float>(m_w.scale) + of_mask * 1.0f;
   }
   __device__ Pair scaled(std::int64_t key) const {

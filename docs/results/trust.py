@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""The page about trust: equal code, planted slowdowns, the clock, eager calls. From kept sessions,
+by the program recorded_pairs, and from records of tests/bench in tests/data."""
+
+import json
+import subprocess
+import tarfile
+from statistics import geometric_mean
+
+from recorded import ROOT, archive_of, session_names
+
+DATA = ROOT / "tests" / "data"
+PLANTED = ("h200_trust_2026-11-26.json", "h200_trust_sustained_2026-11-26.json")
+
+
+def record(name):
+    """What a script of tests/bench measured: a file of tests/data, or in its archive."""
+    if not (DATA / name).is_file():
+        with tarfile.open(DATA / "gpu_measurements.tar.gz") as tar:
+            return json.load(tar.extractfile(f"gpu_measurements/{name}"))
+    return json.loads((DATA / name).read_text())
+
+
+def where():
+    """How pages call those files: by their folder, or by the archive's."""
+    packed = (DATA / "gpu_measurements.tar.gz").is_file()
+    return "gpu_measurements" if packed else "tests/data"
+
+
+def pairs_table(build):
+    """recorded_pairs of every kept session of a GPU. Raises CalledProcessError."""
+    words = [archive_of(name) for name in session_names() if not name.startswith("cpu-")]
+    done = subprocess.run([build / "tests" / "bench" / "recorded_pairs", *words],
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    return "\n".join(line for line in done.stdout.splitlines() if line.startswith("|"))
+
+
+def planted_rows():
+    for name in PLANTED:
+        what = record(name)
+        equal, planted = what["rows"]["equal"], what["rows"]["planted"]
+        told = [row["outcome"] for row in equal]
+        false = told.count("faster") + told.count("slower")
+        yield (f"| equal code under two names, {what['regime']} | {len(equal)} | "
+               f"{told.count('same')} `same`, {told.count('ambiguous')} `ambiguous`, "
+               f"{false} false | `{where()}/{name}` |")  # fmt: skip
+        for percent in sorted({what["percent"][row["asked"]] for row in planted}, reverse=True):
+            rows = [row for row in planted if what["percent"][row["asked"]] == percent]
+            found = sum(row["outcome"] == "slower" for row in rows)
+            yield (f"| slowdown of {percent:g} % planted, {what['regime']} | {len(rows)} | "
+                   f"{found} called `slower` | `{where()}/{name}` |")  # fmt: skip
+
+
+def truth_table():
+    lines = [
+        "| problem | median, us | CUPTI, us | traced | untraced |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for row in record("h200_truth_2026-11-23.json")["problems"]:
+        traced, untraced = row["deviation_frac"], row["untraced_deviation_frac"]
+        lines.append(f"| {row['problem']} | {row['hot_us']:.2f} | {row['cupti_us']:.2f} | "
+                     f"{traced:+.2%} | {untraced:+.2%} |")  # fmt: skip
+    return "\n".join(lines)
+
+
+def eager_sentence():
+    rows = record("h200_eager_2026-11-25.json")["rows"]
+    lowest = min(rows, key=lambda row: row["ratio"])
+    mean = geometric_mean(row["ratio"] for row in rows)
+    return (f"Geometric mean of {len(rows)} problems {mean:.3f}, the lowest {lowest['ratio']:.2f} "
+            f"[{lowest['low']:.2f}, {lowest['high']:.2f}] (`{lowest['problem']}`).")  # fmt: skip
+
+
+def page(build):
+    return f"""# Trust
+
+## Equal code in recorded sessions
+
+Each baseline and each `compare` times one subject in two processes of every instance, for the
+noise floor. Those two, compared with each other as [sessions
+compare](../contracts/measurement.md#comparison), must not be told apart. All kept sessions of an
+H200, plan hot; most of the subjects are PyTorch's:
+
+{pairs_table(build)}
+
+A false verdict says `faster` or `slower` of equal code; at 99 % about one in a hundred may, and
+the program names each. Sessions of a CPU are left out: their processes lie far apart, and their
+pairs are `ambiguous`.
+
+```sh
+build/release/tests/bench/recorded_pairs sessions/h200-part2-gqa
+```
+
+## Equal code and slowdowns on purpose
+
+Comparisons of equal code under two names, and of a kernel that was made slower by a known share;
+H200, driver 580, quick effort, `tests/bench/gpu_trust.py`.
+
+| what | comparisons | answers | record |
+|---|---:|---|---|
+{chr(10).join(planted_rows())}
+
+## The clock
+
+Hot medians beside CUPTI's kernel durations (`sm80_mma_flash`, H200, 2026-11-23). Traced: the
+median with CUPTI attached, less the gap between kernels, against the mean of the kernels; the
+goal is 5 % from 10 us and 2 % from 100 us on. Untraced: the session's own median. The longer
+calls run at the power limit, where clocks of two runs differ. Made again by `sdpa-wb-gpu-test
+"[truth]"`.
+
+{truth_table()}
+
+## Eager calls from a program
+
+Both sides as operators of PyTorch, called in one loop by a Python program, ours from `sdpa-wb
+export --torch`: problems of n6, short, iteration3 and v3 whose fastest backend takes less than
+30 us (H200, PyTorch 2.11, 2026-11-25). {eager_sentence()}
+
+```sh
+tests/bench/eager_calls.py SDPA_WB --suite n6 short iteration3 v3 --under 30
+```
+"""

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// Columns of ratios: the reading that most rows follow stands (audit/ratio_column.hpp), and a row
+// beside them is judged only where nothing else may be meant.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+
+#include "audit/checks.hpp"
+#include "audit/ratio_column.hpp"
+
+namespace wb::audit {
+namespace {
+
+constexpr double k_near = 0.02;             ///< a ratio so near is no contradiction
+constexpr double k_near_few = 0.1;          ///< the same where few rows show the reading
+constexpr double k_near_statistics = 0.25;  ///< the same between medians, means, bests
+
+class Judge : RatioColumn {
+ public:
+  using RatioColumn::RatioColumn;
+
+  void run(const Facts& facts, Notes& notes) {
+    const Reading* best = nullptr;
+    for (const Reading& reading : m_readings) {
+      if (reading.tried > 0 && (best == nullptr || reading.fits > best->fits)) best = &reading;
+    }
+    if (best == nullptr) return;
+    const bool clear = is_clear(*best);
+    if (!clear && best->fits < 2 && best->fits < best->tried) return unclear(*best, notes);
+    std::size_t others = 0;
+    for (std::size_t n = 0; n < m_rows.size(); ++n) {
+      if (!m_printed[n] || !best->rows[n]) continue;
+      const Quotient& quotient = *best->rows[n];
+      const std::string formula = words(*best, n);
+      if (m_printed[n]->result().meets(quotient.alike)) {
+        notes.held(m_rows[n].line, formula + ", printed " + m_printed[n]->printed);
+      } else if (!clear || m_printed[n]->result().meets(quotient.value) || is_excused(*best, n)) {
+        ++others;
+      } else {
+        const auto turned = divide({1, 1}, quotient.value);
+        const bool is_turned = turned && m_printed[n]->result().meets(*turned);
+        // Close by it may be of figures that were not rounded yet, or of other runs.
+        const double middle = quotient.value.middle();
+        // A ratio beside two medians may be the median of ratios; one that is called so is.
+        const double near = of_statistics(*best)                ? k_near_statistics
+                            : is_only(*best) || best->fits >= 3 ? k_near
+                                                                : k_near_few;
+        const bool is_near = std::abs(m_printed[n]->value - middle) <= near * middle ||
+                             (is_statistic(m_column) && !names_row() && !is_turned) ||
+                             (is_mean_of_ratios(*best) && !is_turned);
+        // "~400 ms / ~150 ms" gives no digit that "2.5x" could miss.
+        const bool is_vague = m_printed[n]->approximate || quotient.top.approximate ||
+                              quotient.bottom.approximate || is_qualified(facts, n);
+        // One row beside it shows too little, unless nothing else could be divided.
+        const bool is_shown = (best->fits >= 2 || is_only(*best)) && is_told(*best) &&
+                              !is_of_any_row(*best, n) && !is_behind_other(*best) &&
+                              !is_split(*best) && !(is_turned && is_of_choice(*best, n));
+        notes.add({.severity = is_near || is_vague || !is_shown ? Severity::doubtful
+                                                                : Severity::contradiction,
+                   .line = m_rows[n].line,
+                   .printed = m_printed[n]->printed,
+                   .computed = formula,
+                   .meaning = is_turned ? "the ratio is turned around, beside the other rows"
+                              : best->kind == ReadingKind::pair
+                                  ? "the ratio does not follow from the times of its row"
+                                  : "the ratio does not follow as those of the other rows do",
+                   .tolerance = tolerance_of(*m_printed[n]),
+                   .also = quotient.lines});
+      }
+    }
+    if (others > 0) {
+      notes.add({.severity = Severity::unknown,
+                 .line = m_table.table->line,
+                 .printed = fmt::format("{} ratios of the column \"{}\"", others,
+                                        m_table.table->headers[m_column]),
+                 .computed = "they do not follow as most rows do, and may be of another row",
+                 .meaning = "what they divide by what is not said: not judged"});
+    }
+  }
+
+ private:
+  /// Medians (means, bests) of columns or rows: the median of ratios is not the ratio of medians.
+  bool of_statistics(const Reading& reading) const {
+    return is_statistic(reading.over) && is_statistic(reading.under);
+  }
+
+  /// "Mean | Ratio": tools print the mean of the ratios of single runs, which an outlier moves far.
+  bool is_mean_of_ratios(const Reading& reading) const {
+    return m_table.columns[m_column].name == "ratio" && reading.kind != ReadingKind::pair &&
+           of_statistics(reading);
+  }
+
+  /// "tkDNN speedup" read as OpenCV over Darknet, beside columns of tkDNN: it is about those.
+  bool names_others(const Reading& reading) const {
+    const std::string& name = m_table.columns[m_column].name;
+    const std::string& over = m_table.columns[reading.over].name;
+    const std::string& under = m_table.columns[reading.under].name;
+    return std::any_of(m_values.begin(), m_values.end(), [&](const ValueColumn& value) {
+      if (value.column == reading.over || value.column == reading.under) return false;
+      const std::string& other = m_table.columns[value.column].name;
+      for (std::size_t at = 0; at < name.size();) {
+        std::size_t end = at;
+        while (end < name.size() && std::isalnum(static_cast<unsigned char>(name[end])) != 0) ++end;
+        const std::string word = name.substr(at, end - at);
+        if (word.size() >= 3 && has_word(other, word) && !has_word(over, word) &&
+            !has_word(under, word)) {
+          return true;
+        }
+        at = end + 1;
+      }
+      return false;
+    });
+  }
+
+  /// Two columns of times and one of ratios, one column of times and a row of 1.00x, or a header
+  /// that names the row: there is nothing else that it could divide.
+  bool is_only(const Reading& reading) const {
+    if (reading.kind == ReadingKind::pair) return times(true) == 2 && m_alone;
+    return names_row() || (reading.kind == ReadingKind::base && m_values.size() == 1);
+  }
+
+  /// Names that say which of two columns is divided by the other, or rows enough to show it: "1k
+  /// traces | 5k traces" may be two sizes of something else.
+  bool is_told(const Reading& reading) const {
+    if (reading.kind != ReadingKind::pair) return !reading.about;
+    static constexpr std::array<std::string_view, 22> k_sides{
+        "old",        "new",    "after",    "original", "optimized", "optimised",
+        "sequential", "serial", "parallel", "current",  "previous",  "naive",
+        "ours",       "mine",   "cpu",      "gpu",      "target",    "actual",
+        "v1",         "v2",     "cold",     "warm"};
+    const auto tells = [&](std::size_t column) {
+      const Column& facts = m_table.columns[column];
+      return facts.reference || std::any_of(k_sides.begin(), k_sides.end(),
+                                            [&](auto word) { return has_word(facts.name, word); });
+    };
+    return tells(reading.over) || tells(reading.under) ||
+           (reading.fits >= 3 && 4 * reading.fits >= 3 * reading.tried);
+  }
+
+  /// So many rows follow this reading, and so few other readings are at hand, that a row beside
+  /// them is wrong.
+  bool is_clear(const Reading& best) const {
+    const std::size_t fits = best.fits, tried = best.tried;
+    if (tried < 2 || fits == 0 || has_unread()) return false;
+    const bool most = 4 * fits >= 3 * tried;
+    if (best.kind == ReadingKind::pair) {
+      if (names_row() || names_others(best)) return false;
+      if (same_subject(m_table, best.over, best.under)) return false;
+      const bool is_time = std::any_of(m_values.begin(), m_values.end(), [&](auto& one) {
+        return one.column == best.over && !one.is_rate;
+      });
+      // Beside another column of ratios ("vs genuine x") one row shows nothing.
+      if (is_time && times(true) == 2) return 2 * fits >= tried && (fits >= 2 || m_alone);
+      return fits >= 3 && most;
+    }
+    const bool alone = m_values.size() == 1 || times(true) == 1;
+    if (best.kind == ReadingKind::base) return alone ? 2 * fits >= tried : fits >= 3 && most;
+    if (best.kind == ReadingKind::previous) return fits >= 3 && most;
+    return fits >= 3 && fits + 1 >= tried;
+  }
+
+  /// Another reading gives this row's figure, and is one that a column may change to.
+  bool is_excused(const Reading& best, std::size_t row) const {
+    // A second row of 1.00x is the base of its own group.
+    if (best.kind != ReadingKind::pair && m_printed[row]->value == 1) return true;
+    if (is_of_other_column(best, row)) return true;
+    return std::any_of(m_readings.begin(), m_readings.end(), [&](const Reading& other) {
+      if (&other == &best || !other.rows[row]) return false;
+      const bool reversed = other.kind == ReadingKind::pair && best.kind == ReadingKind::pair &&
+                            other.over == best.under && other.under == best.over;
+      if (reversed || !m_printed[row]->result().meets(other.rows[row]->value)) return false;
+      if (other.kind == ReadingKind::any) {
+        return best.kind != ReadingKind::pair && other.fits >= best.fits && other.fits >= 2;
+      }
+      // Another pair of times of the row that gives the figure may be meant by it.
+      if (other.kind == ReadingKind::pair) return true;
+      // Groups with a base of their own, before or behind their rows.
+      if (other.kind == ReadingKind::base && other.speedup == best.speedup) return true;
+      return other.fits >= 2 || other.speedup;
+    });
+  }
+
+  /// Two rows and more, half of all, do not follow the base: each may be over one of its own.
+  static bool is_split(const Reading& reading) {
+    const std::size_t misses = reading.tried - reading.fits;
+    return reading.kind == ReadingKind::base && misses >= 2 && misses >= reading.fits;
+  }
+
+  /// "parameters | vs standard | time | vs standard": each is of the column that it stands behind.
+  bool is_behind_other(const Reading& best) const {
+    if (best.kind == ReadingKind::pair || m_alone || m_column < 2 || best.over == m_column - 1) {
+      return false;
+    }
+    const auto figures = std::count_if(m_rows.begin(), m_rows.end(), [&](const Row& row) {
+      return cell_of(row, m_column - 1).find_first_of("0123456789") != std::string::npos;
+    });
+    return 2 * static_cast<std::size_t>(figures) > m_rows.size();
+  }
+
+  /// Over some other row it is right, which the header may leave unsaid.
+  bool is_of_any_row(const Reading& best, std::size_t row) const {
+    if (best.kind == ReadingKind::pair) return false;
+    return std::any_of(m_readings.begin(), m_readings.end(), [&](const Reading& other) {
+      return other.kind != ReadingKind::pair && other.over == best.over &&
+             other.speedup == best.speedup && other.rows[row] &&
+             m_printed[row]->result().meets(other.rows[row]->value);
+    });
+  }
+
+  /// A column of another quantity, such as sizes or perplexities, gives the ratio of the same rows.
+  bool is_of_other_column(const Reading& best, std::size_t row) const {
+    if (best.kind == ReadingKind::pair) return false;
+    const auto& lines = best.rows[row]->lines;
+    for (std::size_t column = 1; column < m_table.columns.size(); ++column) {
+      if (column == m_column || column == best.over) continue;
+      for (const Row& other : m_rows) {
+        if (std::find(lines.begin(), lines.end(), other.line) == lines.end()) continue;
+        if (other.line == m_rows[row].line) continue;
+        // "17.4 ms/layer" as well, though it is no plain time.
+        const auto here = m_table.figure(m_rows[row], column),
+                   there = m_table.figure(other, column);
+        for (const auto& one : {quotient_of(m_rows[row], here, other, there),
+                                quotient_of(other, there, m_rows[row], here)}) {
+          if (one && m_printed[row]->result().meets(one->value)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  std::string words(const Reading& reading, std::size_t row) const {
+    const Quotient& one = *reading.rows[row];
+    const std::string names = reading.kind == ReadingKind::pair
+                                  ? fmt::format("{} / {}: ", m_table.columns[reading.over].name,
+                                                m_table.columns[reading.under].name)
+                                  : std::string();
+    return fmt::format("{}{} / {} = {}", names, full(one.top), full(one.bottom),
+                       show(one.value, Unit::factor));
+  }
+
+  void unclear(const Reading& best, Notes& notes) const {
+    const auto printed = static_cast<std::size_t>(std::count_if(
+        m_printed.begin(), m_printed.end(), [](auto& one) { return one.has_value(); }));
+    const auto first =
+        std::find_if(m_printed.begin(), m_printed.end(), [](auto& one) { return one.has_value(); });
+    const auto row = static_cast<std::size_t>(first - m_printed.begin());
+    if (times(false) == 0 || best.tried == best.fits) return;
+    notes.add({.severity = Severity::unknown,
+               .line = m_rows[row].line,
+               .printed = fmt::format("{} ratios", printed),
+               .computed = fmt::format("{} are one time of their row over the other, or over "
+                                       "another row's",
+                                       best.fits),
+               .meaning = "what the column divides by what is not said"});
+  }
+};
+
+}  // namespace
+
+void check_ratio_columns(const Facts& facts, Notes& notes) {
+  for (const TableFacts& table : facts.tables) {
+    const std::vector<std::size_t> times = table.of(Role::time);
+    bool any_values = false;
+    const std::vector<std::size_t> ratios = ratio_columns(table);
+    for (const std::size_t column : ratios) {
+      any_values = any_values || !value_columns(table).empty();
+      Judge(table, column, ratios.size() == 1).run(facts, notes);
+    }
+    if (!any_values) check_metric_rows(table, notes);
+    // Of two times of one side, such as quantiles, "3x faster" is about neither.
+    if (times.size() == 2 &&
+        table.columns[times[0]].reference != table.columns[times[1]].reference) {
+      check_ratio_cells(table, times, notes);
+    }
+  }
+}
+
+}  // namespace wb::audit

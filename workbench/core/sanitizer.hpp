@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Whether this build runs under AddressSanitizer: it needs terabytes of address space, and its
+// search for leaks traces the process. g++ and clang say it in different ways.
+#pragma once
+
+namespace wb {
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool k_address_sanitizer = true;
+#elif defined(__has_feature)
+inline constexpr bool k_address_sanitizer = __has_feature(address_sanitizer);
+#else
+inline constexpr bool k_address_sanitizer = false;
+#endif
+
+}  // namespace wb

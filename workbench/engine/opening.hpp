@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Private to engine: how a session begins, shared by `open` and `dispatch adopt`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/context.hpp"
+
+namespace wb::engine {
+
+/// What a session is about.
+struct Opening {
+  std::string start;  ///< a kernel's name, or the label of a stored variant
+  problem::Suite suite;
+  Objective objective;
+  std::string backend;
+  std::vector<std::string> rivals;
+};
+
+/// session_opened, but for what a session goes on from. `args`: budget, rates, effort, title and
+/// whether rivals were named, as of `open`; any of them may be absent.
+Json identity_of(const Context& context, const Json& args, const fs::path& folder,
+                 const Opening& opening);
+
+/// Makes the session of that identity in `folder`, held by the context, and takes its baseline.
+/// `stored` is kept in it as what it starts from; may be null. Returns the rows of the baseline.
+/// Errors: those of the environment, of the log and of the baseline; the session is held then, too,
+/// if its folder was made.
+Result<Json> begin_session(Context& context, const Json& identity, const fs::path& folder,
+                           const variant::Variant* stored);
+
+}  // namespace wb::engine

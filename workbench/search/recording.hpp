@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Recording: every configuration of a search space with what building and timing it gave, so that a
+// strategy can be tried without a device. The format: docs/guide/simulation.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/files.hpp"
+#include "core/invalidity.hpp"
+#include "measure/statistics.hpp"
+#include "search/search_space.hpp"
+
+namespace wb::search {
+
+struct RecordedPoint {
+  variant::Configuration configuration;
+  std::optional<Invalidity> invalidity;  ///< then no turns
+  std::string message;                   ///< of the failure
+  std::string artifact;                  ///< hash of the code; empty: not known, equal to no other
+  double build_s = 0, turn_s = 0;        ///< wall time of the build, and of one turn
+  /// Two configurations are compared where instance and round agree; at most one turn in four may
+  /// be disturbed (is_disturbed).
+  std::vector<measure::Turn> turns;
+};
+
+struct Recording {
+  std::string about, variant, problem;
+  SearchSpace space;
+  std::vector<RecordedPoint> points;  ///< points[i] is space.at(i)
+  std::vector<double> median_us;      ///< of each point; k_unknown where it failed
+  /// Pooled over the points' processes. Without two of them nothing is ever decided.
+  measure::NoiseFloor floor;
+  SearchSpace::Index optimum = 0;  ///< the lowest median
+};
+
+/// `manifest` needs a name, tune_params and restrictions. Errors: invalid (a point outside the
+/// space, twice or missing; turns with an invalidity or without; unusable times; no valid point),
+/// and those of SearchSpace::make.
+Result<Recording> make_recording(const variant::Manifest& manifest, const problem::Problem& problem,
+                                 std::vector<RecordedPoint> points);
+
+/// Errors: parse, invalid, too_new (a later version), and those of make_recording.
+Result<Recording> recording_from_json(const Json& json, std::string_view what);
+Result<Recording> load_recording(const FileSystem& file_system, const fs::path& path);
+Json to_json(const RecordedPoint& point);
+
+}  // namespace wb::search

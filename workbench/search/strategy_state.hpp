@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Private to the strategies: what every one of them knows (the answers so far, all relative to the
+// first valid configuration) and the strategies themselves, one class a kind.
+#pragma once
+
+#include <deque>
+#include <limits>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
+
+#include "search/seeded_order.hpp"
+#include "search/strategy.hpp"
+
+namespace wb::search {
+
+using Index = SearchSpace::Index;
+
+/// One configuration's answer. Times are logs relative to the first valid configuration: the chain
+/// of bests joins what was never measured side by side, its ends added up.
+struct Known {
+  Score score;
+  std::optional<Index> against;  ///< the best when it was told; nothing for the first valid
+  double log_time = 0, log_low = 0, log_high = 0;  ///< estimate and ends; k_unknown, ∓infinity
+
+  [[nodiscard]] bool is_valid() const { return !score.invalidity; }
+};
+
+class Answers {
+ public:
+  [[nodiscard]] const Known* find(Index index) const;
+  [[nodiscard]] bool has(Index index) const { return find(index) != nullptr; }
+  [[nodiscard]] std::size_t size() const { return m_known.size(); }
+  [[nodiscard]] std::optional<Index> best() const { return m_best; }
+  /// The valid one with the lowest estimated time.
+  [[nodiscard]] std::optional<Index> promising() const { return m_promising; }
+  /// Keeps the answer against the present best. The first valid one becomes the best.
+  const Known& add(Index index, const Score& score);
+  void promote(Index index) { m_best = index; }
+  /// It fails after all. Its time stays a link of the chain for those that were compared with it.
+  void retract(Index index, Invalidity invalidity);
+  /// `index` against the present best: as it was told if it was against the same, else chained.
+  [[nodiscard]] Score relative_to_best(Index index) const;
+  [[nodiscard]] Standing standing(const SearchSpace& space) const;
+
+ private:
+  std::unordered_map<Index, Known> m_known;
+  void find_promising(Index changed);
+  std::optional<Index> m_best, m_promising;
+};
+
+/// What a strategy reads. `start` is the options' start, if it is valid.
+struct Field {
+  SearchSpace space;
+  StrategyOptions options;
+  std::optional<Index> start;
+  Answers answers;
+};
+
+struct Question {
+  Index index = 0;
+  std::int64_t stage = 0;
+  double confidence = 0.99;
+};
+struct IndexGuess {
+  Index index = 0;
+  bool is_certain = false;
+};
+
+/// exhaustive and random: the start, then a fixed order.
+class Walk {
+ public:
+  explicit Walk(const Field& field);
+  [[nodiscard]] std::optional<Question> next(const Field& field) const;
+  [[nodiscard]] bool accepts(const Field& field, Index index) const;
+  void told(Field& field, Index index);
+  [[nodiscard]] std::vector<IndexGuess> lookahead(const Field& field, std::size_t n) const;
+
+ private:
+  [[nodiscard]] Index at(std::uint64_t position) const;
+  std::optional<SeededOrder> m_order;  ///< random only
+  std::uint64_t m_position = 0;        ///< of the first that is not told, the start apart
+};
+
+/// From a start, the nearest values of each parameter are tried in a seeded order, then all its
+/// other values. A clearly better one is moved to at once; after all of a tier, the best by
+/// estimate. At a local optimum it starts again at a random point not yet told.
+class HillClimb {
+ public:
+  explicit HillClimb(const Field& field);
+  [[nodiscard]] std::optional<Question> next(const Field& field) const;
+  [[nodiscard]] bool accepts(const Field& field, Index index) const;
+  void told(Field& field, Index index);
+  [[nodiscard]] std::vector<IndexGuess> lookahead(const Field& field, std::size_t n) const;
+
+ private:
+  void advance(const Field& field);
+  void restart(const Field& field);
+  void enter(const Field& field, Index center, Neighborhood tier);
+  bool move_to_best(const Field& field);
+  SeededOrder m_starts;
+  std::uint64_t m_start_position = 0;
+  std::optional<Index> m_center;
+  Neighborhood m_tier = Neighborhood::adjacent;
+  std::vector<Index> m_neighbors;
+  std::size_t m_neighbor = 0;     ///< the first not yet looked at
+  std::optional<Index> m_wanted;  ///< the question
+};
+
+/// Successive elimination. In each stage every survivor is measured beside the leader; at its end
+/// those proved slower leave, and the clearest of those proved faster leads the next stage.
+class Racing {
+ public:
+  explicit Racing(const Field& field);
+  [[nodiscard]] std::optional<Question> next(const Field& field) const;
+  [[nodiscard]] bool accepts(const Field& field, Index index) const;
+  void told(Field& field, Index index);
+  [[nodiscard]] std::vector<IndexGuess> lookahead(const Field& field, std::size_t n) const;
+  /// Who is still to be asked in this stage, in order, at most n.
+  [[nodiscard]] std::vector<Index> open(const Field& field, std::size_t n) const;
+
+ private:
+  void end_stages(Field& field);
+  void end_stage(Field& field);
+  [[nodiscard]] double confidence(const Field& field) const;
+  std::vector<Index> m_survivors;  ///< in order of asking, the leader included
+  std::size_t m_entrants = 0;
+  std::unordered_set<Index> m_told_now;  ///< in this stage
+  std::size_t m_position = 0;
+  std::int64_t m_stage = 0;
+};
+
+/// tpe, cma_es, gp: whatever the proposer names, once. What it may not ask it is told at once;
+/// after k_refusals_max such in a row the next of a seeded order is asked instead.
+class Outside {
+ public:
+  static Result<Outside> make(const Field& field);
+  [[nodiscard]] std::optional<Question> next(const Field& field) const;
+  [[nodiscard]] bool accepts(const Field& field, Index index) const;
+  Result<void> told(Field& field, Index index);
+  [[nodiscard]] std::vector<IndexGuess> lookahead(const Field& field, std::size_t n) const;
+  [[nodiscard]] const std::string& about() const { return m_proposer.about; }
+
+ private:
+  Outside(const Field& field, Proposer proposer);
+  Result<void> ask(const Field& field);
+  bool take(const Field& field, const variant::Configuration& proposed);
+  void draw(const Field& field);
+  Proposer m_proposer;
+  SeededOrder m_order;
+  std::uint64_t m_position = 0;  ///< of the first in the order that is not told
+  std::deque<Index> m_asked;     ///< without an answer, the next question first
+  std::vector<Told> m_news;      ///< for the proposer
+};
+
+using AnyStrategy = std::variant<Walk, HillClimb, Racing, Outside>;
+
+}  // namespace wb::search

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// A folder of files as one .tar.gz: written so that equal files give equal bytes, and read with
+// distrust, as archives come from anywhere. The only place that knows libarchive.
+//
+// Reading refuses, with one error: invalid (a path that is absolute, leaves its folder or is not
+// written plainly; a link, a special or a sparse file; a name that is there twice; more than one
+// folder at the top), limit (more files or bytes than ArchiveLimits), damaged (cut off, changed, no
+// archive).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/files.hpp"
+
+namespace wb::session {
+
+/// What an archive may hold at most. Besides, one that unpacks to more than 256 MiB may not be
+/// packed to less than a 200th.
+struct ArchiveLimits {
+  std::uint64_t entries = 100'000;
+  std::uint64_t file_bytes = 1ull << 30;   ///< of one file
+  std::uint64_t total_bytes = 2ull << 30;  ///< of all together, their headers included
+};
+
+/// Path below the top folder ("blobs/…") -> content.
+using ArchiveFiles = std::map<std::string, std::string>;
+
+struct Archive {
+  std::string top;  ///< the one folder that holds everything
+  ArchiveFiles files;
+};
+
+/// The bytes of an archive whose files lie below `top`. Owner, times and modes are left out, the
+/// order is that of the names. Errors: invalid, limit (what reading would refuse); io.
+Result<std::string> pack_archive(const std::string& top, const ArchiveFiles& files,
+                                 const ArchiveLimits& limits = {});
+
+/// What the bytes of an archive hold; `path` is for messages. Errors: see above.
+Result<Archive> unpack_archive(std::string_view bytes, const fs::path& path,
+                               const ArchiveLimits& limits = {});
+
+}  // namespace wb::session

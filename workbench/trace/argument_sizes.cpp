@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+// From the recorded arguments of one operator to the sizes of its attention, by the places that its
+// rule names. Where lengths stand in tensors, whose values no profile holds, the reason says so.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "trace/op_sizes.hpp"
+
+namespace wb::trace {
+namespace {
+
+/// Sizes beyond this are no tensor's: figures made from them would be nonsense.
+constexpr std::int64_t k_max_size = std::int64_t{1} << 40;
+constexpr std::string_view k_unfit = "the sizes of q, k and v do not fit together";
+
+using Shape = std::vector<std::int64_t>;
+
+std::string text_of(const Shape& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+std::optional<AttentionSizes> dense(const Shape& q, const Shape& k, const Shape& v,
+                                    std::size_t batch, std::size_t heads, std::size_t length) {
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4) return std::nullopt;
+  if (k[length] != v[length] || k[heads] != v[heads] || q[3] != k[3] || q[batch] != k[batch] ||
+      k[batch] != v[batch]) {
+    return std::nullopt;
+  }
+  return AttentionSizes{q[batch], q[length], q[heads], k[length], k[heads], q[3], v[3], {}, 0, {}};
+}
+
+/// Tokens, heads, depth: of one sequence, or of several one after the other.
+std::optional<AttentionSizes> in_a_row(const Shape& q, const Shape& k, const Shape& v) {
+  if (q.size() != 3 || k.size() != 3 || v.size() != 3) return std::nullopt;
+  if (q[2] != k[2] || k[0] != v[0] || k[1] != v[1]) return std::nullopt;
+  return AttentionSizes{1, q[0], q[1], k[0], k[1], q[2], v[2], {}, 0, {}};
+}
+
+Shape swapped(Shape shape, std::size_t a, std::size_t b) {
+  if (std::max(a, b) < shape.size()) std::swap(shape[a], shape[b]);
+  return shape;
+}
+
+/// Sequences one after the other, whose starts lie in a tensor. One of them, or all of the length
+/// of the longest, are known; else only how many there are.
+SizesOrWhy packed_sizes(const OpRule& rule, const RecordedArgs& args, AttentionSizes sizes) {
+  const auto starts = args.tensor(rule.starts);
+  if (!starts || starts->size() != 1 || starts->front() < 2) {
+    sizes.lengths_known = false;
+    return {std::move(sizes), {}};
+  }
+  const std::int64_t count = starts->front() - 1;
+  if (args.has_tensor(rule.used)) {
+    return {{},
+            "how many keys of each sequence count stands in a tensor, whose values are not "
+            "recorded"};
+  }
+  sizes.B = count;
+  if (count == 1) return {std::move(sizes), {}};
+  const auto query = args.integer(rule.longest);
+  const auto key = args.integer(rule.longest < 0 ? -1 : rule.longest + 1);
+  if (query && key && *query * count == sizes.N_Q && *key * count == sizes.N_KV) {
+    sizes.N_Q = *query;
+    sizes.N_KV = *key;
+    return {std::move(sizes), {}};
+  }
+  return {{},
+          fmt::format("packed sequences: {} of them, whose lengths are not recorded ({} queries "
+                      "and {} keys together)",
+                      count, sizes.N_Q, sizes.N_KV)};
+}
+
+/// "bshd_bshd_bshd", "sb3hd", "thd_t2hd", "HND": a word among the arguments that orders the sizes.
+std::string order_word(const RecordedArgs& args) {
+  if (!args.concrete.is_array()) return {};
+  for (const Json& item : args.concrete) {
+    if (!item.is_string()) continue;
+    std::string word = item.get<std::string>();
+    std::erase_if(word, [](char c) { return c == '\'' || c == '"'; });
+    for (const char* order : {"bshd", "sbhd", "thd", "bhsd"}) {
+      if (word.starts_with(order)) return order;
+    }
+  }
+  return {};
+}
+
+/// TransformerEngine: the first three tensors with heads in a row are q, k and v.
+SizesOrWhy named_sizes(const RecordedArgs& args, int& first) {
+  for (int i = 0; args.dims.is_array() && i + 2 < static_cast<int>(args.dims.size()); ++i) {
+    const auto q = args.tensor(i), k = args.tensor(i + 1), v = args.tensor(i + 2);
+    if (!q || !k || !v || q->size() < 3 || q->size() != k->size() || k->size() != v->size()) {
+      continue;
+    }
+    first = i;
+    const std::string order = order_word(args);
+    if (order == "thd" || q->size() == 3) {
+      return {{}, "packed sequences: their lengths are not recorded"};
+    }
+    std::optional<AttentionSizes> sizes;
+    if (order == "bshd") sizes = dense(*q, *k, *v, 0, 2, 1);
+    if (order == "sbhd") sizes = dense(*q, *k, *v, 1, 2, 0);
+    if (order == "bhsd") sizes = dense(*q, *k, *v, 0, 1, 2);
+    if (order.empty()) {
+      return {{},
+              fmt::format("whether batch or length comes first is not recorded: q is {}, k {}",
+                          text_of(*q), text_of(*k))};
+    }
+    return sizes ? SizesOrWhy{std::move(sizes), {}} : SizesOrWhy{{}, std::string(k_unfit)};
+  }
+  return {{}, "the sizes of q, k and v are not recorded"};
+}
+
+/// 0 or NHD: tokens before heads; 1 or HND: heads before tokens.
+std::optional<bool> heads_first(const OpRule& rule, const RecordedArgs& args) {
+  const std::string word = args.word(rule.layout);
+  if (word == "0" || word == "NHD") return false;
+  if (word == "1" || word == "HND") return true;
+  return std::nullopt;
+}
+
+SizesOrWhy shaped(const OpRule& rule, const RecordedArgs& args, const Shape& q, const Shape& k,
+                  Shape v) {
+  const auto fitting = [](std::optional<AttentionSizes> sizes) {
+    return sizes ? SizesOrWhy{std::move(sizes), {}} : SizesOrWhy{{}, std::string(k_unfit)};
+  };
+  const auto first = heads_first(rule, args);
+  if (rule.layout >= 0 && !first) {
+    return {{}, "whether heads or tokens come first is not recorded"};
+  }
+  if (rule.sizes == Sizes::named) {
+    // v may be stored transposed and padded: it has the keys of k and the depth of the output.
+    const auto out = args.tensor(rule.output);
+    if (out && out->size() == 4 && k.size() == 4) {
+      v = k;
+      v[3] = (*out)[3];
+    }
+    return fitting(*first ? dense(q, k, v, 0, 1, 2) : dense(q, k, v, 0, 2, 1));
+  }
+  if (rule.sizes == Sizes::single) {
+    return fitting(*first ? in_a_row(q, swapped(k, 0, 1), swapped(v, 0, 1)) : in_a_row(q, k, v));
+  }
+  if (rule.sizes == Sizes::one_query) {
+    if (q.size() != 2) return {{}, std::string(k_unfit)};
+    const Shape one{1, q[0], q[1]};
+    return fitting(*first ? in_a_row(one, swapped(k, 0, 1), swapped(v, 0, 1))
+                          : in_a_row(one, k, v));
+  }
+  const bool flat = q.size() == 3 && rule.starts >= 0;
+  const bool starts = args.has_tensor(rule.starts);
+  if (rule.sizes == Sizes::packed || flat || starts) {
+    const auto one = [](const Shape& shape) {  // xformers' packed tensors have a batch of one
+      return shape.size() == 4 && shape[0] == 1 ? Shape(shape.begin() + 1, shape.end()) : shape;
+    };
+    auto sizes = in_a_row(one(q), one(k), one(v));
+    if (!sizes) return {{}, std::string(k_unfit)};
+    if (!starts && rule.sizes != Sizes::packed) {
+      return {{}, "packed sequences: their lengths are not recorded"};
+    }
+    return packed_sizes(rule, args, *std::move(sizes));
+  }
+  if (args.has_tensor(rule.used)) {
+    return {{},
+            "how many keys of each sequence count stands in a tensor, whose values are not "
+            "recorded"};
+  }
+  const bool bhnd = rule.sizes == Sizes::bhnd;
+  return fitting(bhnd ? dense(q, k, v, 0, 1, 2) : dense(q, k, v, 0, 2, 1));
+}
+
+/// Whether it is causal, and from which corner; nothing where that is not recorded.
+void read_causal(const OpRule& rule, const RecordedArgs& args, AttentionSizes& sizes) {
+  const std::string word = args.word(rule.causal);
+  if (rule.bottom_right) sizes.bottom_right = true;
+  if (rule.causal_word == CausalWord::flag) {
+    if (word == "True" || word == "1") sizes.causal = true;
+    if (word == "False" || word == "0") sizes.causal = false;
+    return;
+  }
+  if (word != "0" && word != "1" && word != "2") return;
+  sizes.causal = word != "0";
+  if (rule.causal_word == CausalWord::mask_type) {
+    sizes.bottom_right = word == "2";
+  } else if (word == "2") {
+    sizes.causal = false;
+    sizes.masked = true;
+  }
+}
+
+/// TransformerEngine's word for the mask, and its bias behind v.
+void read_mask_word(const RecordedArgs& args, int q, AttentionSizes& sizes) {
+  const auto bias = args.tensor(q + 3);
+  sizes.masked = bias && bias->size() == 4;
+  for (const Json& item : args.concrete.is_array() ? args.concrete : Json::array()) {
+    const std::string word = item.is_string() ? item.get<std::string>() : std::string();
+    if (word.find("no_mask") != std::string::npos) sizes.causal = false;
+    if (word.find("causal") != std::string::npos) {
+      sizes.causal = true;
+      sizes.bottom_right = word.find("bottom_right") != std::string::npos;
+    }
+    if (word.find("padding") != std::string::npos) sizes.lengths_known = false;
+  }
+}
+
+/// Bytes by each tensor's own dtype, where q is quantized and the rest is not.
+void read_mixed(const OpRule& rule, const RecordedArgs& args, int q, AttentionSizes& sizes) {
+  if (rule.output < 0) return;
+  double bytes = 0;
+  const double queries = static_cast<double>(sizes.B * sizes.N_Q * sizes.H_Q),
+               keys = static_cast<double>(sizes.B * sizes.N_KV * sizes.H_KV);
+  const std::array<std::pair<int, double>, 4> parts{
+      {{q, queries * static_cast<double>(sizes.d_qk)},
+       {q + 1, keys * static_cast<double>(sizes.d_qk)},
+       {q + 2, keys * static_cast<double>(sizes.d_v)},
+       {rule.output, queries * static_cast<double>(sizes.d_v)}}};
+  for (const auto& [place, elements] : parts) {
+    const auto size = dtype_bytes(dtype_word(args.type(place)));
+    if (!size) return;
+    bytes += elements * *size;
+  }
+  sizes.tensor_bytes = bytes;
+  const std::string value = dtype_word(args.type(q + 2));
+  if (!sizes.dtype.empty() && value != sizes.dtype) sizes.dtype += "+" + value;
+}
+
+void read_dropout(const OpRule& rule, const RecordedArgs& args, AttentionSizes& sizes) {
+  const std::string dropout = args.word(rule.dropout);
+  if (dropout.empty()) return;
+  const char* end = dropout.data() + dropout.size();
+  const auto [stop, fault] = std::from_chars(dropout.data(), end, sizes.dropout);
+  const bool good = fault == std::errc() && sizes.dropout >= 0 && sizes.dropout <= 1;
+  if (!good) sizes.dropout = std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+std::string RecordedArgs::word(int place) const {
+  if (place < 0 || !concrete.is_array() || static_cast<std::size_t>(place) >= concrete.size()) {
+    return {};
+  }
+  const Json& item = concrete[static_cast<std::size_t>(place)];
+  return item.is_string() ? item.get<std::string>() : std::string();
+}
+
+std::string RecordedArgs::type(int place) const {
+  return RecordedArgs{{}, {}, types}.word(place);
+}
+
+std::optional<std::int64_t> RecordedArgs::integer(int place) const {
+  const std::string text = word(place);
+  std::int64_t value = 0;
+  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || fault != std::errc() || stop != text.data() + text.size())
+    return std::nullopt;
+  return value > -k_max_size && value < k_max_size ? std::optional(value) : std::nullopt;
+}
+
+std::optional<std::vector<std::int64_t>> RecordedArgs::tensor(int place) const {
+  if (place < 0 || !dims.is_array() || static_cast<std::size_t>(place) >= dims.size()) {
+    return std::nullopt;
+  }
+  const Json& list = dims[static_cast<std::size_t>(place)];
+  if (!list.is_array()) return std::nullopt;
+  std::vector<std::int64_t> sizes;
+  for (const Json& size : list) {
+    if (!size.is_number_integer()) return std::nullopt;
+    const auto value = size.get<std::int64_t>();
+    if (value < 1 || value > k_max_size) return std::nullopt;
+    sizes.push_back(value);
+  }
+  return sizes;
+}
+
+bool RecordedArgs::has_tensor(int place) const {
+  if (place < 0 || !dims.is_array() || static_cast<std::size_t>(place) >= dims.size()) return false;
+  const Json& sizes = dims[static_cast<std::size_t>(place)];
+  return sizes.is_array() && !sizes.empty();
+}
+
+SizesOrWhy sizes_of_arguments(const OpRule& rule, const RecordedArgs& args) {
+  if (rule.sizes == Sizes::unknown) {
+    return {{}, "the order of its arguments is not known here, so its sizes are not read"};
+  }
+  int first = rule.q;
+  SizesOrWhy result;
+  if (rule.sizes == Sizes::named && rule.layout < 0) {
+    result = named_sizes(args, first);
+  } else {
+    const auto q = args.tensor(first), k = args.tensor(first + 1), v = args.tensor(first + 2);
+    const bool over_pages = rule.sizes == Sizes::pages || args.has_tensor(rule.page_table);
+    if (over_pages && q && !q->empty() && k && !k->empty()) {
+      return {{},
+              fmt::format("attention over pages: q is {}, the pages are {}; how many keys each "
+                          "query has stands in tensors, whose values are not recorded",
+                          text_of(*q), text_of(*k))};
+    }
+    if (!q || !k || !v || q->empty() || k->empty() || v->empty()) {
+      return {{}, "the sizes of q, k and v are not recorded"};
+    }
+    result = shaped(rule, args, *q, *k, *v);
+  }
+  if (!result.sizes) return result;
+  AttentionSizes& sizes = *result.sizes;
+  sizes.dtype = dtype_word(args.type(first));
+  if (first != rule.q) {
+    read_mask_word(args, first, sizes);
+  } else {
+    sizes.masked = args.has_tensor(rule.mask);
+    read_causal(rule, args, sizes);
+  }
+  const auto window = args.integer(rule.window);
+  sizes.windowed = window && *window >= 0;
+  if (rule.sizes == Sizes::one_query) sizes.causal = false;  // one query sees all keys
+  read_mixed(rule, args, first, sizes);
+  read_dropout(rule, args, sizes);
+  return result;
+}
+
+}  // namespace wb::trace

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Units and words that several tables of a profile need: factors, and text in lower case.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+
+namespace wb::trace {
+
+inline constexpr double k_us_per_ms = 1e3, k_giga = 1e9;
+
+/// Of ASCII letters.
+inline std::string lower(std::string_view text) {
+  std::string low(text);
+  std::transform(low.begin(), low.end(), low.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return low;
+}
+
+}  // namespace wb::trace

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The drawn runs of a verdict (docs/contracts/measurement.md): small problems and ways of calling,
+// drawn from everything that a manifest claims, combinations first. Who draws is the host, from the
+// kernel's random numbers: no variant can know what it will be asked, and no draw follows from
+// another.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "problem/call_form.hpp"
+#include "variant/manifest.hpp"
+
+namespace wb::variant {
+
+/// Random numbers from Philox under a key of 64 bits.
+class KeyedRandom {
+ public:
+  explicit KeyedRandom(std::uint64_t key) : m_key(key) {}
+  /// A key from the kernel. Throws std::runtime_error when there is none to be had.
+  static KeyedRandom secret();
+
+  std::uint32_t next();
+  /// From 0 to n - 1; n at least 1.
+  std::int64_t below(std::int64_t n);
+  /// From least to most.
+  std::int64_t between(std::int64_t least, std::int64_t most) {
+    return least + below(most - least + 1);
+  }
+  double uniform();
+  bool chance(double share) { return uniform() < share; }
+  template <typename T>
+  const T& pick(const std::vector<T>& from) {
+    return from[static_cast<std::size_t>(below(static_cast<std::int64_t>(from.size())))];
+  }
+
+ private:
+  std::uint64_t m_key, m_counter = 0;
+  std::array<std::uint32_t, 4> m_words{};
+  std::size_t m_used = 4;
+};
+
+struct EdgeDraw {
+  problem::Problem problem;
+  problem::Draw draw = problem::Draw::normal;
+  problem::CallForm form;
+  bool want_lse = true;
+};
+
+struct EdgeTerms {
+  const Manifest& manifest;
+  /// Whether the variant claims the problem, restrictions of its configuration included.
+  std::function<bool(const problem::Problem&)> takes;
+  std::vector<problem::Problem>
+      near;  ///< what it is meant for: a part of the draws has their dims and dtype
+  std::size_t count = 0;
+};
+
+/// Runs of a verdict by default, of a screening, and of a Python subject on a GPU, where each shape
+/// may be compiled.
+inline constexpr std::size_t k_edge_draws = 72, k_screening_draws = 16, k_jit_draws = 16;
+inline constexpr std::size_t k_most_edge_draws = 100'000;
+
+/// `count` runs, or fewer where the claims are so narrow that no more were found.
+std::vector<EdgeDraw> draw_edges(const EdgeTerms& terms, KeyedRandom& random);
+
+}  // namespace wb::variant

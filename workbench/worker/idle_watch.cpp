@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "worker/idle_watch.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "worker/cpu_time.hpp"
+#include "worker/microseconds.hpp"
+#include "worker/process_table.hpp"
+
+namespace wb::worker {
+namespace {
+
+/// Microseconds a gap, on average.
+constexpr double k_most_others_us = 20, k_most_after_us = 50;
+/// Of the gaps: a median hides fewer than half; an honest thread may be on its way to sleep.
+constexpr double k_most_running_frac = 0.25;
+constexpr std::chrono::milliseconds k_library_patience{25}, k_look{5};
+constexpr double k_most_restless_us = 200;
+
+bool runs_beside_main(pid_t pid) {
+  const std::vector<ThreadState> threads = threads_of(pid);
+  return std::any_of(threads.begin(), threads.end(), [pid](const ThreadState& thread) {
+    return thread.thread != pid && thread.state == 'R';
+  });
+}
+
+}  // namespace
+
+bool was_busy(const IdleFacts& facts) {
+  return facts.running > k_most_running_frac * facts.gaps ||
+         facts.others_us > k_most_others_us * facts.gaps ||
+         facts.after_us > k_most_after_us * facts.gaps;
+}
+
+bool is_restless(const SubjectProcess& subject) {
+  std::this_thread::sleep_for(k_library_patience);
+  const auto before = cpu_time(subject.pid());
+  const bool ran = runs_beside_main(subject.pid());
+  std::this_thread::sleep_for(k_look);
+  // A thread that has a CPU all the while need not be in the account yet.
+  if (ran && runs_beside_main(subject.pid())) return true;
+  const auto after = cpu_time(subject.pid());
+  return before && after && us_of(*after - *before) > k_most_restless_us;
+}
+
+IdleWatch::Time IdleWatch::all() const {
+  return cpu_time(m_subject.pid());
+}
+
+void IdleWatch::before_flush(bool fills) {
+  m_counts_others = !fills;
+  m_all_before = all();
+  m_main_before = m_subject.main_thread_time();
+}
+
+void IdleWatch::after_flush() {
+  m_all_after = all();
+}
+
+void IdleWatch::before_call() {
+  const Time all_now = all(), main_now = m_subject.main_thread_time();
+  ++m_facts.gaps;
+  if (runs_beside_main(m_subject.pid())) ++m_facts.running;
+  if (all_now && m_all_after) m_facts.after_us += us_of(*all_now - *m_all_after);
+  if (!m_counts_others || !all_now || !m_all_before || !main_now || !m_main_before) return;
+  const auto others = (*all_now - *m_all_before) - (*main_now - *m_main_before);
+  m_facts.others_us += std::max(us_of(others), 0.0);
+}
+
+}  // namespace wb::worker

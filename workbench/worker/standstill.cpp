@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "worker/standstill.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include "worker/cpu_time.hpp"
+#include "worker/process_table.hpp"
+
+namespace wb::worker {
+namespace {
+
+constexpr int k_quick_looks = 40;  ///< a process that runs stops in some microseconds
+constexpr std::chrono::microseconds k_pause{50};
+constexpr std::chrono::milliseconds k_untold_pause{1};  ///< where the kernel does not say who runs
+constexpr int k_most_passes = 20;  ///< of looking for those that were started meanwhile
+
+/// Whether every thread of a process is stopped, or it has ended.
+bool threads_stand(pid_t pid) {
+  const std::vector<ThreadState> threads = threads_of(pid);
+  return std::all_of(threads.begin(), threads.end(), [](const ThreadState& thread) {
+    return thread.state == 'T' || thread.state == 'Z' || thread.state == 'X';
+  });
+}
+
+/// Whether one of the stopped threads of a process has its CPU yet.
+OnCpu threads_on_cpu(pid_t pid) {
+  OnCpu all = OnCpu::no;
+  for (const ThreadState& thread : threads_of(pid)) {
+    if (thread.state != 'T') continue;
+    const OnCpu one = is_on_cpu(pid, thread.thread);
+    if (one == OnCpu::yes) return one;
+    if (one == OnCpu::unknown) all = one;
+  }
+  return all;
+}
+
+/// Whether the kernel says that a process, all its threads together, is stopped, or has ended.
+bool is_stopped(pid_t pid) {
+  siginfo_t facts{};
+  const int asked = ::waitid(P_PID, static_cast<id_t>(pid), &facts, WSTOPPED | WNOHANG | WNOWAIT);
+  if (asked != 0) return threads_stand(pid);  // it is no child of this process
+  return facts.si_pid == pid || is_ended_child(pid);
+}
+
+Error no_standstill(pid_t pid, const char* why) {
+  return {ErrorCode::invalid, "stop", fmt::format("process {} of the subject", pid), why, ""};
+}
+
+}  // namespace
+
+std::vector<pid_t> kin_of(pid_t leader, const Family& family) {
+  const auto links = links_below(::getpid());
+  const pid_t init = family.init_of(leader);
+  std::vector<pid_t> roots{leader};
+  for (const ProcessLink& link : links) {
+    const bool is_stray =
+        init > 0 ? link.parent == init
+                 : link.parent == ::getpid() && !family.has(link.pid) && !family.has_init(link.pid);
+    if (is_stray) roots.push_back(link.pid);
+  }
+  std::vector<pid_t> pids = roots;
+  const auto below = descendants_in(links, roots);
+  pids.insert(pids.end(), below.begin(), below.end());
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+std::vector<pid_t> Standstill::find_all() const {
+  if (m_kin == Kin::threads_only) return {m_leader};
+  return kin_of(m_leader, *m_family);
+}
+
+Standstill::Account Standstill::account() const {
+  Account account;
+  for (const pid_t pid : m_pids) {
+    account.push_back(cpu_time(pid).value_or(std::chrono::nanoseconds(0)));
+  }
+  return account;
+}
+
+Result<void> Standstill::stop(Deadline deadline) {
+  ::kill(-m_leader, SIGSTOP);
+  const auto await = [&](const auto& reached, pid_t pid) -> Result<void> {
+    for (int look = 0; !reached(); ++look) {
+      if (std::chrono::steady_clock::now() >= deadline) {
+        return no_standstill(pid, "it did not stop");
+      }
+      if (look < k_quick_looks) {
+        ::sched_yield();
+      } else {
+        ::kill(pid, SIGSTOP);  // one of the others may have let it go on
+        std::this_thread::sleep_for(k_pause);
+      }
+    }
+    return {};
+  };
+  for (int pass = 0; pass < k_most_passes; ++pass) {
+    std::vector<pid_t> found = find_all();
+    if (pass > 0 && found == m_pids) break;  // all stood while nobody new came
+    m_pids = std::move(found);
+    for (const pid_t pid : m_pids) {
+      ::kill(pid, SIGSTOP);
+      WB_TRY(await([&] { return is_stopped(pid); }, pid));
+    }
+    if (is_ended_child(m_leader)) return no_standstill(m_leader, "it has ended");
+    if (m_kin == Kin::threads_only) break;
+  }
+  // The last thread that stops still has some instructions to go when the kernel tells.
+  bool all_tell = true;
+  for (const pid_t pid : m_pids) {
+    OnCpu on_cpu = OnCpu::yes;
+    WB_TRY(await([&] { return (on_cpu = threads_on_cpu(pid)) != OnCpu::yes; }, pid));
+    all_tell = all_tell && on_cpu == OnCpu::no;
+  }
+  m_before = account();
+  if (all_tell) return {};
+  return await(
+      [&] {
+        std::this_thread::sleep_for(k_untold_pause);
+        Account now = account();
+        const bool same = now == m_before;
+        m_before = std::move(now);
+        return same;
+      },
+      m_leader);
+}
+
+Result<Standstill> Standstill::of(pid_t leader, const Family& family, Kin kin,
+                                  std::chrono::milliseconds patience) {
+  Standstill still(leader, family, kin);
+  WB_TRY(still.stop(deadline_in(patience)));
+  return still;
+}
+
+Standstill::Standstill(Standstill&& other) noexcept
+    : m_leader(std::exchange(other.m_leader, 0)),
+      m_family(other.m_family),
+      m_kin(other.m_kin),
+      m_pids(std::move(other.m_pids)),
+      m_before(std::move(other.m_before)) {}
+
+Standstill& Standstill::operator=(Standstill&& other) noexcept {
+  std::swap(m_leader, other.m_leader);
+  std::swap(m_family, other.m_family);
+  std::swap(m_kin, other.m_kin);
+  std::swap(m_pids, other.m_pids);
+  std::swap(m_before, other.m_before);
+  return *this;
+}
+
+Standstill::~Standstill() {
+  if (m_leader <= 0) return;
+  for (const pid_t pid : m_pids) {
+    if (pid != m_leader) ::kill(pid, SIGCONT);
+  }
+  ::kill(-m_leader, SIGCONT);
+  ::kill(m_leader, SIGCONT);
+}
+
+bool Standstill::is_unbroken() const {
+  // The states first: the account of who has a CPU is behind by up to a clock tick, and true again
+  // once he has left it.
+  return std::all_of(m_pids.begin(), m_pids.end(), threads_stand) && find_all() == m_pids &&
+         account() == m_before;
+}
+
+}  // namespace wb::worker

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// The messages of a turn: a stage, inputs, calls, and what they took.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "core/secret.hpp"
+#include "worker/microseconds.hpp"
+#include "worker/turn_conductor.hpp"
+
+namespace wb::worker {
+
+void TurnConductor::refill(Json& message, problem::Draw draw) {
+  m_seed = draw_secret<std::uint32_t>();
+  m_draw = draw;
+  message["seed"] = m_seed;
+  message["draw"] = to_string(draw);
+  if (m_inputs) m_inputs->refill(m_seed, draw, m_context.threads, message);
+}
+
+Outcome<void> TurnConductor::set_stage() {
+  if (auto fits = check_fits(m_args.problem, m_context, m_wait); !fits.ok()) return fits;
+  const OutputOrder order{fmt::format("{} {}", problem::to_text(m_args.problem), m_args.placement),
+                          m_args.placement, false};
+  auto output =
+      make_call_output(m_subject, m_context.judge, m_args.problem, order, m_context.clock, m_wait);
+  if (!output.ok()) return std::move(output).error();
+  m_output = *std::move(output);
+  if (m_subject.kind() == SubjectKind::python) {
+    auto inputs = HandedInputs::create(m_args.problem, m_context.clock);
+    if (!inputs.ok()) return std::move(inputs).error();
+    m_inputs.emplace(*std::move(inputs));
+  }
+  Json message = {{"op", "turn"},
+                  {"problem", to_json(m_args.problem)},
+                  {"placement", m_args.placement},
+                  {"settle_us", m_args.plan.settle_us},
+                  {"kind", to_string(m_args.plan.kind)}};
+  const Deadline begin = std::chrono::steady_clock::now();
+  refill(message);
+  const double handed_refill_us = us_between(begin, std::chrono::steady_clock::now());
+  std::vector<int> fds = m_inputs ? m_inputs->fds() : std::vector<int>();
+  m_output->hand_over(message, fds);
+  auto answer = m_subject.ask(std::move(message), fds, m_wait);
+  if (!answer.ok()) return std::move(answer).error();
+  if (auto taken_up = m_output->taken_up(); !taken_up.ok()) return taken_up;
+  ObjectReader reader(*answer, "an answer");
+  const double call_us = reader.real("call_us");
+  const double refill_us = reader.real("refill_us") + (m_inputs ? handed_refill_us : 0);
+  const bool settled = reader.boolean_or("settled", false);
+  const bool flushes = reader.boolean_or("flushes", false);
+  if (!reader.finish(true).ok()) {
+    return m_subject.fail(Invalidity::runtime, "the subject answered \"turn\" with garbage");
+  }
+  if (!settled) m_flags.emplace_back(measure::k_flag_not_settled);
+  if (cold() && !flushes) m_flags.emplace_back(k_flag_swept_cache);
+  // On a GPU the call before the first block is also that of its whole graph.
+  m_is_settled_on_inputs = m_context.clock == Clock::host;
+  m_blocks = plan_blocks(m_args.plan, call_us, refill_us, m_context.clock);
+  return {};
+}
+
+Outcome<void> TurnConductor::measure_pings() {
+  auto pings = time_pings(m_subject, most_ping_us(empty_call().ping_us), m_context.clock, m_wait);
+  if (!pings.ok()) return std::move(pings).error();
+  m_pings = *pings;
+  return {};
+}
+
+Outcome<void> TurnConductor::prime(bool fresh_inputs, bool warm, std::int64_t calls,
+                                   problem::Draw draw) {
+  m_poison = draw_poison();
+  Json prime = {{"op", "prime"},
+                {"calls", calls},
+                {"warm", warm},
+                {"poison", m_poison.seed},
+                {"flush", cold()}};
+  if (fresh_inputs) refill(prime, draw);
+  if (cold()) m_idle.before_flush(fresh_inputs);
+  if (fresh_inputs && !warm && !cold() && m_inputs) m_inputs->read_through(m_context.threads);
+  m_output->spoil();
+  auto primed = m_subject.ask(std::move(prime), {}, m_wait);
+  if (!primed.ok()) return std::move(primed).error();
+  if (cold()) m_idle.after_flush();
+  return {};
+}
+
+/// What it waited for a CPU: before anyone is accused, all of its threads, each of which has to run
+/// before it stands still.
+std::int64_t TurnConductor::delay_of_subject_ns() const {
+  return m_is_suspect ? m_subject.all_threads_delay_ns() : m_subject.main_thread_delay_ns();
+}
+
+/// The samples are those of m_samples_us from its former end on.
+Outcome<BlockTime> TurnConductor::time_calls(std::int64_t samples, std::int64_t calls,
+                                             const std::function<bool()>& is_picked) {
+  const Json go = {{"op", "go"}, {"samples", samples}, {"calls", calls}};
+  const std::int64_t delay_before_ns = delay_of_subject_ns();
+  if (cold()) m_idle.before_call();
+  const std::int64_t own_asked_ns = own_delay_ns();
+  const Deadline asked = std::chrono::steady_clock::now();
+  std::int64_t own_before_ns = own_asked_ns;
+  Deadline begin = asked;
+  Deadline end = begin;
+  if (m_context.clock == Clock::device) {
+    auto started = m_subject.ask(go, {}, m_wait);
+    if (!started.ok()) return std::move(started).error();
+    own_before_ns = own_delay_ns();
+    begin = std::chrono::steady_clock::now();
+  } else {
+    const auto stopped = m_subject.ask_to_stop(go, m_wait);
+    if (!stopped.ok()) return stopped.error();
+    end = *stopped;
+  }
+  const GoOn go_on(m_subject);
+  auto done = m_subject.more(m_wait);
+  if (m_context.clock == Clock::device) end = std::chrono::steady_clock::now();
+  if (!done.ok()) return std::move(done).error();
+  // On a CPU the end leaves out what this side waited.
+  const std::int64_t own_ns = m_context.clock == Clock::device ? own_delay_ns() - own_before_ns : 0;
+  const std::int64_t delay_ns = delay_of_subject_ns() - delay_before_ns;
+  const auto after = m_output->at_done(*done, is_picked() ? Look::yes : Look::no);
+  if (!after.ok()) return after.error();
+  m_subject.go_on();
+  auto shown = m_subject.more(m_wait);
+  if (!shown.ok()) return std::move(shown).error();
+
+  const auto list = shown->find("sample_ns");
+  if (list == shown->end() || !list->is_array() ||
+      static_cast<std::int64_t>(list->size()) != samples) {
+    return m_subject.fail(Invalidity::runtime, "the subject answered \"go\" with garbage");
+  }
+  BlockTime time;
+  const double change_us = after->put_off_us - after->own_copy_us;
+  time.wall_us = us_between(begin, end) + change_us;
+  time.around_us = us_between(asked, end) + change_us;
+  time.put_off_us = after->put_off_us;
+  time.own_delay_us = static_cast<double>(own_ns) * 1e-3;
+  time.late_us = static_cast<double>(own_before_ns - own_asked_ns) * 1e-3;
+  time.delay_us = static_cast<double>(delay_ns) * 1e-3;
+  time.reported_us =
+      done->value("block_ns", Json()).is_number() ? done->at("block_ns").get<double>() * 1e-3 : 0.0;
+  for (const Json& item : *list) {
+    const double sample_us = item.is_number() ? item.get<double>() * 1e-3 : 0.0;
+    if (!(sample_us > 0) || !std::isfinite(sample_us)) {
+      return m_subject.fail(Invalidity::runtime,
+                            "the subject reported a time that is none: its clock or its "
+                            "loop was tampered with");
+    }
+    time.samples_us += sample_us;
+    m_samples_us.push_back(sample_us / static_cast<double>(calls));
+  }
+  return time;
+}
+
+Outcome<Pings> time_pings(SubjectProcess& subject, double most_us, Clock clock, const Wait& wait) {
+  std::vector<double> times_us;
+  for (int i = 0; i < k_pings; ++i) {
+    const Deadline begin = std::chrono::steady_clock::now();
+    Deadline end = begin;
+    const GoOn go_on(subject);
+    if (clock == Clock::host) {
+      const auto stopped = subject.ask_to_stop({{"op", "ping"}}, wait);
+      if (!stopped.ok()) return stopped.error();
+      end = *stopped;
+      subject.go_on();
+    } else if (auto told = subject.tell({{"op", "ping"}}, {}); !told.ok()) {
+      return std::move(told).error();
+    }
+    const auto answer = subject.more(wait);
+    if (!answer.ok()) return answer.error();
+    if (clock == Clock::device) end = std::chrono::steady_clock::now();
+    times_us.push_back(us_between(begin, end));
+  }
+  return pings_of(std::move(times_us), most_us);
+}
+
+}  // namespace wb::worker
