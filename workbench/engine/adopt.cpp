@@ -92,15 +92,8 @@ fs::path next_folder(const Services& services, const DispatchRule& rule) {
 
 /// The next call sees nothing of the session but the worker.
 void let_go(Context& context, const std::string& backend) {
-  context.session.reset();
-  context.incumbent.reset();
-  context.rivals.clear();
-  context.floors.clear();
-  context.unfit_floors.clear();
-  context.floor_renewals.clear();
-  context.settings = {};
+  context.let_go();
   context.settings.backend = backend;
-  context.iteration = -1;
 }
 
 /// Whether an error is the variant's own, so that it is told as an outcome.

@@ -169,29 +169,44 @@ void Context::report_progress(Progress progress) const {
   services.progress(progress);
 }
 
+void Context::let_go() {
+  static_cast<HeldSession&>(*this) = HeldSession{};
+}
+
+protocol::HelloArgs Context::wanted_greeting() const {
+  protocol::HelloArgs args = services.hello;
+  args.gpu = settings.backend == "cuda" ? std::max<std::int64_t>(args.gpu, 0) : -1;
+  if (session) {
+    const auto view = session->current(session::FoldDepth::brief);
+    if (view.ok() && (*view)->environment) {
+      return as_recorded(args, (*view)->environment->payload, device::allowed_cpus());
+    }
+  }
+  return args;
+}
+
 Outcome<runner::WorkerClient*> Context::need_worker() {
-  if (worker && worker->alive()) return &*worker;
+  if (worker && worker->alive() && worker_fits) return &*worker;
+  const protocol::HelloArgs wanted = wanted_greeting();
+  if (worker && worker->alive() && wanted == greeted_with) {
+    worker_fits = true;
+    return &*worker;
+  }
+  if (wanted != greeted_with) device.reset();
   drop_worker();
   auto transport = services.open_transport();
   if (!transport) {
     return Failure{Invalidity::environment, transport.error().message(), ""};
   }
   worker.emplace(*std::move(transport));
-  protocol::HelloArgs hello_args = services.hello;
-  const bool wants_gpu = settings.backend == "cuda";
-  hello_args.gpu = wants_gpu ? std::max<std::int64_t>(hello_args.gpu, 0) : -1;
-  if (session) {
-    const auto view = session->current(session::FoldDepth::brief);
-    if (view.ok() && (*view)->environment) {
-      hello_args = as_recorded(hello_args, (*view)->environment->payload, device::allowed_cpus());
-    }
-  }
-  auto greeting = worker->hello(hello_args);
+  auto greeting = worker->hello(wanted);
   if (!greeting) {
     drop_worker();
     return std::move(greeting).error();
   }
   hello = *std::move(greeting);
+  greeted_with = wanted;
+  worker_fits = true;
   if (!device) device = hello->device;
   return &*worker;
 }

@@ -71,22 +71,11 @@ Result<problem::Suite> suite_from_json(const Json& json);
 /// A/A floors by problem text and plan word.
 using NoiseFloors = std::map<std::pair<std::string, std::string>, measure::NoiseFloor>;
 
-struct Context {
-  explicit Context(Services given)
-      : services(std::move(given)),
-        cache(services.file_system, services.cache_root),
-        catalogue(services.file_system, services.search_path),
-        started(services.clock.steady_now()) {}
-
-  Services services;
-  variant::ArtifactCache cache;
-  variant::Catalogue catalogue;
+/// What is true of one session alone: the one that is held, or what a call outside of any works
+/// with.
+struct HeldSession {
   std::optional<session::Session> session;
   SessionSettings settings;
-  std::optional<runner::WorkerClient> worker;
-  std::optional<protocol::HelloResult> hello;
-  /// The device of the first greeting: written once, so that builder threads may read it.
-  std::optional<device::Device> device;
   NoiseFloors floors;
   /// Which of them cannot serve, and why; how often each was taken again by itself.
   std::map<std::pair<std::string, std::string>, std::string> unfit_floors;
@@ -98,13 +87,34 @@ struct Context {
   session::Ledger spent;                      ///< of this process; for progress only
   std::optional<double> best_speedup;         ///< confirmed, over the start; for progress only
   double told_budget_share = 0;               ///< see milestones.hpp
+  bool device_checked = false;                ///< against the one that the session recorded
+  bool worker_fits = false;                   ///< the worker was greeted as this session asks
+};
+
+struct Context : HeldSession {
+  explicit Context(Services given)
+      : services(std::move(given)),
+        cache(services.file_system, services.cache_root),
+        catalogue(services.file_system, services.search_path),
+        started(services.clock.steady_now()) {}
+
+  Services services;
+  variant::ArtifactCache cache;
+  variant::Catalogue catalogue;
+  std::optional<runner::WorkerClient> worker;
+  protocol::HelloArgs greeted_with;  ///< what the worker was asked for
+  std::optional<protocol::HelloResult> hello;
+  /// The device of the first greeting: written once, so that builder threads may read it.
+  std::optional<device::Device> device;
   std::chrono::steady_clock::time_point started;
   RecentSession recent;                     ///< that is read and not held
   std::function<Result<void>()> on_opened;  ///< taken by the next open
-  bool device_checked = false;              ///< against the one that the session recorded
   /// The end of the last sustained turn.
   std::optional<std::chrono::steady_clock::time_point> last_sustained;
 
+  /// Releases the session that is held. What comes next sees nothing of it; a worker is kept where
+  /// it is asked for in the same way.
+  void let_go();
   /// The number of the iteration that runs; null outside, where `check`, `measure` and `compare`
   /// log too.
   [[nodiscard]] Json iteration_or_null() const;
@@ -120,6 +130,8 @@ struct Context {
   void use_device_of(const variant::Manifest& manifest);
   /// The same for a backend, "cpu" or "cuda". A session keeps its own.
   void use_backend(std::string_view backend);
+  /// How the worker is to be greeted: as the held session recorded, else as the caller asks.
+  [[nodiscard]] protocol::HelloArgs wanted_greeting() const;
   /// Ends the worker; what it was waited for stays to be debited.
   void drop_worker();
   void collect_worker_time();

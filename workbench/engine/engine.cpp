@@ -71,6 +71,19 @@ Result<void> Engine::State::hold_session(const fs::path& folder, bool restore) {
     return Error{ErrorCode::usage, "find", "the session", "no session was named",
                  "give --session DIR"};
   }
+  let_go();
+  Result<void> taken = take_session(folder, restore);
+  if (!taken) let_go();
+  return taken;
+}
+
+void Engine::State::let_go() {
+  context.let_go();
+  next_call = 1;
+  replay = Replay();
+}
+
+Result<void> Engine::State::take_session(const fs::path& folder, bool restore) {
   WB_TRY_ASSIGN(context.session,
                 Session::open_owner(context.services.file_system, context.services.clock, folder));
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
@@ -84,7 +97,6 @@ Result<void> Engine::State::hold_session(const fs::path& folder, bool restore) {
                         std::max(since_open, std::chrono::system_clock::duration::zero()));
   context.told_budget_share = budget_share(view, context.settings.budget, context.elapsed_s());
   if (view.status == SessionStatus::closed) {
-    context.session.reset();
     return Error{ErrorCode::invalid, "write to", folder.string(), "the session is closed",
                  "read it with `sdpa-wb report`, or open a new one"};
   }
@@ -137,7 +149,7 @@ Result<std::optional<Json>> Engine::State::answered_by_closed(const fs::path& fo
   WB_TRY_ASSIGN(context.session,
                 Session::open_owner(context.services.file_system, context.services.clock, folder));
   const auto before = answered_before(request_id, verb, args);
-  context.session.reset();
+  let_go();
   return before;
 }
 
@@ -163,7 +175,10 @@ Result<Json> Engine::State::run_recorded(Engine& engine, const VerbSpec& verb, c
   if (!result && context.session) WB_TRY(context.session->check_place());
   // What stopped the session, not the call, leaves the call without an answer: it runs again.
   if (!result && ends_session(result.error().code)) return result;
-  if (verb.name == "close" && result) return result;  // nothing follows session_closed
+  if (verb.name == "close" && result) {
+    let_go();  // nothing follows session_closed
+    return result;
+  }
   Json answer{{"n", n}};
   if (result) {
     answer["result"] = *result;
@@ -229,7 +244,7 @@ Result<std::int64_t> Engine::resume_session(const fs::path& folder) {
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   const auto changed = environment_since_open(context);
   if (!changed) {
-    context.session.reset();  // not ours to go on with: not even a pause is written
+    m_state->let_go();  // not ours to go on with: not even a pause is written
     return changed.error();
   }
   WB_TRY(context.log("session_resumed", {{"environment_changed", *changed}}));
@@ -273,6 +288,10 @@ Result<Json> Engine::playbook_call(std::string_view name, const Json& args) {
   if (verb == nullptr || !verb->in_playbook) return unknown_verb(name);
   WB_TRY_ASSIGN(const Json checked, check_arguments(*verb, args));
   WB_TRY(state.context.check_stop());
+  if (!state.context.session) {
+    return Error{ErrorCode::invalid, "call", std::string(name), "the session is closed",
+                 "make close() its last call"};
+  }
   WB_TRY_ASSIGN(const auto recorded, state.replay.next(name, checked));
   if (recorded) {
     WB_TRY_ASSIGN(const Json answer, with_blob(*state.context.session, *recorded, "result"));
@@ -303,7 +322,7 @@ Result<void> Engine::pause(std::string_view reason) {
   WB_TRY(abandon_in_flight(context, view, reason));
   WB_TRY(context.log("session_paused", {{"reason", reason}}));
   tell_end(context, "paused", reason);
-  context.session.reset();
+  m_state->let_go();
   return {};
 }
 

@@ -22,8 +22,11 @@ struct Engine::State {
   Replay replay;
   bool in_playbook = false;  ///< the call that runs comes from the playbook
 
-  /// `restore`: an iteration that was in flight is abandoned.
+  /// `restore`: an iteration that was in flight is abandoned. What fails holds nothing.
   Result<void> hold_session(const fs::path& folder, bool restore);
+  Result<void> take_session(const fs::path& folder, bool restore);  ///< its part that may fail
+  /// Releases the session; what comes next sees nothing of it or of its calls.
+  void let_go();
   /// Incumbent and rivals of a held session, built again for what is going to be measured.
   Result<void> need_subjects();
   Result<Json> run_body(Engine& engine, const VerbSpec& verb, const Json& args,

@@ -160,7 +160,8 @@ Json identity_of(const Context& context, const Json& args, const fs::path& folde
 }
 
 Result<Json> begin_session(Context& context, const Json& identity, const fs::path& folder,
-                           const Variant* stored) {
+                           const Variant* stored, const std::function<Result<void>()>& on_opened) {
+  context.let_go();  // floors and settings of calls before it
   WB_TRY_ASSIGN(context.settings, settings_from_json(identity));
   WB_TRY_ASSIGN(const Json environment, environment_json(context));
   WB_TRY_ASSIGN(context.session, Session::create(context.services.file_system,
@@ -168,7 +169,7 @@ Result<Json> begin_session(Context& context, const Json& identity, const fs::pat
   if (stored != nullptr) WB_TRY(context.session->store_variant(stored->id, stored->files));
   context.started = context.services.clock.steady_now();
   WB_TRY(context.log("environment_recorded", environment));
-  if (auto hook = std::exchange(context.on_opened, nullptr)) WB_TRY(hook());
+  if (on_opened) WB_TRY(on_opened());
   return run_baseline(context, 0);
 }
 
@@ -226,6 +227,7 @@ Result<std::vector<std::string>> environment_since_open(Context& context) {
 }
 
 Result<Json> verb_open(Context& context, const Json& given_args, const fs::path& given) {
+  const auto on_opened = std::exchange(context.on_opened, nullptr);  // also where this one fails
   if (context.session) {
     return Error{ErrorCode::usage, "open a session in", given.string(),
                  "this process already holds one", "close it first"};
@@ -241,8 +243,8 @@ Result<Json> verb_open(Context& context, const Json& given_args, const fs::path&
   }
   const Json args = before ? with_defaults_of(*before, given_args) : given_args;
   WB_TRY_ASSIGN(const Json identity, make_identity(context, args, folder, before));
-  WB_TRY_ASSIGN(Json rows,
-                begin_session(context, identity, folder, before ? &before->variant : nullptr));
+  WB_TRY_ASSIGN(Json rows, begin_session(context, identity, folder,
+                                         before ? &before->variant : nullptr, on_opened));
   Json rivals = Json::array();
   for (const Subject& rival : context.rivals) rivals.push_back(rival.label);
   return Json{{"session", folder.string()},

@@ -2,6 +2,7 @@
 // Private to engine: how a session begins, shared by `open` and `dispatch adopt`.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,12 @@ Json identity_of(const Context& context, const Json& args, const fs::path& folde
                  const Opening& opening);
 
 /// Makes the session of that identity in `folder`, held by the context, and takes its baseline.
-/// `stored` is kept in it as what it starts from; may be null. Returns the rows of the baseline.
+/// `stored` is kept in it as what it starts from; may be null. `on_opened` runs before the
+/// baseline. Returns the baseline's rows.
 /// Errors: those of the environment, of the log and of the baseline; the session is held then, too,
 /// if its folder was made.
 Result<Json> begin_session(Context& context, const Json& identity, const fs::path& folder,
-                           const variant::Variant* stored);
+                           const variant::Variant* stored,
+                           const std::function<Result<void>()>& on_opened = {});
 
 }  // namespace wb::engine

@@ -97,8 +97,7 @@ Result<Json> drive(Engine& engine, HostProcess& host, const Json& args, std::int
   };
   Result<Json> result = host.run(args, answer, print);
   if (!result) return result;
-  const auto view = engine.session()->current(FoldDepth::brief);
-  if (view && (*view)->status != session::SessionStatus::closed) {
+  if (engine.session() != nullptr) {  // it did not close it itself
     const auto status = engine.call("status", Json::object(), folder);
     const Json stop = status ? status->value("stop_reason", Json()) : Json();
     WB_TRY(engine.call("close",

@@ -79,6 +79,7 @@ struct HelloArgs {
   std::int64_t gpu = -1;       ///< CUDA ordinal of the GPU to measure on; -1: the CPU
   std::string isolation = {};  ///< at most that level; empty: the strongest that the machine has
   std::string lock = {};       ///< the device lock's file; empty: that of the machine
+  bool operator==(const HelloArgs&) const = default;
 };
 struct HelloResult {
   int version = k_version;

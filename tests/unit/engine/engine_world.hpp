@@ -69,7 +69,8 @@ struct Bench {
   }
 
   Json open(Json args = Json::object()) {
-    args.merge_patch({{"start", "cpu_unfused"}, {"effort", "quick"}});
+    args["effort"] = "quick";
+    if (!args.contains("start")) args["start"] = "cpu_unfused";
     if (!args.contains("rivals")) args["rivals"] = {"none"};
     if (!args.contains("problem")) args["problem"] = "B=1 Hq=1 Sq=32 D=16 f32";
     auto opened = engine->call("open", args, session);
@@ -112,7 +113,12 @@ struct Bench {
 
   std::vector<session::Event> events(std::string_view type) const {
     std::vector<session::Event> found;
-    const session::EventLog& log = engine->session()->log();
+    const auto* held = engine->session();  // none where it was closed
+    RealFileSystem files;
+    const auto reader =
+        session::Session::open_reader(files, held != nullptr ? held->folder() : session);
+    REQUIRE(reader.ok());
+    const session::EventLog& log = reader->log();
     for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
       if (log.envelope(seq).type == type) found.push_back(*log.event(seq));
     }

@@ -306,3 +306,57 @@ TEST_CASE("the money of an iteration is in the log, and a missing rate is null",
   CHECK(device);
   CHECK(compile);
 }
+
+TEST_CASE("one engine works in one session after another", "[engine][session]") {
+  Bench bench;
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(50);
+  bench.open();
+  CHECK(bench.iterate()["outcome"] == "win");
+  bench.call("close", Json::object(), bench.session);
+  CHECK(bench.engine->session() == nullptr);
+
+  // What the closed one found is not where the next one starts.
+  bench.session = bench.folder.path() / "second";
+  CHECK(bench.open()["incumbent"].get<std::string>().starts_with("cpu_unfused@"));
+  CHECK(bench.iterate()["outcome"] == "win");
+  CHECK(bench.events("verb_called").front().payload["n"] == 1);
+  REQUIRE(bench.engine->pause("for another").ok());
+  CHECK(bench.engine->session() == nullptr);
+
+  bench.session = bench.folder.path() / "third";
+  CHECK(bench.open()["incumbent"].get<std::string>().starts_with("cpu_unfused@"));
+  REQUIRE(bench.engine->pause("for the second").ok());
+  bench.session = bench.folder.path() / "second";
+  REQUIRE(bench.engine->resume_session(bench.session).ok());
+  CHECK(bench.call("status", Json::object(), bench.session)["incumbent"]
+            .get<std::string>()
+            .starts_with("cpu_tiled@"));
+}
+
+TEST_CASE("what waits for an open that fails does not come with the next", "[engine][session]") {
+  Bench bench;
+  int hooks = 0;
+  bench.engine->on_opened([&hooks]() -> Result<void> {
+    ++hooks;
+    return {};
+  });
+  CHECK_FALSE(
+      bench.engine->call("open", {{"start", "no_such_kernel"}, {"suite", "n6"}}, bench.session)
+          .ok());
+  bench.open();
+  CHECK(hooks == 0);
+}
+
+TEST_CASE("a session gets a worker on its own device, whatever ran before", "[engine][session]") {
+  Bench bench;
+  bench.call("measure", {{"variant", "cpu_tiled"}, {"problem", "B=1 Hq=1 Sq=32 D=16 f32"}}, {});
+  bench.play_gpu();
+  bench.open({{"start", "torch_flash"}, {"problem", "B=1 Hq=1 Sq=32 D=64 f16"}});
+  std::vector<Json> greetings;
+  for (const auto& request : bench.worker.requests) {
+    if (request.verb == protocol::Verb::hello) greetings.push_back(request.args);
+  }
+  REQUIRE(greetings.size() == 2);
+  CHECK(greetings.front()["gpu"] == -1);
+  CHECK(greetings.back()["gpu"] == 0);
+}
