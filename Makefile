@@ -26,12 +26,11 @@ demo: all
 test: test-build
 	@bash .ci/test.sh $(BUILD) "$(VENV)"
 
-# What `make test` leaves out, an hour: the tests that tests/long.txt names, clang-tidy, sanitizers.
+# What CI leaves out, an hour: the tests that tests/long.txt names, sanitizers over every module.
 test-long: test-build
 	@bash .ci/install.sh lint
 	@bash .ci/test.sh $(BUILD) "$(VENV)" long
-	@bash .ci/tidy.sh
-	@bash .ci/sanitized.sh build/asan
+	@WB_SANITIZE_ALL=1 bash .ci/sanitized.sh build/asan
 
 # The Python packages, mostly a wait, come in beside the build; the package's module needs one of them.
 test-build: deps-test

@@ -3,8 +3,10 @@
 # WB_SANITIZE_ALL=1 takes those of the engine, search, playbooks and command line as well (half of all the
 # time here, for code that owns little memory by hand) and those of the worker that time turns.
 set -euo pipefail
+. .ci/stages.sh
 build=$1
 shift
+stage "sanitizers: build"
 cmake --preset asan -B "$build" >/dev/null
 [ $# -gt 0 ] || set -- $(basename -a tests/unit/*/)
 tests=()
@@ -13,6 +15,8 @@ for name in "$@"; do
   tests+=("unit_$name")
 done
 cmake --build "$build" -j"$(nproc)" --target "${tests[@]}"
+stage "sanitizers: tests"
+scratch_in_memory
 # A subject that is killed, or ends by _exit, has no say in what it leaks: leaks count in the tests'
 # own processes, which is where the libraries run. Tests that ctest runs apart are left out: they are
 # of kernels, which their users' compilers build without sanitizers, and of simulations, plain arithmetic.

@@ -7,13 +7,8 @@ build=$1 venv=$2 tier=${3:-short}
 # As `activate` does: Python subjects run on the interpreter that has the packages.
 export VIRTUAL_ENV=$PWD/$venv
 export PATH="$VIRTUAL_ENV/bin:$PATH"
-# Thousands of small sessions are synced to disk; in memory, where there is room, that takes no time.
-scratch=$(mktemp -d /dev/shm/sdpa-wb-test-XXXXXX 2>/dev/null || mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-chmod 1777 "$scratch" # some tests become another user
-if [ "$(df --output=avail -B1G "$scratch" | tail -1)" -ge 4 ] && cp /bin/true "$scratch/" && "$scratch/true"; then
-  export TMPDIR=$scratch
-fi
+. .ci/stages.sh
+scratch_in_memory
 
 labels=(-LE '^long$') files=()
 while read -r file; do
@@ -26,13 +21,17 @@ else
   files+=(tests/python tests/scenario tests/hostile tests/torture)
 fi
 
-unit_tests() { ctest --test-dir "$build" --output-on-failure --no-tests=error "${labels[@]}" "$@"; }
+# The times of all tests, for .ci/summary.py; a second try's beside the first one's.
+unit_tests() {
+  ctest --test-dir "$build" --output-on-failure --no-tests=error "${labels[@]}" \
+    --output-junit "Testing/ctest_$((++tries)).xml" "$@"
+}
 failed_unit_tests() {
   cut -d: -f2 "$build/Testing/Temporary/LastTestsFailed.log" 2>/dev/null | sort || true
 }
 python_tests() {
-  WB_BUILD_DIR="$build" python3 -m pytest "${files[@]}" -q -rsfE --durations=10 \
-    -o cache_dir="$scratch/pytest" "$@"
+  WB_BUILD_DIR="$build" python3 -m pytest "${files[@]}" -q -rsfE \
+    -o cache_dir="$scratch/pytest" --junitxml="$build/Testing/pytest_$((++tries)).xml" "$@"
 }
 failed_python_tests() {
   python3 -c 'import json, sys; print(*sorted(json.load(open(sys.argv[1]))), sep="\n")' \
@@ -41,7 +40,7 @@ failed_python_tests() {
 
 # once_more TESTS FAILED FIRST AGAIN: runs TESTS with the options FIRST; if some failed, whom FAILED
 # names, with the options AGAIN.
-fault=0 unstable="" failing=""
+tries=0 fault=0 unstable="" failing=""
 once_more() {
   local tests=$1 failed=$2 first=$3 again=$4 before
   # shellcheck disable=SC2086 # options are words
@@ -61,18 +60,17 @@ once_more() {
     unstable+=$(comm -23 <(echo "$before") <("$failed"))$'\n'
   fi
 }
-step() { printf '\n== %s (%ss since the build)\n' "$1" "$SECONDS"; }
-rm -f "$build/Testing/Temporary/LastTestsFailed.log"
-step ctest
+rm -f "$build"/Testing/*.xml "$build/Testing/Temporary/LastTestsFailed.log"
+stage "make test: ctest"
 once_more unit_tests failed_unit_tests "-j2" "-j1 --rerun-failed"
-step pytest
+stage "make test: pytest"
 once_more python_tests failed_python_tests "" "--lf --lfnf=none"
-step "tests $([ $fault = 0 ] && echo passed || echo failed)"
+printf '\n== tests %s (%ss since the build)\n' "$([ $fault = 0 ] && echo passed || echo failed)" "$SECONDS"
 names() { # HEADING NAMES: nothing where there are none
   local lines
   lines=$(sed '/^$/d; s/^/  /' <<<"$2")
   [ -z "$lines" ] || printf '\n%s:\n%s\n' "$1" "$lines"
 }
 names failed "$failing"
-names unstable "$unstable"
+names unstable "$unstable" | tee ${WB_UNSTABLE:+"$WB_UNSTABLE"}
 exit $fault

@@ -4,7 +4,7 @@
 # the first a build takes 2.4 to 3 times the CPU time, precompiled headers or not: what templates
 # of the standard library and of nlohmann/json become is then compiled for each file again. The
 # preset dev does neither, and so each file must name what it includes; clang-tidy uses it, too, and
-# sees whether a file of a batch uses what another keeps to itself (.ci/unity_check.py).
+# sees whether a file of a batch uses what another keeps to itself (.ci/tidy.py).
 # ALONE: sources that a program may take without the rest of the module (and not under SOURCES).
 # BRIEF: code that runs for milliseconds between measurements; -O1 takes a third off its compilation.
 # wb::settings holds the language level and the warnings that every target of ours gets.

@@ -9,10 +9,11 @@
 
 #include "advise/diagnosis.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 namespace wb::test {
 
-inline const fs::path k_root{WB_SOURCE_DIR};
+inline const fs::path k_root{source_dir()};
 inline constexpr const char* k_small = "B=1 Hq=1 Sq=512 D=64 f16";
 inline constexpr const char* k_large = "B=8 Hq=16 Sq=4096 D=64 f16";
 

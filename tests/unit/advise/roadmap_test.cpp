@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::advise;
@@ -15,7 +16,7 @@ using namespace wb::variant;
 namespace {
 
 std::vector<Technique> made_catalogue() {
-  return *load_techniques(RealFileSystem(), SearchPath{{fs::path(WB_SOURCE_DIR)}});
+  return *load_techniques(RealFileSystem(), SearchPath{{source_dir()}});
 }
 
 RoadmapProblem problem_of(const std::string& text, std::string bound, double room,

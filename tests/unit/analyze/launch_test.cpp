@@ -4,6 +4,7 @@
 #include "made_evidence.hpp"
 #include "measure/ncu_report.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::analyze;
@@ -168,7 +169,7 @@ TEST_CASE("Records that are not well formed add nothing", "[analyze][launch]") {
 
 TEST_CASE("What ncu saw is told with its advice", "[analyze][launch]") {
   const auto text =
-      RealFileSystem().read(WB_SOURCE_DIR "/tests/data/ncu_speed_of_light.csv", 1u << 20);
+      RealFileSystem().read(source_dir() / "tests/data/ncu_speed_of_light.csv", 1u << 20);
   REQUIRE(text.ok());
   const auto launches = read_ncu_report(*text, 8);
   REQUIRE(launches.ok());

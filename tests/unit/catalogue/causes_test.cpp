@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::catalogue;
@@ -12,8 +13,7 @@ using namespace wb::catalogue;
 namespace {
 
 Json whole() {
-  return Json::parse(
-      *RealFileSystem().read(fs::path(WB_SOURCE_DIR) / "kernels" / "causes.json", 1 << 20));
+  return Json::parse(*RealFileSystem().read(source_dir() / "kernels" / "causes.json", 1 << 20));
 }
 
 std::string refusal(const Json& file) {
@@ -114,7 +114,7 @@ TEST_CASE("a missing registry is named", "[catalogue][causes]") {
   const auto missing = load_causes(RealFileSystem(), {{fs::path("/nonexistent")}});
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().code == ErrorCode::not_found);
-  CHECK(load_causes(RealFileSystem(), {{fs::path(WB_SOURCE_DIR)}}).ok());
+  CHECK(load_causes(RealFileSystem(), {{source_dir()}}).ok());
 }
 
 TEST_CASE("a predicate holds for figures that are there, and for nothing else",

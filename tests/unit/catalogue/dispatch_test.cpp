@@ -2,6 +2,7 @@
 #include "catalogue/dispatch.hpp"
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "variant/restriction.hpp"
 #include "variant/variant.hpp"
 
@@ -95,7 +96,7 @@ TEST_CASE("a predicate that cannot be evaluated is an error", "[catalogue][dispa
 
 TEST_CASE("the table that ships is valid and its kernels exist", "[catalogue][dispatch]") {
   RealFileSystem file_system;
-  const fs::path root = WB_SOURCE_DIR;
+  const fs::path root = source_dir();
   const auto text = file_system.read(root / "kernels/dispatch.json", 1u << 20);
   REQUIRE(text.ok());
   const auto parsed = parse_dispatch(*text, "kernels/dispatch.json");

@@ -2,6 +2,7 @@
 #include "catalogue/loops.hpp"
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "variant/manifest.hpp"
 
 using namespace wb;
@@ -11,8 +12,7 @@ using namespace wb::variant;
 namespace {
 
 Json whole_file() {
-  return Json::parse(
-      *RealFileSystem().read(fs::path(WB_SOURCE_DIR) / "kernels" / "loops.json", 1 << 20));
+  return Json::parse(*RealFileSystem().read(source_dir() / "kernels" / "loops.json", 1 << 20));
 }
 
 std::string refusal_of(const Json& file) {
@@ -22,7 +22,7 @@ std::string refusal_of(const Json& file) {
 }
 
 std::string family_of(const std::string& kernel, const Configuration& configuration = {}) {
-  const SearchPath path{{fs::path(WB_SOURCE_DIR)}};
+  const SearchPath path{{source_dir()}};
   const RealFileSystem files;
   const auto families = load_loops(files, path);
   REQUIRE(families.ok());

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::catalogue;
@@ -12,8 +13,7 @@ using namespace wb::variant;
 namespace {
 
 Json whole() {
-  return Json::parse(
-      *RealFileSystem().read(fs::path(WB_SOURCE_DIR) / "kernels" / "techniques.json", 1 << 20));
+  return Json::parse(*RealFileSystem().read(source_dir() / "kernels" / "techniques.json", 1 << 20));
 }
 
 std::string refusal(const Json& file) {

@@ -5,6 +5,7 @@
 
 #include "engine_world.hpp"
 #include "session/log.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using testing::Bench;
@@ -32,7 +33,7 @@ void write_rules(Bench& bench, std::vector<Json> rules) {
   fs::create_directories(kernels);
   rules.push_back({{"variant", "cpu_unfused"}});
   std::ofstream(kernels / "dispatch.json") << Json{{"version", 1}, {"rules", rules}}.dump();
-  bench.roots = {bench.folder.path() / "first", fs::path(WB_SOURCE_DIR)};
+  bench.roots = {bench.folder.path() / "first", source_dir()};
   bench.worker.subjects["cpu_tiled"] = Bench::with_time(50);
   bench.worker.subjects["cpu_unfused"] = Bench::with_time(100);
   bench.restart();

@@ -3,6 +3,7 @@
 
 #include "report/evidence.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::engine;
@@ -103,11 +104,12 @@ TEST_CASE("A profile's launches are those of ours where a table has that problem
           "[engine][analyze]") {
   Folder folder;
   const std::string table = folder.file("t.csv", "B,H,S,ours (us),SDPA (us)\n1,32,512,10,9\n");
-  const auto result = folder.analyze({{"table", table},
-                                      {"device", "H200"},
-                                      {"shape", "D=64 f16"},
-                                      {"ncu", WB_SOURCE_DIR "/tests/data/ncu_speed_of_light.csv"},
-                                      {"problem", "B=1 Hq=32 Sq=512 D=64 f16"}});
+  const auto result =
+      folder.analyze({{"table", table},
+                      {"device", "H200"},
+                      {"shape", "D=64 f16"},
+                      {"ncu", (source_dir() / "tests/data/ncu_speed_of_light.csv").string()},
+                      {"problem", "B=1 Hq=32 Sq=512 D=64 f16"}});
   if (!result.ok()) FAIL(result.error().message());
   const std::string text = (*result)["text"];
   CHECK(text.find("launch: ours (us) on B=1 Hq=32 Sq=512 D=64 f16") != std::string::npos);

@@ -6,6 +6,7 @@
 #include "engine_world.hpp"
 #include "session/log.hpp"
 #include "session/storage.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::catalogue;
@@ -21,7 +22,7 @@ void write_table(Bench& bench, const Json& rules) {
   const fs::path kernels = bench.folder.path() / "first" / "kernels";
   fs::create_directories(kernels);
   std::ofstream(kernels / "dispatch.json") << Json{{"version", 1}, {"rules", rules}}.dump();
-  bench.roots = {bench.folder.path() / "first", fs::path(WB_SOURCE_DIR)};
+  bench.roots = {bench.folder.path() / "first", source_dir()};
   bench.restart();
 }
 
@@ -58,7 +59,7 @@ TEST_CASE("the table that ships answers for any problem", "[engine][best]") {
 }
 
 TEST_CASE("each rule of the table that ships is proved by a session that ships", "[engine][best]") {
-  const fs::path source(WB_SOURCE_DIR);
+  const fs::path source(source_dir());
   const auto read = [](const fs::path& path) {
     const auto text = RealFileSystem().read(path, 64u << 20);
     REQUIRE(text.ok());

@@ -3,6 +3,7 @@
 #include "engine/memory_verbs.hpp"
 #include "engine_world.hpp"
 #include "support/fake_clock.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::engine;
@@ -189,8 +190,8 @@ TEST_CASE("a real session has its techniques from the stored manifests", "[engin
 
 TEST_CASE("a session of format 1 has a brief", "[engine][brief]") {
   Bench bench;
-  const Json brief = bench.call("brief", Json::object(),
-                                fs::path(WB_SOURCE_DIR) / "tests" / "data" / "session_v1");
+  const Json brief =
+      bench.call("brief", Json::object(), source_dir() / "tests" / "data" / "session_v1");
   CHECK(brief["status"] == "closed");
   CHECK(brief["incumbent"]["variant"] == "cpu_tiled@b5763b40");
   CHECK(brief["incumbent"]["over_start"] == 1.6);

@@ -7,6 +7,7 @@
 #include "engine/advise.hpp"
 #include "engine_world.hpp"
 #include "report/report.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::analyze;
@@ -45,7 +46,7 @@ const Json& cause_in(const Json& answer, const std::string& id) {
 
 TEST_CASE("rules name analyses that are there, and needs are calls that verbs take",
           "[engine][causes]") {
-  const auto causes = load_causes(RealFileSystem(), {{fs::path(WB_SOURCE_DIR)}});
+  const auto causes = load_causes(RealFileSystem(), {{source_dir()}});
   REQUIRE(causes.ok());
   std::set<std::string_view> known{"sass", "ptxas"};
   for (const Analysis& analysis : analyses()) known.insert(analysis.name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `diff`: ratios to a shared rival decide, never times; what changed around them is listed.
 #include "engine_world.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using testing::Bench;
@@ -110,7 +111,7 @@ TEST_CASE("a session that is not there is named with both places", "[engine][dif
 
 TEST_CASE("a session of an earlier format can be compared with itself", "[engine][diff]") {
   Bench bench;
-  const fs::path stored = fs::path(WB_SOURCE_DIR) / "tests" / "data" / "session_v1";
+  const fs::path stored = source_dir() / "tests" / "data" / "session_v1";
   const Json answer = diff(bench, stored, stored);
   CHECK(answer["outcome"] == "not_comparable");  // no rival was measured in it
   CHECK(answer["changes"].empty());

@@ -13,6 +13,7 @@
 #include "support/catch.hpp"
 #include "support/fake_toolchain.hpp"
 #include "support/fake_transport.hpp"
+#include "support/places.hpp"
 
 namespace wb::testing {
 
@@ -24,7 +25,7 @@ struct Bench {
   std::atomic<bool> stop{false};
   int workers_started = 0;
   fs::path session = folder.path() / "s";
-  std::vector<fs::path> roots{fs::path(WB_SOURCE_DIR)};  ///< of the search path
+  std::vector<fs::path> roots{source_dir()};  ///< of the search path
   fs::path data_root = folder.path() / "data";
   std::shared_ptr<testing::FakeToolchain> toolchain = std::make_shared<testing::FakeToolchain>();
   std::shared_ptr<const variant::Toolchain> cuda_toolchain;  ///< taken by make()

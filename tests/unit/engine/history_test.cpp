@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "engine_world.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using testing::Bench;
 
 namespace {
 
-const fs::path k_stored = fs::path(WB_SOURCE_DIR) / "tests" / "data" / "session_v1";
+const fs::path k_stored = source_dir() / "tests" / "data" / "session_v1";
 
 Json history(Bench& bench, const std::string& query, Json args = Json::object()) {
   args["query"] = query;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `loops`, phases that notes begin, and where a fix lies: verbs over whole sessions.
 #include "engine_world.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using testing::Bench;
@@ -80,7 +81,7 @@ TEST_CASE("a root-cause page names the lines that a fix changed", "[engine][fixe
   bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
   bench.worker.subjects["better"] = Bench::with_time(100);
   bench.open();
-  const fs::path source = fs::path(WB_SOURCE_DIR) / "kernels/cpu_unfused/kernel.cpp";
+  const fs::path source = source_dir() / "kernels/cpu_unfused/kernel.cpp";
   std::string text = RealFileSystem().read(source, 1 << 20).value();
   // The fifth line becomes two.
   std::size_t at = 0;

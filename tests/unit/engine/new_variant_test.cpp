@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "engine_world.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::problem;
@@ -37,8 +38,8 @@ TEST_CASE("a copy of every kernel here reads as a variant of its own", "[engine]
     const Json made = bench.call("new", {{"name", name}, {"from", parent}, {"in", in.string()}});
     CHECK(made["folder"] == (in / "kernels" / name).string());
     CHECK(made["changed_headers"].empty());
-    const auto variant = read_variant(bench.file_system, in / "kernels", name,
-                                      {fs::path(WB_SOURCE_DIR) / "kernels"});
+    const auto variant =
+        read_variant(bench.file_system, in / "kernels", name, {source_dir() / "kernels"});
     REQUIRE(variant.ok());
     CHECK(label(*variant) == made["variant"]);
     CHECK(variant->manifest.name == name);
@@ -112,8 +113,8 @@ TEST_CASE("a session's variant comes out with the configuration it was measured 
   bench.call("new", {{"name", "winner"}, {"from", answer["variant"]}, {"in", in.string()}},
              bench.session);
   CHECK(Bench::snapshot(bench.session) == before);
-  const auto variant = read_variant(bench.file_system, in / "kernels", "winner",
-                                    {fs::path(WB_SOURCE_DIR) / "kernels"});
+  const auto variant =
+      read_variant(bench.file_system, in / "kernels", "winner", {source_dir() / "kernels"});
   REQUIRE(variant.ok());
   CHECK(variant->manifest.defaults.at("TILE_M") == 16);
   CHECK(variant->manifest.parent == "cpu_tiled");

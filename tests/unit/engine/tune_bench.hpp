@@ -14,6 +14,7 @@
 #include "support/catch.hpp"
 #include "support/fake_toolchain.hpp"
 #include "support/fake_transport.hpp"
+#include "support/places.hpp"
 
 namespace wb::testing {
 
@@ -80,7 +81,7 @@ struct TuneBench {
     return std::make_unique<engine::Engine>(
         engine::Services{.file_system = file_system,
                          .clock = clock,
-                         .search_path = {{folder.path() / "own", fs::path(WB_SOURCE_DIR)}},
+                         .search_path = {{folder.path() / "own", source_dir()}},
                          .cache_root = folder.path() / "cache",
                          .sessions_root = folder.path() / "sessions",
                          .toolchain = toolchain,

@@ -7,6 +7,7 @@
 #include "playbook/fake_engine.hpp"
 #include "playbook/playbook.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::engine;
@@ -19,7 +20,7 @@ struct Bench {
   RealClock clock;
   Engine engine{Services{.file_system = file_system,
                          .clock = clock,
-                         .search_path = {{WB_SOURCE_DIR}},
+                         .search_path = {{source_dir()}},
                          .cache_root = {},
                          .toolchain = nullptr,
                          .build_options = {},
@@ -30,7 +31,10 @@ struct Bench {
                          .workbench_version = {}}};
   TempDirectory temp = *TempDirectory::create("wb-check-");
 
-  Bench() { register_playbook_verbs(engine, {WB_PLAYBOOK_HOST, {}}); }
+  Bench() {
+    register_playbook_verbs(engine,
+                            {binary_dir() / "tests/unit/playbook/playbook_host_for_tests", {}});
+  }
 
   Result<Json> check(const std::string& body, const std::string& open = "start = 'cpu_unfused'") {
     const fs::path path = temp.path() / "test.lua";

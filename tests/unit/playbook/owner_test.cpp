@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::playbook;
@@ -15,7 +16,7 @@ namespace {
 
 /// The time is for a busy machine; what must end by time sets its own.
 PlaybookOptions options() {
-  PlaybookOptions options{WB_PLAYBOOK_HOST, {}};
+  PlaybookOptions options{binary_dir() / "tests/unit/playbook/playbook_host_for_tests", {}};
   options.limits.memory_bytes = 16u << 20;
   options.limits.instructions = 5'000'000;
   options.limits.lua_time = std::chrono::seconds(5);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::playbook;
@@ -151,13 +152,12 @@ TEST_CASE("playbooks of the project and their libraries can be followed", "[play
   namespace fs = std::filesystem;
   const RealFileSystem files;
   int count = 0;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(fs::path(WB_SOURCE_DIR) / "playbooks")) {
+  for (const auto& entry : fs::recursive_directory_iterator(source_dir() / "playbooks")) {
     const fs::path& path = entry.path();
     const std::string folder = path.parent_path().filename().string();
     if (path.extension() != ".lua" || folder == "lib" || folder == "editor") continue;
     INFO(path.string());
-    const auto source = find_playbook(files, {{WB_SOURCE_DIR}}, path.string());
+    const auto source = find_playbook(files, {{source_dir()}}, path.string());
     REQUIRE(source.ok());
     const auto faults = static_faults(*source, {});
     REQUIRE(faults.ok());

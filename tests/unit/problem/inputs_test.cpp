@@ -12,6 +12,7 @@
 #include "problem/gemm.hpp"
 #include "problem/philox.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::problem;
@@ -251,7 +252,7 @@ TEST_CASE("a buffer of another size is a fault of the caller", "[problem][inputs
 
 TEST_CASE("tensors have their golden hashes", "[problem][golden]") {
   const RealFileSystem files;
-  const auto text = files.read(fs::path(WB_SOURCE_DIR) / "tests/data/inputs_golden.json", 1 << 20);
+  const auto text = files.read(source_dir() / "tests/data/inputs_golden.json", 1 << 20);
   REQUIRE(text.ok());
   const auto golden = parse_json(*text, "inputs_golden.json");
   REQUIRE(golden.ok());

@@ -3,6 +3,7 @@
 
 #include "support/catch.hpp"
 #include "support/memory_file_system.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::problem;
@@ -44,7 +45,7 @@ bool contains(const std::string& text, std::string_view part) {
 
 TEST_CASE("the shipped suites are all read", "[problem][suite]") {
   const RealFileSystem files;
-  const auto suites = load_suites(files, fs::path(WB_SOURCE_DIR) / "kernels/suites.json");
+  const auto suites = load_suites(files, source_dir() / "kernels/suites.json");
   if (!suites.ok()) FAIL(suites.error().message());
   std::size_t problems = 0;
   for (const auto& [name, suite] : *suites) {

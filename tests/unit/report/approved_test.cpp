@@ -9,10 +9,11 @@
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 namespace {
 
-const std::filesystem::path k_folder = std::filesystem::path(WB_SOURCE_DIR) / "tests/data/reports";
+const std::filesystem::path k_folder = source_dir() / "tests/data/reports";
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

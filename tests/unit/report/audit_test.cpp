@@ -13,6 +13,7 @@
 #include "report/report.hpp"
 #include "session/log.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::report;
@@ -84,7 +85,7 @@ TEST_CASE("every figure of an iteration's page is in the events it cites", "[rep
 }
 
 TEST_CASE("the report of a recorded session passes the audit", "[report][audit]") {
-  check_recorded(std::filesystem::path(WB_SOURCE_DIR) / "tests/data/session_v1", 3);
+  check_recorded(source_dir() / "tests/data/session_v1", 3);
 }
 
 TEST_CASE("the audit notices a changed figure", "[report][audit]") {

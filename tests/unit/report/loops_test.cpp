@@ -4,6 +4,7 @@
 
 #include "log_builder.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::catalogue;
@@ -14,7 +15,7 @@ using namespace wb::test;
 namespace {
 
 std::vector<LoopFamily> shipped() {
-  auto loops = load_loops(RealFileSystem(), {{fs::path(WB_SOURCE_DIR)}});
+  auto loops = load_loops(RealFileSystem(), {{source_dir()}});
   REQUIRE(loops.ok());
   return *std::move(loops);
 }

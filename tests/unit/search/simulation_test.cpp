@@ -8,6 +8,7 @@
 #include "core/files.hpp"
 #include "recorded_world.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::measure;
@@ -188,8 +189,8 @@ TEST_CASE("a race takes new processes as long as the recording has some", "[sear
 
 TEST_CASE("the recorded space of cpu_tiled", "[search][simulation]") {
   RealFileSystem file_system;
-  const auto recording = load_recording(
-      file_system, fs::path(WB_SOURCE_DIR) / "tests/data/cpu_tiled_space_2026-11-21.json");
+  const auto recording =
+      load_recording(file_system, source_dir() / "tests/data/cpu_tiled_space_2026-11-21.json");
   INFO((recording.ok() ? std::string() : recording.error().message()));
   REQUIRE(recording.ok());
   CHECK(recording->space.size() == 19);
@@ -212,8 +213,8 @@ TEST_CASE("the recorded space of cpu_tiled", "[search][simulation]") {
 // The table of docs/guide/simulation.md: unit_search "[figures]".
 TEST_CASE("how fast strategies come near the optimum of cpu_tiled", "[.][search][figures]") {
   RealFileSystem file_system;
-  const auto recording = load_recording(
-      file_system, fs::path(WB_SOURCE_DIR) / "tests/data/cpu_tiled_space_2026-11-21.json");
+  const auto recording =
+      load_recording(file_system, source_dir() / "tests/data/cpu_tiled_space_2026-11-21.json");
   REQUIRE(recording.ok());
   constexpr std::size_t k_marks[] = {3, 5, 10, 19};
   constexpr int k_seeds = 200;

@@ -2,6 +2,7 @@
 // Released formats stay readable: tests/data/session_v1 was written by the first version and is
 // never changed. A later format gets a fixture of its own beside it.
 #include "core/hash.hpp"
+#include "support/places.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 
@@ -11,7 +12,7 @@ using namespace wb::testing;
 
 namespace {
 
-const fs::path k_fixture = fs::path(WB_SOURCE_DIR) / "tests" / "data" / "session_v1";
+const fs::path k_fixture = source_dir() / "tests" / "data" / "session_v1";
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "trace/trace.hpp"
 
 namespace wb::testing {
@@ -25,7 +26,7 @@ class TraceFile {
 };
 
 inline fs::path trace_fixture(const char* name) {
-  return fs::path(WB_SOURCE_DIR) / "tests/data/trace" / name;
+  return source_dir() / "tests/data/trace" / name;
 }
 
 /// Read and linked; the test fails when it cannot be read.

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "kernel_conformance.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::problem;
@@ -33,7 +34,7 @@ TEST_CASE("every CPU kernel passes the verdict, built by clang++", "[variant][ke
 
 TEST_CASE("every CPU kernel passes without vector extensions", "[variant][kernels]") {
   RealFileSystem file_system;
-  ArtifactCache cache(file_system, fs::path(WB_BINARY_DIR) / "test_artifact_cache");
+  ArtifactCache cache(file_system, binary_dir() / "test_artifact_cache");
   const CpuToolchain toolchain("g++");
   BuildOptions options;
   options.target = "generic";

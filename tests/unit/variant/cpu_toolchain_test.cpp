@@ -7,6 +7,7 @@
 #include "core/process.hpp"
 #include "kernel_folder.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "variant/builder.hpp"
 
 using namespace wb;
@@ -202,7 +203,7 @@ TEST_CASE("granted includes and libraries reach the compiler", "[variant][toolch
 
 TEST_CASE("a cache hit starts no compiler", "[variant][cache]") {
   RealFileSystem file_system;
-  const auto variant = read_variant(file_system, fs::path(WB_SOURCE_DIR) / "kernels", "cpu_tiled");
+  const auto variant = read_variant(file_system, source_dir() / "kernels", "cpu_tiled");
   REQUIRE(variant.ok());
   const KernelFolder folder;
   const CpuToolchain toolchain("g++");

@@ -6,6 +6,7 @@
 #include "core/hash.hpp"
 #include "core/process.hpp"
 #include "fake_nvcc.hpp"
+#include "support/places.hpp"
 #include "variant/builder.hpp"
 #include "variant/compile_sandbox.hpp"
 #include "variant/cuda_target.hpp"
@@ -37,7 +38,7 @@ struct RealNvcc {
 
 Catalogue shipped_kernels() {
   static const RealFileSystem file_system;
-  return {file_system, {{WB_SOURCE_DIR}}};
+  return {file_system, {{source_dir()}}};
 }
 
 /// For its first architecture, in the cache that all tests share. Kernels here neither spill nor
@@ -45,7 +46,7 @@ Catalogue shipped_kernels() {
 Artifact build_kernel(const Variant& variant) {
   INFO(variant.manifest.name);
   RealFileSystem file_system;
-  ArtifactCache cache(file_system, fs::path(WB_BINARY_DIR) / "test_artifact_cache");
+  ArtifactCache cache(file_system, binary_dir() / "test_artifact_cache");
   const auto target = choose_cuda_target(variant.manifest.architectures, "", "");
   REQUIRE(target.ok());
   const BuildOptions options{.target = *target, .deadline = std::chrono::seconds(600)};

@@ -7,6 +7,7 @@
 #include "kernel_folder.hpp"
 #include "loaded_kernel.hpp"
 #include "problem/verdict.hpp"
+#include "support/places.hpp"
 #include "variant/builder.hpp"
 #include "variant/compile_flags.hpp"
 
@@ -18,7 +19,7 @@ using namespace wb::test;
 namespace {
 
 std::string page(const std::string& name) {
-  std::ifstream file(fs::path(WB_SOURCE_DIR) / "docs" / name);
+  std::ifstream file(source_dir() / "docs" / name);
   std::ostringstream text;
   text << file.rdbuf();
   REQUIRE(text.str().size() > 1000);
@@ -52,13 +53,13 @@ TEST_CASE("the example of the ABI page passes the verdict", "[variant][docs]") {
   const std::string text = page("contracts/kernel_abi.md");
   const KernelFolder folder;
   RealFileSystem file_system;
-  const auto abi = file_system.read(fs::path(WB_SOURCE_DIR) / "kernels/common/sdpa_abi.h", 1 << 20);
+  const auto abi = file_system.read(source_dir() / "kernels/common/sdpa_abi.h", 1 << 20);
   REQUIRE(abi.ok());
   folder.write("common/sdpa_abi.h", *abi);
   folder.write("cpu_example/kernel.json", block(text, "json"));
   folder.write("cpu_example/kernel.cpp", block(text, "cpp"));
   const Variant variant = folder.must_read("cpu_example");
-  ArtifactCache cache(file_system, fs::path(WB_BINARY_DIR) / "test_artifact_cache");
+  ArtifactCache cache(file_system, binary_dir() / "test_artifact_cache");
   const CpuToolchain toolchain("g++");
   const auto artifact = cache.build(variant, {}, {}, &toolchain);
   INFO((artifact.ok() ? std::string() : artifact.error().untrusted_output));

@@ -5,6 +5,7 @@
 
 #include "core/files.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::variant;
@@ -50,5 +51,5 @@ TEST_CASE("a build folder leads to its checkout, wherever it lies", "[variant][i
 }
 
 TEST_CASE("the tests' own build folder leads to the sources", "[variant][installed]") {
-  CHECK(find_installed_root(WB_BINARY_DIR) == fs::canonical(WB_SOURCE_DIR));
+  CHECK(find_installed_root(binary_dir()) == fs::canonical(source_dir()));
 }

@@ -8,6 +8,7 @@
 #include "loaded_kernel.hpp"
 #include "problem/verdict.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "variant/builder.hpp"
 #include "variant/restriction.hpp"
 
@@ -16,7 +17,7 @@ namespace wb::test {
 inline constexpr int k_random_problems = 40;
 
 inline const fs::path& source_root() {
-  static const fs::path k_root = WB_SOURCE_DIR;
+  static const fs::path k_root = source_dir();
   return k_root;
 }
 
@@ -38,7 +39,7 @@ inline variant::Artifact build(const variant::Variant& variant,
                                const variant::Configuration& configuration,
                                const std::string& compiler, const std::string& target = "native") {
   RealFileSystem file_system;
-  variant::ArtifactCache cache(file_system, fs::path(WB_BINARY_DIR) / "test_artifact_cache");
+  variant::ArtifactCache cache(file_system, binary_dir() / "test_artifact_cache");
   const variant::CpuToolchain toolchain(compiler);
   variant::BuildOptions options;
   options.target = target;

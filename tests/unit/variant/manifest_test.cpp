@@ -5,6 +5,7 @@
 
 #include "kernel_folder.hpp"
 #include "problem/suite.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::problem;
@@ -220,7 +221,7 @@ TEST_CASE("rows that may see no key are outside where the manifest leaves them o
 TEST_CASE("PyTorch's rivals on a GPU take every masked problem of the suites",
           "[variant][manifest]") {
   RealFileSystem file_system;
-  const fs::path root = WB_SOURCE_DIR;
+  const fs::path root = source_dir();
   const auto suites = load_suites(file_system, root / "kernels/suites.json");
   REQUIRE(suites.ok());
   const auto rival = Catalogue(file_system, {{root}}).find("torch_default");

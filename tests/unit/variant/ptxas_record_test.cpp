@@ -4,6 +4,7 @@
 
 #include "core/files.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace wb;
 using namespace wb::variant;
@@ -11,7 +12,7 @@ using namespace wb::variant;
 namespace {
 
 PtxasRecord record_of(const std::string& name) {
-  const fs::path file = fs::path(WB_SOURCE_DIR) / "tests/data/ptxas_13.0" / name;
+  const fs::path file = source_dir() / "tests/data/ptxas_13.0" / name;
   const auto text = RealFileSystem().read(file, 1u << 20);
   REQUIRE(text.ok());
   return parse_ptxas(*text);

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <set>
 
+#include "libraries.hpp"
 #include "support/catch.hpp"
 #include "support/fake_nvml.hpp"
+#include "support/places.hpp"
 #include "worker/conditions_watch.hpp"
 #include "worker/process_table.hpp"
 #include "worker/subject_factory.hpp"
@@ -57,7 +59,7 @@ class TurnBench {
  private:
   static SubjectSetting setting() {
     SubjectSetting setting;
-    setting.own_program = WB_BINARY_DIR "/sdpa-wb-worker";
+    setting.own_program = binary_dir() / "sdpa-wb-worker";
     for (const int cpu : allowed_cpus()) CPU_SET(static_cast<std::size_t>(cpu), &setting.cpus);
     return setting;
   }
@@ -80,7 +82,7 @@ class TurnBench {
 /// Whose processes are those below this one; the list of the fake NVML must hold one of them.
 GpuMonitor own_monitor() {
   return {
-      WB_FAKE_NVML,
+      k_fake_nvml,
       k_turn_uuid,
       {[](std::int64_t pid) { return is_of_a_worker(static_cast<pid_t>(pid)); }, [] { return 2; }}};
 }
@@ -97,7 +99,7 @@ TEST_CASE("a turn on the CPU has no conditions", "[worker][conditions]") {
 }
 
 TEST_CASE("a turn on a GPU that is well", "[worker][conditions]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   const GpuMonitor monitor = own_monitor();
   TurnBench bench(&monitor);
   script.processes = {{static_cast<unsigned>(bench.subject_pid()), 1, 0, 0}};
@@ -115,7 +117,7 @@ TEST_CASE("a turn on a GPU that is well", "[worker][conditions]") {
 }
 
 TEST_CASE("heat and hardware slowdowns keep a turn out", "[worker][conditions]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   const GpuMonitor monitor = own_monitor();
   TurnBench bench(&monitor);
   for (const unsigned long long bit : {0x8ull, 0x20ull, 0x40ull, 0x80ull}) {
@@ -130,7 +132,7 @@ TEST_CASE("heat and hardware slowdowns keep a turn out", "[worker][conditions]")
 }
 
 TEST_CASE("others on the GPU: busy, idle, or nobody knows", "[worker][conditions]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   const GpuMonitor monitor = own_monitor();
   TurnBench bench(&monitor);
   const auto own = static_cast<unsigned>(bench.subject_pid());
@@ -160,7 +162,7 @@ TEST_CASE("without NVML turns go on and say why nothing is known", "[worker][con
 }
 
 TEST_CASE("readings are rare, and rarer where they are dear", "[worker][conditions]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   const GpuMonitor monitor = own_monitor();
   const auto readings_of = [&](unsigned takes_us, std::chrono::milliseconds block) {
     script.readings = 0;
@@ -180,7 +182,7 @@ TEST_CASE("readings are rare, and rarer where they are dear", "[worker][conditio
 }
 
 TEST_CASE("clocks of several readings are one range", "[worker][conditions]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   const GpuMonitor monitor = own_monitor();
   ConditionsWatch watch(&monitor);
   for (const unsigned mhz : {1'980u, 1'500u, 1'980u}) {

@@ -2,6 +2,7 @@
 // What the worker says where CUDA cannot be used; no GPU is needed for that.
 #include <string>
 
+#include "libraries.hpp"
 #include "support/catch.hpp"
 #include "worker/cuda/device_code.hpp"
 #include "worker/cuda/driver.hpp"
@@ -32,19 +33,19 @@ TEST_CASE("no CUDA driver", "[worker][cuda]") {
 }
 
 TEST_CASE("a CUDA driver older than the floor", "[worker][cuda]") {
-  const Fault fault = fault_of(WB_FAKE_CUDA_OLD);
+  const Fault fault = fault_of(library("libfake_cuda_old.so").c_str());
   CHECK(fault.code == ErrorCode::environment);
   CHECK(says(fault, "it supports CUDA 12.3, device code needs 12.4"));
 }
 
 TEST_CASE("a library that is not a whole CUDA driver", "[worker][cuda]") {
-  const Fault fault = fault_of(WB_FAKE_CUDA_PARTIAL);
+  const Fault fault = fault_of(library("libfake_cuda_partial.so").c_str());
   CHECK(fault.code == ErrorCode::not_found);
   CHECK(says(fault, "it has no function cuInit"));
 }
 
 TEST_CASE("a CUDA driver without a device", "[worker][cuda]") {
-  const Fault fault = fault_of(WB_FAKE_CUDA_NO_DEVICE);
+  const Fault fault = fault_of(library("libfake_cuda_no_device.so").c_str());
   CHECK(fault.status == Status::no_device);
   CHECK(fault.code == ErrorCode::environment);
   CHECK(says(fault, "CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected"));

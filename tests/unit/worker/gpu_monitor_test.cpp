@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the worker makes of NVML's answers, from a fake NVML whose answers are scripted.
 #include "worker/cuda/gpu_monitor.hpp"
+#include "libraries.hpp"
 #include "support/catch.hpp"
 #include "support/fake_nvml.hpp"
 
@@ -27,9 +28,9 @@ NvmlProcess process(unsigned pid, unsigned long long bytes = 1'000) {
 }  // namespace
 
 TEST_CASE("what NVML says about a GPU", "[worker][nvml]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   script.event_reasons = 0x1 | 0x4 | 0x80 | 0x200;
-  const GpuMonitor monitor = monitor_of(WB_FAKE_NVML);
+  const GpuMonitor monitor = monitor_of(k_fake_nvml);
   const GpuSettings settings = monitor.settings();
   CHECK(settings.driver_version == "580.65.06");
   CHECK(settings.persistence_mode == true);
@@ -50,9 +51,9 @@ TEST_CASE("what NVML says about a GPU", "[worker][nvml]") {
 }
 
 TEST_CASE("NVML is started once and ended with its user", "[worker][nvml]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   {
-    const GpuMonitor monitor = monitor_of(WB_FAKE_NVML);
+    const GpuMonitor monitor = monitor_of(k_fake_nvml);
     CHECK(script.starts == 1);
     CHECK(script.ends == 0);
   }
@@ -72,29 +73,30 @@ TEST_CASE("without NVML every figure is absent, with the reason", "[worker][nvml
 }
 
 TEST_CASE("an NVML that does not start", "[worker][nvml]") {
-  fake_nvml(WB_FAKE_NVML).init_status = NvmlStatus::no_permission;
-  const GpuMonitor monitor = monitor_of(WB_FAKE_NVML);
+  fake_nvml(k_fake_nvml).init_status = NvmlStatus::no_permission;
+  const GpuMonitor monitor = monitor_of(k_fake_nvml);
   CHECK(monitor.read().unknown.at("nvml") == "Insufficient Permissions (4)");
 }
 
 TEST_CASE("a library that is no NVML", "[worker][nvml]") {
-  const GpuMonitor monitor = monitor_of(WB_FAKE_CUDA_OLD);
+  const std::string other = library("libfake_cuda_old.so");
+  const GpuMonitor monitor = monitor_of(other.c_str());
   CHECK(monitor.read().unknown.at("nvml") == "it has no function nvmlInit_v2");
 }
 
 TEST_CASE("a GPU that NVML does not know", "[worker][nvml]") {
-  fake_nvml(WB_FAKE_NVML);
-  const GpuMonitor monitor = monitor_of(WB_FAKE_NVML, "GPU-ffffffff-0405-0607-0809-0a0b0c0d0e0f");
+  fake_nvml(k_fake_nvml);
+  const GpuMonitor monitor = monitor_of(k_fake_nvml, "GPU-ffffffff-0405-0607-0809-0a0b0c0d0e0f");
   CHECK(monitor.read().unknown.at("nvml") == "find the GPU by its UUID: Not Found (6)");
 }
 
 TEST_CASE("single figures may be missing", "[worker][nvml]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   script.statuses["nvmlDeviceGetPowerUsage"] = NvmlStatus::not_supported;
   script.statuses["nvmlDeviceGetCurrentClocksEventReasons"] = NvmlStatus::no_permission;
   script.statuses["nvmlDeviceGetPersistenceMode"] = NvmlStatus::not_supported;
   script.statuses["nvmlSystemGetDriverVersion"] = NvmlStatus::no_permission;
-  const GpuMonitor monitor = monitor_of(WB_FAKE_NVML);
+  const GpuMonitor monitor = monitor_of(k_fake_nvml);
   const GpuConditions read = monitor.read();
   CHECK_FALSE(read.power_w);
   CHECK_FALSE(read.clocks_event_reasons);
@@ -109,9 +111,9 @@ TEST_CASE("single figures may be missing", "[worker][nvml]") {
 }
 
 TEST_CASE("an older NVML: former names, and functions that it lacks", "[worker][nvml]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML_OLD);
+  FakeNvml& script = fake_nvml(k_fake_nvml_old);
   script.event_reasons = 0x40;
-  const GpuMonitor monitor = monitor_of(WB_FAKE_NVML_OLD);
+  const GpuMonitor monitor = monitor_of(k_fake_nvml_old);
   CHECK(*monitor.read().clocks_event_reasons == std::vector<std::string>{"hw_thermal_slowdown"});
   const GpuConditions others = monitor.look_for_others();
   CHECK_FALSE(others.other_processes);
@@ -119,13 +121,13 @@ TEST_CASE("an older NVML: former names, and functions that it lacks", "[worker][
 }
 
 TEST_CASE("a MIG instance has another name and few figures", "[worker][nvml]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   script.uuid = "MIG-00010203-0405-0607-0809-0a0b0c0d0e0f";
   script.statuses["nvmlDeviceGetClockInfo"] = NvmlStatus::not_supported;
   script.statuses["nvmlDeviceGetProcessUtilization"] = NvmlStatus::not_supported;
   script.utilization = {{7, 1, 1, 0, 0, 0}};
   script.processes = {process(100), process(7)};
-  const GpuMonitor monitor = monitor_of(WB_FAKE_NVML);
+  const GpuMonitor monitor = monitor_of(k_fake_nvml);
   const GpuConditions read = monitor.read();
   CHECK_FALSE(read.sm_clock_mhz);
   CHECK(read.unknown.at("sm_clock_mhz") == "a MIG instance: Not Supported (3)");
@@ -137,18 +139,18 @@ TEST_CASE("a MIG instance has another name and few figures", "[worker][nvml]") {
 }
 
 TEST_CASE("the worker's own processes are no others", "[worker][nvml]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   script.processes = {process(100), process(101)};
   script.utilization = {{100, 5'000'000, 90, 10, 0, 0}};
-  const GpuConditions found = monitor_of(WB_FAKE_NVML).look_for_others();
+  const GpuConditions found = monitor_of(k_fake_nvml).look_for_others();
   CHECK(found.other_processes == OtherProcesses{0, 0, 0.0});
   CHECK(found.unknown.empty());
 }
 
 TEST_CASE("others are busy only by samples of the last second", "[worker][nvml]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   script.processes = {process(100), process(7, 4'000), process(8, 6'000)};
-  const GpuMonitor monitor = monitor_of(WB_FAKE_NVML);
+  const GpuMonitor monitor = monitor_of(k_fake_nvml);
   // No samples at all, an idle one, an old one, and one of a process that is no longer there.
   CHECK(monitor.look_for_others().other_processes == OtherProcesses{2, 0, 10'000.0});
   script.utilization = {{100, 9'000'000, 90, 10, 0, 0},
@@ -161,9 +163,9 @@ TEST_CASE("others are busy only by samples of the last second", "[worker][nvml]"
 }
 
 TEST_CASE("process numbers of another system are only counted", "[worker][nvml]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   script.processes = {process(70'001), process(70'002)};
-  const GpuMonitor monitor = monitor_of(WB_FAKE_NVML);
+  const GpuMonitor monitor = monitor_of(k_fake_nvml);
   GpuConditions found = monitor.look_for_others();
   CHECK(found.other_processes == OtherProcesses{0, std::nullopt, std::nullopt});
   script.processes.push_back(process(70'003));
@@ -174,18 +176,18 @@ TEST_CASE("process numbers of another system are only counted", "[worker][nvml]"
 }
 
 TEST_CASE("a list without the worker itself is no list", "[worker][nvml]") {
-  fake_nvml(WB_FAKE_NVML);
-  const GpuConditions found = monitor_of(WB_FAKE_NVML).look_for_others();
+  fake_nvml(k_fake_nvml);
+  const GpuConditions found = monitor_of(k_fake_nvml).look_for_others();
   CHECK_FALSE(found.other_processes);
   CHECK(found.unknown.at("other_processes").find("not even the worker's own") != std::string::npos);
 }
 
 TEST_CASE("more processes than there was room for", "[worker][nvml]") {
-  FakeNvml& script = fake_nvml(WB_FAKE_NVML);
+  FakeNvml& script = fake_nvml(k_fake_nvml);
   script.processes = {process(100)};
   for (unsigned pid = 1'000; pid < 1'300; ++pid) script.processes.push_back(process(pid));
   script.processes.back().used_bytes = k_nvml_not_available;
-  const GpuConditions found = monitor_of(WB_FAKE_NVML).look_for_others();
+  const GpuConditions found = monitor_of(k_fake_nvml).look_for_others();
   CHECK(found.other_processes->count == 300);
   CHECK_FALSE(found.other_processes->memory_bytes);
   CHECK(found.unknown.at("other_processes.memory_bytes") == "NVML does not say");

@@ -10,6 +10,7 @@
 
 #include "core/sanitizer.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "worker/confine.hpp"
 #include "worker_under_test.hpp"
 
@@ -29,7 +30,7 @@ struct Case {
 };
 
 std::vector<Case> read_cases() {
-  const auto text = RealFileSystem().read(WB_SOURCE_DIR "/tests/hostile/table.json", 1u << 20);
+  const auto text = RealFileSystem().read(source_dir() / "tests/hostile/table.json", 1u << 20);
   REQUIRE(text.ok());
   const auto json = parse_json(*text, "table.json");
   REQUIRE(json.ok());

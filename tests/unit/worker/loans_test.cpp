@@ -2,6 +2,7 @@
 // Memory that the judge lends to a subject on a GPU, with a driver that plays one on the CPU.
 #include <dlfcn.h>
 
+#include "libraries.hpp"
 #include "support/loan_checks.hpp"
 #include "worker/gpu_output.hpp"
 
@@ -14,12 +15,12 @@ using namespace wb::worker::cuda;
 namespace {
 
 ContextPtr played() {
-  return must(Context::create(must(Driver::load(WB_PLAYED_CUDA)), 0));
+  return must(Context::create(must(Driver::load(k_played_cuda)), 0));
 }
 
 template <typename Function>
 Function* played_function(const char* name) {
-  void* const library = ::dlopen(WB_PLAYED_CUDA, RTLD_NOW | RTLD_NOLOAD);
+  void* const library = ::dlopen(k_played_cuda, RTLD_NOW | RTLD_NOLOAD);
   REQUIRE(library != nullptr);
   return reinterpret_cast<Function*>(::dlsym(library, name));
 }

@@ -5,6 +5,7 @@
 
 #include "ncu_table.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "worker/inspection.hpp"
 #include "worker/tool_report.hpp"
 
@@ -110,7 +111,7 @@ TEST_CASE("a machine that cannot start the GPU is at fault, not the variant",
   // The tool starts the real role; what it finds decides. No variant is there to be loaded.
   PlayedTool tool("memcheck",
                   k_clean_report + "shift 4\nexec \"$@\"\n");  // --log-file R --tool memcheck
-  tool.task.own_program = WB_BINARY_DIR "/sdpa-wb-worker";
+  tool.task.own_program = binary_dir() / "sdpa-wb-worker";
   tool.task.order.library = tool.folder.path() / "none.so";
   tool.task.order.problem = *parse_problem("B=1 Hq=1 Sq=16 D=16 f32");
   tool.task.order.gpu = 999;

@@ -10,6 +10,7 @@
 
 #include "device/device.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "support/process_probe.hpp"
 #include "worker/hello.hpp"
 #include "worker/subject_factory.hpp"
@@ -65,12 +66,12 @@ struct SpareBench {
   std::optional<SubjectFactory> factory;
 
   explicit SpareBench(std::optional<int> gpu = 0) {
-    const fs::path loop = fs::path(WB_SOURCE_DIR) / "bindings" / "sdpa_workbench";
+    const fs::path loop = source_dir() / "bindings" / "sdpa_workbench";
     for (const char* file : {"subject.py", "subject_tensors.py"}) {
       fs::copy_file(loop / file, folder.path() / file);
     }
     std::ofstream(folder.path() / "subject_gpu.py") << k_played_gpu;
-    setting.own_program = WB_BINARY_DIR "/sdpa-wb-worker";
+    setting.own_program = binary_dir() / "sdpa-wb-worker";
     setting.python = *find_python("python3");
     setting.python_script = (folder.path() / "subject.py").string();
     CPU_ZERO(&setting.cpus);

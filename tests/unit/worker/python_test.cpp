@@ -5,6 +5,7 @@
 
 #include "measure/statistics.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "worker_under_test.hpp"
 
 using namespace wb;
@@ -182,10 +183,10 @@ TEST_CASE("what can go wrong in Python has its own words", "[worker][python][hos
 }
 
 TEST_CASE("PyTorch on the CPU is a rival like any other", "[worker][python][torch]") {
-  const fs::path python = fs::path(WB_SOURCE_DIR) / ".venv" / "bin" / "python";
+  const fs::path python = source_dir() / ".venv" / "bin" / "python";
   PythonWorker worker(fs::exists(python) ? python.string() : "");
   if (!worker.has_python()) return;
-  auto variant = read_variant(RealFileSystem(), WB_SOURCE_DIR "/kernels", "torch_cpu_sdpa");
+  auto variant = read_variant(RealFileSystem(), source_dir() / "kernels", "torch_cpu_sdpa");
   if (!variant.ok()) FAIL(variant.error().message());
   const auto loaded = worker.client.load(*variant, {});
   if (!loaded.ok() && loaded.error().message.find("No module named 'torch'") != std::string::npos) {

@@ -13,6 +13,7 @@
 #include "measure/ncu_report.hpp"
 #include "ncu_table.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "worker/inspection.hpp"
 
 using namespace wb;
@@ -73,7 +74,7 @@ TEST_CASE("a metric of one name in two units keeps both", "[worker][tool_report]
 
 TEST_CASE("a report as ncu 2025.3 writes it on an H200", "[worker][tool_report]") {
   const auto text =
-      RealFileSystem().read(WB_SOURCE_DIR "/tests/data/ncu_speed_of_light.csv", 1u << 20);
+      RealFileSystem().read(source_dir() / "tests/data/ncu_speed_of_light.csv", 1u << 20);
   REQUIRE(text.ok());
   const auto launches = read_ncu_report(*text, 8);
   REQUIRE(launches.ok());

@@ -3,7 +3,9 @@
 #include <csignal>
 #include <thread>
 
+#include "libraries.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "support/process_probe.hpp"
 #include "worker_under_test.hpp"
 
@@ -19,7 +21,7 @@ using namespace wb::testing;
 namespace {
 
 ChildProcess raw_worker() {
-  auto child = ChildProcess::spawn({.argv = {WB_BINARY_DIR "/sdpa-wb-worker"}});
+  auto child = ChildProcess::spawn({.argv = {binary_dir() / "sdpa-wb-worker"}});
   REQUIRE(child.ok());
   return *std::move(child);
 }
@@ -90,7 +92,7 @@ TEST_CASE("unknown handles and a second hello are refused", "[worker][wire]") {
 TEST_CASE("closing the wire ends a hanging subject at once", "[worker][wire][hostile]") {
   ChildProcess worker = raw_worker();
   REQUIRE(ask(worker, R"({"v":1,"id":1,"verb":"hello","args":{"version":1}})").result.ok());
-  const auto path = fs::path(WB_HOSTILE_LIBRARIES) / "hostile_ignores_sigterm.so";
+  const fs::path path = library("hostile/hostile_ignores_sigterm.so");
   const std::string bytes = *RealFileSystem().read(path, 64u << 20);
   const protocol::PutArgs put{sha256_hex(bytes), 0, static_cast<std::int64_t>(bytes.size()),
                               protocol::base64_encode(bytes)};

@@ -2,8 +2,10 @@
 // Honest work through the real worker: the shipped CPU kernels, all plans, builds over there.
 #include <algorithm>
 
+#include "libraries.hpp"
 #include "measure/statistics.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "variant/builder.hpp"
 #include "worker_under_test.hpp"
 
@@ -17,7 +19,7 @@ using namespace wb::testing;
 namespace {
 
 Variant read_kernel(const std::string& name) {
-  auto variant = read_variant(RealFileSystem(), WB_SOURCE_DIR "/kernels", name);
+  auto variant = read_variant(RealFileSystem(), source_dir() / "kernels", name);
   if (!variant.ok()) FAIL(variant.error().message());
   return *std::move(variant);
 }
@@ -245,7 +247,7 @@ TEST_CASE("an unknown backend is outside this worker's reach", "[worker][end]") 
   variant.id = std::string(64, '0');
   Artifact artifact;
   artifact.id = "x";
-  artifact.path = WB_HOSTILE_LIBRARIES "/hostile_honest.so";
+  artifact.path = library("hostile/hostile_honest.so");
   artifact.content_sha256 = sha256_hex(*RealFileSystem().read(artifact.path, 64u << 20));
   const auto loaded = client.load(variant, artifact);
   REQUIRE_FALSE(loaded.ok());

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "core/hash.hpp"
+#include "libraries.hpp"
 #include "runner/worker_client.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 namespace wb::testing {
 
@@ -14,13 +16,13 @@ namespace wb::testing {
 inline runner::WorkerClient open_worker(protocol::HelloResult* facts = nullptr,
                                         const std::string& python = "",
                                         const std::string& isolation = "") {
-  auto transport = runner::open_command_transport({{}, WB_BINARY_DIR "/sdpa-wb-worker"});
+  auto transport = runner::open_command_transport({{}, binary_dir() / "sdpa-wb-worker"});
   if (!transport.ok()) FAIL(transport.error().message());
   runner::WorkerClient client(*std::move(transport));
   protocol::HelloArgs args;
   args.python = python;
   args.isolation = isolation;
-  args.lock = WB_BINARY_DIR "/tests-device.lock";  // no session of this machine is waited for
+  args.lock = binary_dir() / "tests-device.lock";  // no session of this machine is waited for
   const auto hello = client.hello(args);
   if (!hello.ok()) FAIL(hello.error().message);
   if (facts != nullptr) *facts = *hello;
@@ -35,7 +37,7 @@ inline Outcome<protocol::LoadResult> load_hostile(
   variant.id = std::string(64, '0');
   variant::Artifact artifact;
   artifact.id = "hostile_" + name;
-  artifact.path = fs::path(WB_HOSTILE_LIBRARIES) / ("hostile_" + name + ".so");
+  artifact.path = library("hostile/hostile_" + name + ".so");
   const auto bytes = RealFileSystem().read(artifact.path, 64u << 20);
   if (!bytes.ok()) FAIL(bytes.error().message());
   artifact.content_sha256 = sha256_hex(*bytes);
