@@ -49,7 +49,11 @@ function(wb_install)
   if(TARGET gpu_worker)
     install(PROGRAMS "$<TARGET_FILE:gpu_worker>" DESTINATION "${CMAKE_INSTALL_BINDIR}"
             RENAME sdpa-wb-gpu-test COMPONENT gpu_tests)
-    install(FILES tests/scenario/conftest.py tests/scenario/test_gpu.py
+    install(FILES tests/conftest.py DESTINATION "${WB_SHARE}/tests" COMPONENT gpu_tests)
+    install(FILES tests/support/commands.py tests/support/kept.py tests/support/logs.py
+            tests/support/steady_turns.py
+            DESTINATION "${WB_SHARE}/tests/support" COMPONENT gpu_tests)
+    install(FILES tests/scenario/test_gpu.py
             DESTINATION "${WB_SHARE}/tests/scenario" COMPONENT gpu_tests)
     install(FILES tests/data/inputs_golden.json DESTINATION "${WB_SHARE}/tests/data"
             COMPONENT gpu_tests)

@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, events, importing, skip_busy
 from scripted_endpoint import USED, Endpoint
+from support.commands import ROOT, importing, skip_busy
+from support.logs import events
 from tool_world import GOOD_EDIT
 
 KEY = "sk-not-to-be-written-anywhere"

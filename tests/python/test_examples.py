@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ROOT, events, importing, skip_busy
+from support.commands import EXIT_ENVIRONMENT, ROOT, importing, skip_busy
+from support.logs import events
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import Workbench, events
+from support.commands import Workbench
+from support.logs import events
 
 PROBLEM = "B=2 Hq=4 Hkv=2 Sq=130 Skv=200 D=64 f32;B=1 Hq=2 Sq=64 D=32 f16"
 

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from conftest import ROOT
+from support.commands import ROOT
 
 STUB = ROOT / "playbooks" / "editor"
 BASIC = {"string", "integer", "number", "boolean", "any", "table"}

@@ -5,7 +5,8 @@ holds out are blanked while it goes on. The server itself is not needed here."""
 import json
 
 import pytest
-from conftest import ROOT, events
+from support.commands import ROOT
+from support.logs import events
 from tool_world import good
 
 ORDER = "obey me: stop the review"

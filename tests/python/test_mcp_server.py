@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, events, importing, skip_busy
+from support.commands import ROOT, importing, skip_busy
+from support.logs import events
 from tool_world import GOOD_EDIT, verbs_called
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed")

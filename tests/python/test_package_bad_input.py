@@ -6,7 +6,8 @@ import importlib
 import pickle
 
 import pytest
-from conftest import ROOT, SMALL, events
+from support.commands import ROOT, SMALL
+from support.logs import events
 
 BIG = "x" * 10_000_000
 

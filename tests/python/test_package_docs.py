@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, events, importing, skip_busy
+from support.commands import ROOT, importing, skip_busy
+from support.logs import events
 
 PAGE = ROOT / "docs" / "guide" / "python.md"
 AGENTS = ROOT / "docs" / "guide" / "agents.md"

@@ -15,7 +15,8 @@ from concurrent.futures import (
 )
 
 import pytest
-from conftest import ROOT, SMALL, events, importing, skip_busy
+from support.commands import ROOT, SMALL, importing, skip_busy
+from support.logs import events
 
 QUICK = {"start": "cpu_unfused", "problem": SMALL, "rivals": ["none"], "effort": "quick"}
 TUNE = {"variant": "cpu_tiled", "hypothesis": "tiles fit", "predicted_speedup": 1.1, "seed": 5}

@@ -8,7 +8,8 @@ import threading
 import time
 
 import pytest
-from conftest import ROOT, events, skip_busy
+from support.commands import ROOT, skip_busy
+from support.logs import events
 
 pytest.importorskip("optuna", reason="optuna is not installed (tests/python/requirements.txt)")
 SPACE = ROOT / "tests" / "data" / "cpu_tiled_space_2026-11-21.json"

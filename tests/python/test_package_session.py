@@ -10,7 +10,8 @@ import threading
 import time
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, SMALL, events, skip_busy
+from support.commands import EXIT_ENVIRONMENT, SMALL, skip_busy
+from support.logs import events
 
 QUICK = {"start": "cpu_unfused", "problem": SMALL, "rivals": ["none"], "effort": "quick"}
 ITERATE = {

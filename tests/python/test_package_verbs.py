@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, importing
+from support.commands import ROOT, importing
 
 PACKAGE = ROOT / "bindings" / "sdpa_workbench"
 

@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, importing, kept, report_of, unpack
+from support.commands import ROOT, importing
+from support.kept import kept, report_of, unpack
 
 RESULTS = ROOT / "docs" / "results"
 

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from support.commands import ROOT, skip_busy
 
 np = pytest.importorskip("numpy")
 
@@ -27,17 +27,15 @@ NEAR = {"f32": 2e-5, "f16": 4e-3, "bf16": 3e-2}
 @pytest.fixture(scope="module")
 def judged(package, cache, tmp_path_factory):
     """A session in which every kernel was judged on PROBLEMS, and its workbench."""
-    import conftest
-
     folder = tmp_path_factory.mktemp("judged")
-    bench = package.Workbench(path=[conftest.ROOT], cache=cache, sessions=folder)
+    bench = package.Workbench(path=[ROOT], cache=cache, sessions=folder)
     session = folder / "s"
     small = "B=1 Hq=2 Sq=64 D=32 f32"
     try:
         bench.open(session=session, start="cpu_unfused", problem=small, rivals=["none"],
                    effort="quick")  # fmt: skip
     except package.errors.EnvironmentFault as fault:
-        conftest.skip_busy(str(fault))
+        skip_busy(str(fault))
     for kernel in KERNELS:
         assert bench.call("check", {"variant": kernel, "problem": PROBLEMS}, session=session)[
             "pass"
@@ -303,9 +301,7 @@ def test_only_what_passed_is_loaded(package, judged):
 
 def test_a_failed_verdict_is_not_loaded(package, judged, tmp_path):
     """cpu_tiled with its last key left out."""
-    import conftest
-
-    source = conftest.ROOT / "kernels" / "cpu_unfused"
+    source = ROOT / "kernels" / "cpu_unfused"
     wrong = tmp_path / "kernels" / "cpu_wrong"
     wrong.mkdir(parents=True)
     for path in source.iterdir():
@@ -316,7 +312,7 @@ def test_a_failed_verdict_is_not_loaded(package, judged, tmp_path):
     assert "1.1 *" in (wrong / "kernel.cpp").read_text()
     bench, session = judged
     bench.close()
-    other = package.Workbench(path=[tmp_path, conftest.ROOT], cache=bench._options["cache"])
+    other = package.Workbench(path=[tmp_path, ROOT], cache=bench._options["cache"])
     try:
         answer = other.call("check", {"variant": "cpu_wrong"}, session=session)
         assert not answer["pass"]
@@ -329,8 +325,6 @@ def test_a_failed_verdict_is_not_loaded(package, judged, tmp_path):
 
 def test_a_dispatched_call_is_a_subject(package, judged, tmp_path):
     """Judged, timed and held to its rules in a process of the worker, as every kernel is."""
-    import conftest
-
     bench, session = judged
     dispatch = package.tensors.Dispatch(proofs=[session], workbench=bench)
     kernels = tmp_path / "kernels"
@@ -342,7 +336,7 @@ def test_a_dispatched_call_is_a_subject(package, judged, tmp_path):
         dispatch.write_kernel(kernels / "Not A Name")
     bench.close()
     cache = bench._options["cache"]
-    other = package.Workbench(path=[tmp_path, conftest.ROOT], cache=cache)
+    other = package.Workbench(path=[tmp_path, ROOT], cache=cache)
     try:
 
         def first(kernel, problem):
@@ -357,7 +351,7 @@ def test_a_dispatched_call_is_a_subject(package, judged, tmp_path):
         timed = other.compare("dispatched", "cpu_unfused", problem=inside, effort="quick")
         assert timed.outcome in ("faster", "slower", "same", "ambiguous")
         source = kernels / "dispatched" / "dispatched.py"
-        rules = conftest.ROOT / "kernels" / "dispatch.json"
+        rules = ROOT / "kernels" / "dispatch.json"
         digest = hashlib.sha256(rules.read_bytes()).hexdigest()
         source.write_text(source.read_text().replace(digest, "0" * 64))
         assert "has changed since" in first("dispatched", inside)["message"]

@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from conftest import ROOT, SMALL
+from support.commands import ROOT, SMALL
 
 np = pytest.importorskip("numpy")
 

@@ -7,7 +7,7 @@ import re
 import time
 
 import pytest
-from conftest import events
+from support.logs import events
 from tool_world import GOOD_EDIT, bad, good, verbs_called
 
 STYLES = ("openai", "anthropic", "mcp")

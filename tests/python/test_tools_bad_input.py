@@ -4,7 +4,8 @@
 import os
 
 import pytest
-from conftest import SMALL, events
+from support.commands import SMALL
+from support.logs import events
 from tool_world import GOOD_EDIT, bad, good
 
 BIG = "x" * 10_000_000

@@ -9,7 +9,8 @@ import signal
 import time
 
 import pytest
-from conftest import ROOT, SMALL, events
+from support.commands import ROOT, SMALL
+from support.logs import events
 from tool_world import GOOD_EDIT, bad, good, verbs_called
 
 TUNE = {"variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.5,

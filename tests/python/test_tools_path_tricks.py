@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from conftest import events
+from support.logs import events
 from tool_world import GOOD_EDIT, bad, good
 
 SECRET = "the-secret-of-the-neighbour"

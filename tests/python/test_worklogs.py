@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from conftest import ROOT
+from support.commands import ROOT
 
 sys.path.append(str(ROOT / "docs" / "results"))
 

@@ -3,7 +3,7 @@
 
 import json
 
-from conftest import skip_busy
+from support.commands import skip_busy
 
 # A change that compiles and keeps what is computed.
 GOOD_EDIT = {

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT
+from support.commands import ROOT
 from trace_files import OWN, findings, metrics
 
 ANALYZER = ROOT / "playbooks" / "agents" / "sdpa-analyzer.md"

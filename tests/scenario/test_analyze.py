@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import kept
+from support.kept import kept
 
 EXIT_USAGE, EXIT_MALFORMED = 2, 65
 SESSION = kept("h200-mma-v3")

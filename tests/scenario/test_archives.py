@@ -6,7 +6,8 @@ import re
 import shutil
 
 import pytest
-from conftest import SESSIONS, kept, pack_as_before, report_of, session_name, unpack
+from support.kept import SESSIONS, kept, pack_as_before, report_of, unpack
+from support.logs import session_name
 
 KINDS = ["cpu-decode-f32", "h200-mma-v3"]  # of a CPU and of a GPU
 

@@ -8,7 +8,8 @@ import shutil
 import tarfile
 
 import pytest
-from conftest import ROOT, SMALL, kept, pack_as_before, report_of, unpack
+from support.commands import ROOT, SMALL
+from support.kept import kept, pack_as_before, report_of, unpack
 
 NAMES = ["cpu-decode-f32", "ladder", "h200-mma-v3", "h200-triton-v3", "h200-bshd-sustained"]
 FORMS = ("folders", "archives", "before")

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import SESSIONS, kept, pack_as_before, report_of
+from support.kept import SESSIONS, kept, pack_as_before, report_of
 
 # Reports that are held against what `report` writes, byte for byte.
 WHOLE = ["cpu-decode-f32", "h200-mma-v3", "h200-part2-gqa"]

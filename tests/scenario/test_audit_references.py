@@ -7,7 +7,7 @@ import json
 import os
 
 import pytest
-from conftest import ROOT
+from support.commands import ROOT
 
 SHARED = (ROOT / os.environ.get("WB_SHARED_DATA", "../shared")).resolve() / "documents"
 KEPT = ROOT / "sessions" / "audit-of-the-documents.md"

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import events
+from support.logs import events
 
 MIB = 1 << 20
 ITERATE = ["iterate", "--variant", "cpu_tiled", "--hypothesis", "tiles reuse keys",

@@ -5,7 +5,8 @@ import os
 import shutil
 
 import pytest
-from conftest import SMALL, events
+from support.commands import SMALL
+from support.logs import events
 
 OPEN = ["open", "--start", "cpu_unfused", "--rivals", "none", "--effort", "quick"]
 
@@ -135,7 +136,7 @@ def test_sources_and_compiler_words_that_are_not_utf8(wb, tmp_path):
 
 
 def wb_root():
-    from conftest import ROOT
+    from support.commands import ROOT
 
     return ROOT
 

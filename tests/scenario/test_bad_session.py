@@ -8,7 +8,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import ROOT, SMALL, events
+from support.commands import ROOT, SMALL
+from support.logs import events
 from test_bad_disk import ITERATE, disk, fill, one_message  # noqa: F401
 from test_tune import TUNE
 

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT
+from support.commands import ROOT
 
 REFUSES = """
 echo "In file included from cuda_runtime.h:83" >&2

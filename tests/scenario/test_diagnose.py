@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, events, kept
+from support.commands import ROOT
+from support.kept import kept
+from support.logs import events
 
 EXIT_USAGE, EXIT_MALFORMED = 2, 65
 STATES = {"supported", "refuted", "undecided"}

@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from conftest import ROOT, events, kept
+from support.commands import ROOT
+from support.kept import kept
+from support.logs import events
 
 TABLE = json.loads((ROOT / "kernels" / "dispatch.json").read_text())["rules"]
 PROVEN = [(number, rule) for number, rule in enumerate(TABLE, 1) if "session" in rule]

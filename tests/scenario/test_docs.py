@@ -6,7 +6,7 @@ import subprocess
 import tarfile
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ROOT, skip_busy
+from support.commands import EXIT_ENVIRONMENT, ROOT, skip_busy
 
 PAGES = [
     "docs/guide/first_session.md",

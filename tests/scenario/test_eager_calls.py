@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ROOT, skip_busy
+from support.commands import EXIT_ENVIRONMENT, ROOT, skip_busy
 
 SCRIPT = ROOT / "tests" / "bench" / "eager_calls.py"
 PROBLEM = "B=1 Hq=2 Hkv=2 Sq=64 Skv=64 D=32 f32 causal=none"

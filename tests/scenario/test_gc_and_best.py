@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from conftest import SMALL, Workbench
+from support.commands import SMALL, Workbench
 
 
 def test_gc_trims_what_nobody_used_for_long(build, tmp_path):

@@ -5,7 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ROOT, events, skip_busy
+from support.commands import EXIT_ENVIRONMENT, ROOT, skip_busy
+from support.logs import events
 
 OWN = Path(__file__).parent / "playbooks"
 

@@ -10,7 +10,8 @@ import random
 import shutil
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, events
+from support.commands import EXIT_ENVIRONMENT
+from support.logs import events
 
 KERNEL = "sm80_mma_flash"
 PROBLEM = "B=1 Hq=4 Sq=130 D=64 f16"

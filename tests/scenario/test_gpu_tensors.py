@@ -1,7 +1,7 @@
 """Variants called on PyTorch's CUDA tensors, and an exported package with its own tests (graph,
 torch.compile, current stream). Skipped without a GPU, nvcc or PyTorch; WB_REQUIRE_GPU makes that a
 failure. WB_REQUIRE_GPU=1 pytest tests/scenario/test_gpu_tensors.py, with WB_BUILD_DIR of a tree
-with WB_PYTHON=ON; without a build folder, the installed package (conftest.py, package_of)."""
+with WB_PYTHON=ON; without a build folder, the installed package (package_of)."""
 
 import importlib
 import os
@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, package_of
+from support.commands import ROOT, package_of
 from test_gpu import KERNEL, why_no_gpu
 
 PROBLEM = "B=2 Hq=4 Hkv=2 Sq=130 Skv=200 D=64 f16"

@@ -7,7 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ROOT, skip_busy
+from support.commands import EXIT_ENVIRONMENT, ROOT, skip_busy
 
 SCRIPT = ROOT / "tests" / "bench" / "gpu_trust.py"
 PERCENT = 100  # planted: calls take twice as long

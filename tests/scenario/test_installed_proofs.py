@@ -8,7 +8,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ROOT, SMALL, Workbench, kept, skip_busy
+from support.commands import EXIT_ENVIRONMENT, ROOT, SMALL, Workbench, skip_busy
+from support.kept import kept
 
 TABLE = json.loads((ROOT / "kernels" / "dispatch.json").read_text())
 DECODE = "B=1 Hq=8 Sq=1 Skv=4096 D=128 f32"  # what the first rule of the table takes

@@ -5,7 +5,8 @@ import os
 import signal
 import time
 
-from conftest import SMALL, events
+from support.commands import SMALL
+from support.logs import events
 
 TUNE = ["tune", "--variant", "cpu_tiled", "--hypothesis", "x", "--predicted-speedup", "1.5",
         "--strategy", "exhaustive"]  # fmt: skip

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from support.commands import ROOT
 
 SCRIPT = ROOT / ".ci" / "keyed.py"
 FILES = {

@@ -6,8 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from conftest import EXIT_ENVIRONMENT, events, skip_busy
-from test_session import check_chain, git
+from support.commands import EXIT_ENVIRONMENT, skip_busy
+from support.logs import check_chain, events, git, wait_for_log
 
 PLAYBOOK = Path(__file__).parent / "playbooks" / "steps.lua"
 KILLS = 10
@@ -27,15 +27,6 @@ def acknowledged(session):
 
 def children_of(pid):
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-
-def wait_for_log(process, session):
-    """A session exists from its first event on; before that there is nothing to resume."""
-    log = session / "events.jsonl"
-    while process.poll() is None:
-        if log.exists() and "session_opened" in log.read_text():
-            return
-        time.sleep(0.01)
 
 
 def test_ten_kills_lose_nothing(wb, tmp_path):

@@ -2,7 +2,8 @@
 
 import json
 
-from conftest import ROOT, events
+from support.commands import ROOT
+from support.logs import events
 from test_memory_verbs import snapshot
 
 

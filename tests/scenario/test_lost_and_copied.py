@@ -7,7 +7,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import ROOT, events
+from support.commands import ROOT
+from support.logs import events
 from test_bad_disk import one_message
 from test_users_branch import OPEN, make_project
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from support.commands import ROOT
 
 CHECK = ROOT / ".ci" / "check_python.sh"
 needs_tree = pytest.mark.skipif(

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, SMALL, Workbench
+from support.commands import ROOT, SMALL, Workbench
 
 # Long enough that tiles beat the unfused start several times over, short enough to be quick.
 SHAPE = "B=1 Hq=2 Sq=256 D=64 f32"

@@ -11,7 +11,9 @@ from urllib.parse import unquote
 
 import pytest
 from browser import PROGRAM, Browser
-from conftest import SESSIONS, SMALL, events, kept, log_of, report_of, session_name
+from support.commands import SMALL
+from support.kept import SESSIONS, kept, report_of
+from support.logs import events, log_of, session_name
 
 MMA = kept("h200-mma-v3")
 MOST_BYTES = 2_000_000

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import SESSIONS, pack_as_before
+from support.kept import SESSIONS, pack_as_before
 
 KEPT = [archive for archive in SESSIONS if not archive.name.startswith("cpu-")]
 

@@ -6,8 +6,10 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT, SESSIONS, events, kept, kept_sessions, pack_as_before, report_of
-from conftest import session_name as name_of
+from support.commands import ROOT
+from support.kept import SESSIONS, kept, kept_sessions, pack_as_before, report_of
+from support.logs import events
+from support.logs import session_name as name_of
 
 MOST_BYTES = 2_000_000  # of a whole session: they are read, moved and kept as files of a repository
 WHOLE = ["cpu-prefill-f32", "ladder", "h200-part1-whole"]

@@ -1,7 +1,8 @@
 """Playbooks that measure outside iterations, races, and sessions that go on from one another."""
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, SMALL, events, skip_busy
+from support.commands import EXIT_ENVIRONMENT, SMALL, skip_busy
+from support.logs import events
 
 
 def run_playbook(wb, name, *words):

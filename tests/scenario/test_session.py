@@ -4,23 +4,7 @@ import hashlib
 import json
 import subprocess
 
-from conftest import events
-
-
-def git(session, *words):
-    done = subprocess.run(
-        ["git", "-C", str(session), *words], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
-def check_chain(session):
-    previous = "0" * 64
-    for number, line in enumerate((session / "events.jsonl").read_bytes().split(b"\n")[:-1], 1):
-        event = json.loads(line)
-        assert event["seq"] == number
-        assert event["prev"] == previous
-        previous = hashlib.sha256(line).hexdigest()
+from support.logs import check_chain, events, git
 
 
 def test_a_session_from_open_to_close(wb, tmp_path):

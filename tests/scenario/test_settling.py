@@ -6,7 +6,7 @@ import math
 import sys
 
 import pytest
-from conftest import ROOT
+from support.commands import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
 import settling

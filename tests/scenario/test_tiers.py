@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT
+from support.commands import ROOT
 
 LINES = [
     line for line in (ROOT / "tests" / "long.txt").read_text().splitlines()

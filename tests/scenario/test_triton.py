@@ -8,7 +8,7 @@ import shutil
 import sys
 
 import pytest
-from conftest import ROOT, SMALL
+from support.commands import ROOT, SMALL
 
 
 def test_a_missing_triton_is_named(wb):

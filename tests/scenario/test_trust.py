@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ROOT, skip_busy
+from support.commands import EXIT_ENVIRONMENT, ROOT, skip_busy
 
 WHOLE = os.environ.get("WB_TRUST") == "1"
 SHAPES = [

@@ -4,7 +4,8 @@ import json
 import signal
 import time
 
-from conftest import SMALL, events
+from support.commands import SMALL
+from support.logs import events
 
 TUNE = [
     "tune", "--variant", "cpu_tiled", "--hypothesis", "smaller tiles suit a small problem",

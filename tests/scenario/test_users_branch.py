@@ -3,8 +3,8 @@
 
 import subprocess
 
-from conftest import SMALL, events
-from test_session import git
+from support.commands import SMALL
+from support.logs import events, git
 
 OPEN = ["open", "--start", "cpu_unfused", "--problem", SMALL, "--rivals", "none",
         "--effort", "quick"]  # fmt: skip

@@ -12,7 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ROOT, SMALL, events, skip_busy
+from support.commands import EXIT_ENVIRONMENT, ROOT, SMALL, skip_busy
+from support.logs import events
 
 BARE = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 CHECKER = ROOT / ".ci" / "check_wheel.py"

@@ -2,11 +2,12 @@
 """A transport for tests: a real worker behind it builds, loads, judges and runs everything, and the
 times that it found give way to those of a table, so that no busy machine decides what a test sees.
 
-    sdpa-wb … --transport python3 steady_turns.py TABLE --
+    sdpa-wb … --transport python3 steady_turns.py TABLE -- sdpa-wb-worker
 
-TABLE is JSON, {"times_us": {"cpu_tiled": 40.0}, "hold": {"verb": "turn", "nth": 3, "until": FILE}}:
-times_us has microseconds of a call by the kernel's name (100 for others), each read again at every
-turn; hold, where it is there, leaves the nth request of that verb unanswered until FILE exists."""
+TABLE is JSON, read again at every request; where there is none, it is {}:
+    "times_us": {"cpu_tiled": 40.0}  microseconds of a call by the kernel's name, 100 for others
+    "hold": {"verb": "turn", "nth": 3, "folder": DIR}  the nth request of that verb makes DIR/held
+        and is answered when there is DIR/go"""
 
 import json
 import math
@@ -14,29 +15,39 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 OTHER_US = 100.0
 NOISE = 0.002  # standard deviation of a sample
 OVERHEAD_US = 100.0  # of a first call
 ROUNDS = 8  # of first calls
+# As little as a turn can be: what it finds is not used.
+BRIEF = {"settle_us": 1000, "timed_us": 1000, "min_samples": 1, "max_samples": 2}
 
 
 class Steady:
     """What passes through, and what is changed in it."""
 
     def __init__(self, table: Path):
-        self.table, self.random = table, random.Random(1)
+        self.path, self.random = table, random.Random(1)
         self.asked, self.labels, self.count = {}, {}, {}
+        self.left = threading.Event()  # whoever asks is gone
+
+    def table(self):
+        return json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def time_us(self, handle):
-        times = json.loads(self.table.read_text()).get("times_us", {})
+        times = self.table().get("times_us", {})
         return times.get(self.labels[handle].split("@")[0], OTHER_US)
 
     def request(self, line):
         message = json.loads(line)
         self.asked[message["id"]] = message
+        if message["verb"] == "turn":
+            arguments = message["args"]
+            brief = arguments | {"plan": arguments["plan"] | BRIEF, "fresh_calls": False}
+            return json.dumps(message | {"args": brief}).encode() + b"\n"
+        return line
 
     def reply(self, line):
         message = json.loads(line)
@@ -56,11 +67,13 @@ class Steady:
         return json.dumps(message).encode() + b"\n"
 
     def wait(self, verb):
-        hold = json.loads(self.table.read_text()).get("hold", {})
+        hold = self.table().get("hold", {})
         self.count[verb] = self.count.get(verb, 0) + 1
         if hold.get("verb") == verb and hold["nth"] == self.count[verb]:
-            while not Path(hold["until"]).exists():
-                time.sleep(0.01)
+            folder = Path(hold["folder"])
+            (folder / "held").touch()
+            while not (folder / "go").exists() and not self.left.wait(0.01):
+                pass
 
     def noisy(self, us):
         return us * (1 + NOISE * self.random.gauss(0, 1))
@@ -93,11 +106,14 @@ def main(table, *command):
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def forward():
-        for line in sys.stdin.buffer:
-            steady.request(line)
-            worker.stdin.write(line)
-            worker.stdin.flush()
-        worker.stdin.close()  # the worker ends, and with it this
+        try:
+            for line in sys.stdin.buffer:
+                worker.stdin.write(steady.request(line))
+                worker.stdin.flush()
+            worker.stdin.close()  # the worker ends, and with it this
+        except BrokenPipeError:
+            pass  # the worker ended first, which its reader sees
+        steady.left.set()
 
     threading.Thread(target=forward, daemon=True).start()
     for line in worker.stdout:

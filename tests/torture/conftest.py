@@ -1,30 +1,14 @@
-"""Fixtures of the fault plan: those of the scenario tests, and the count of points tried. The quick
-selection runs in `make test-long`, every point by `make torture` (WB_TORTURE=1)."""
+"""Fixtures of the fault plan: the count of points tried, and copies of a session."""
 
 import contextlib
-import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-
-SCENARIO = Path(__file__).resolve().parents[1] / "scenario"
-sys.path.append(str(SCENARIO))
-_spec = importlib.util.spec_from_file_location("scenario_ground", SCENARIO / "conftest.py")
-_ground = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_ground)
-# Both folders' tests say `from conftest import …`: whichever was loaded last serves both.
-globals().update({name: value for name, value in vars(_ground).items() if name[:2] != "__"})
-
-TORTURE = os.environ.get("WB_TORTURE") == "1"
-whole_only = pytest.mark.skipif(not TORTURE, reason="in the whole plan: make torture")
-ITERATE = ["iterate", "--variant", "cpu_tiled", "--hypothesis", "tiles reuse keys",
-           "--predicted-speedup", "1.5", "--confirm", "never"]  # fmt: skip
+from support.commands import Workbench
 
 
 class Points:
@@ -66,7 +50,7 @@ def points():
 def small_session(build, cache, tmp_path_factory):
     """One session with a baseline; tests work on copies of it."""
     folder = tmp_path_factory.mktemp("base")
-    _ground.Workbench(build / "sdpa-wb", folder, cache).open_small("s")
+    Workbench(build / "sdpa-wb", folder, cache).open_small("s")
     return folder / "s"
 
 
@@ -80,28 +64,3 @@ def fresh(small_session, tmp_path):
         return Path(shutil.copytree(small_session, target, symlinks=True))
 
     return copy
-
-
-def mount_small(folder, size):
-    """A file system of that size in memory, mounted on `folder`; else why not."""
-    if shutil.which("mount") is None:
-        return "there is no mount command"
-    folder.mkdir(exist_ok=True)
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    return "" if made.returncode == 0 else f"cannot mount: {made.stderr.strip()}"
-
-
-def check_message(done):
-    """One clear message: what, on what, why, what to do; no crash."""
-    assert done.returncode >= 0, f"killed by signal {-done.returncode}: {done.stderr}"
-    assert "terminate called" not in done.stderr
-    assert "Sanitizer" not in done.stderr
-    # An outcome (an invalid variant, a machine too busy) is a result, not an error.
-    if done.returncode == 0 or (done.stdout.strip() and not done.stderr.strip()):
-        return
-    lines = done.stderr.strip().splitlines()
-    assert 1 <= len(lines) <= 3, done.stderr
-    assert any(line.startswith("sdpa-wb: ") for line in lines), done.stderr

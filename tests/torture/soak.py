@@ -16,10 +16,13 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "hostile"), str(HERE.parent / "scenario")]
-from conftest import events  # noqa: E402
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "hostile"), str(HERE.parent / "scenario")]
 from gauntlet import CASES, ROOT, Arena, leftovers, wait_for_no_leftovers  # noqa: E402
-from test_session import check_chain, git  # noqa: E402
+from support.logs import (  # noqa: E402
+    check_chain,
+    events,
+    git,
+)
 
 KILLS = 3
 FAULT_SHARE = 0.05

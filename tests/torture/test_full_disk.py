@@ -5,8 +5,9 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ITERATE, SMALL, TORTURE, check_message, events, mount_small
-from test_session import check_chain
+from fault_plan import ITERATE, TORTURE, check_message, mount_small
+from support.commands import EXIT_ENVIRONMENT, SMALL
+from support.logs import check_chain, events
 
 KIB = 1024
 SIZES = [64 * KIB + step * 64 * KIB for step in range(32)]

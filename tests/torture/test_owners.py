@@ -6,8 +6,9 @@ import signal
 import subprocess
 import time
 
-from conftest import SMALL, TORTURE, check_message, events
-from test_session import check_chain
+from fault_plan import TORTURE, check_message
+from support.commands import SMALL
+from support.logs import check_chain, events
 
 PROCESSES = 8
 TUNE = ["tune", "--variant", "cpu_tiled", "--hypothesis", "x", "--predicted-speedup", "1.5",

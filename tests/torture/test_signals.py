@@ -6,11 +6,11 @@ import signal
 import time
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, SCENARIO, TORTURE, events
-from test_kill import wait_for_log
-from test_session import check_chain
+from fault_plan import TORTURE
+from support.commands import EXIT_ENVIRONMENT, ROOT
+from support.logs import check_chain, events, wait_for_log
 
-PLAYBOOK = SCENARIO / "playbooks" / "steps.lua"
+PLAYBOOK = ROOT / "tests" / "scenario" / "playbooks" / "steps.lua"
 STOPS = 8
 PATIENCE_S = 30
 

@@ -5,8 +5,9 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import SMALL, TORTURE, check_message, events
-from test_session import check_chain
+from fault_plan import TORTURE, check_message
+from support.commands import SMALL
+from support.logs import check_chain, events
 
 FAULTS = [
     ("openat", "EMFILE"), ("openat", "EIO"), ("write", "ENOSPC"), ("write", "EIO"),

@@ -8,9 +8,10 @@ import subprocess
 import time
 
 import pytest
-from conftest import EXIT_ENVIRONMENT, ITERATE, check_message, events, whole_only
+from fault_plan import ITERATE, check_message, whole_only
+from support.commands import EXIT_ENVIRONMENT
+from support.logs import check_chain, events, git
 from test_owners import TUNE
-from test_session import check_chain, git
 
 OTHER_USER = 54321
 PATIENCE_S = 120
