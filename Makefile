@@ -26,11 +26,11 @@ demo: all
 test: test-build
 	@bash .ci/test.sh $(BUILD) "$(VENV)"
 
-# What CI leaves out, an hour: the tests that tests/long.txt names, sanitizers over every module.
+# What CI leaves out, an hour: the tests that tests/long.txt names, sanitizers over every module. It can
+# be stopped, goes on where it was, and leaves its table in docs/testing.md.
 test-long: test-build
 	@bash .ci/install.sh lint
 	@bash .ci/test.sh $(BUILD) "$(VENV)" long
-	@WB_SANITIZE_ALL=1 bash .ci/sanitized.sh build/asan
 
 # The Python packages, mostly a wait, come in beside the build; the package's module needs one of them.
 test-build: deps-test

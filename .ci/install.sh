@@ -5,7 +5,7 @@ set -euo pipefail
 
 declare -A packages=(
   [build]="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libssl-dev libcli11-dev liblua5.4-dev libgit2-dev libarchive-dev libmd4c-dev zlib1g-dev"
-  [test]="ccache catch2 python3 python3-venv git chromium"
+  [test]="ccache catch2 python3 python3-venv git chromium strace"
   [lint]="clang libclang-rt-dev clang-format"
 )
 

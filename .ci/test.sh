@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of a built tree: test.sh BUILD_DIR VENV [long]. ctest covers Catch2 and Lua, pytest the
-# rest. What tests/long.txt names is left out; with "long" it is all that runs.
+# rest. What tests/long.txt names is left out; with "long" it is all that runs (long.py).
 # What fails is run once more, by itself, and what passes only then is named under "unstable:" at the end.
 set -euo pipefail
 build=$1 venv=$2 tier=${3:-short}
@@ -10,20 +10,20 @@ export PATH="$VIRTUAL_ENV/bin:$PATH"
 . .ci/stages.sh
 scratch_in_memory
 
-labels=(-LE '^long$') files=()
-while read -r file; do
-  [ -e "$file" ] || { echo "test.sh: tests/long.txt names $file, which is not there" >&2; exit 1; }
-  if [ "$tier" = long ]; then files+=("$file"); else files+=("--deselect=$file"); fi
-done < <(grep '^tests/' tests/long.txt)
 if [ "$tier" = long ]; then
-  labels=(-L '^long$')
-else
-  files+=(tests/python tests/scenario tests/hostile tests/torture)
+  python3 .ci/long.py "$build"
+  exit
 fi
+files=()
+while read -r file; do
+  [ -e "${file%%::*}" ] || { echo "test.sh: tests/long.txt names $file, which is not there" >&2; exit 1; }
+  files+=("--deselect=$file")
+done < <(grep '^tests/' tests/long.txt)
+files+=(tests/python tests/scenario tests/hostile tests/torture)
 
 # The times of all tests, for .ci/summary.py; a second try's beside the first one's.
 unit_tests() {
-  ctest --test-dir "$build" --output-on-failure --no-tests=error "${labels[@]}" \
+  ctest --test-dir "$build" --output-on-failure --no-tests=error -LE '^long$' \
     --output-junit "Testing/ctest_$((++tries)).xml" "$@"
 }
 failed_unit_tests() {
@@ -64,7 +64,7 @@ rm -f "$build"/Testing/*.xml "$build/Testing/Temporary/LastTestsFailed.log"
 stage "make test: ctest"
 once_more unit_tests failed_unit_tests "-j2" "-j1 --rerun-failed"
 stage "make test: pytest"
-once_more python_tests failed_python_tests "" "--lf --lfnf=none"
+once_more python_tests failed_python_tests "-n 2 --dist loadfile" "--lf --lfnf=none"
 printf '\n== tests %s (%ss since the build)\n' "$([ $fault = 0 ] && echo passed || echo failed)" "$SECONDS"
 names() { # HEADING NAMES: nothing where there are none
   local lines

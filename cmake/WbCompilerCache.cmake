@@ -1,5 +1,6 @@
 # Where ccache is found, each compilation is kept and taken again where its sources and options are
 # equal, also by another checkout: paths below the sources are seen relative to the build folder.
+# Clang's precompiled headers name their sources by absolute paths: presets for it do without them.
 # WB_CCACHE=OFF compiles everything; a launcher of the user's own stays.
 option(WB_CCACHE "Compile through ccache where it is found" ON)
 find_program(WB_CCACHE_PROGRAM ccache)
@@ -12,8 +13,5 @@ if(WB_CCACHE AND WB_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # The text that is compared has to name the header that was precompiled.
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
-  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    # The precompiled header of another checkout is as good, whenever it was made.
-    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
   endif()
 endif()

@@ -22,8 +22,11 @@ from support.commands import (
 )
 from support.kept import kept, report_of, unpack
 
-# Tests queue for the CPUs among themselves only: a session of this machine may run beside them.
-os.environ.setdefault("WB_DEVICE_LOCK", str(Path(tempfile.gettempdir()) / "sdpa-wb-tests.lock"))
+# Tests queue for the CPUs among themselves only, those that pytest runs side by side not even so: a
+# session of this machine may run beside them.
+SIDE = os.environ.get("PYTEST_XDIST_WORKER", "")
+LOCK = os.environ.get("WB_DEVICE_LOCK", str(Path(tempfile.gettempdir()) / "sdpa-wb-tests.lock"))
+os.environ["WB_DEVICE_LOCK"] = LOCK + SIDE
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,7 +61,11 @@ def build():
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
+    """The folder for artifacts, one for all that run side by side."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if SIDE else base) / "cache"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture
@@ -99,7 +106,7 @@ def bench(wb, package, cache, tmp_path):
 
     def make(**options):
         options = {"path": [ROOT], "cache": cache, "sessions": tmp_path / "new"} | options
-        options = {"worker": wb.turns.worker, "transport": [*wb.turns.transport, "--"]} | options
+        options = {"worker": wb.turns.worker, "transport": wb.turns.transport} | options
         made.append(package.Workbench(**options))
         return made[-1]
 

@@ -38,6 +38,14 @@ def checked_path(value: PathName, what: str) -> Path:
     return Path(text)
 
 
+def checked_program(value: PathName | None, what: str) -> str | None:
+    """A program as it was written, name or path: `./cc` is not `cc`. Raises UsageError."""
+    if value is None:
+        return None
+    checked_path(value, what)
+    return os.fspath(value)
+
+
 def arguments_of(given: dict[str, Any]) -> tuple[dict[str, Any], PathName | None, str | None]:
     """The locals of a generated method: the verb's arguments, the session's folder, the request."""
     session, request_id = given.get("session"), given.get("request_id")
@@ -71,12 +79,12 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         path: Sequence[PathName] = (),
         sessions: PathName | None = None,
         cache: PathName | None = None,
-        compiler: str | None = None,
-        nvcc: str | None = None,
-        host_compiler: str | None = None,
+        compiler: PathName | None = None,
+        nvcc: PathName | None = None,
+        host_compiler: PathName | None = None,
         allow_include: Sequence[PathName] = (),
-        python: str | None = None,
-        worker: str | None = None,
+        python: PathName | None = None,
+        worker: PathName | None = None,
         transport: Sequence[str] = (),
         gpu: int | None = None,
         threads: int | None = None,
@@ -91,12 +99,12 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
             "path": [checked_path(item, "path") for item in path],
             "sessions": None if sessions is None else checked_path(sessions, "sessions"),
             "cache": None if cache is None else checked_path(cache, "cache"),
-            "compiler": compiler,
-            "nvcc": nvcc,
-            "host_compiler": host_compiler,
+            "compiler": checked_program(compiler, "compiler"),
+            "nvcc": checked_program(nvcc, "nvcc"),
+            "host_compiler": checked_program(host_compiler, "host_compiler"),
             "allow_include": [checked_path(item, "allow_include") for item in allow_include],
-            "python": python or sys.executable,
-            "worker": worker,
+            "python": checked_program(python, "python") or sys.executable,
+            "worker": checked_program(worker, "worker"),
             "transport": list(transport),
             "gpu": gpu,
             "threads": threads,

@@ -107,6 +107,8 @@ def test_calls_that_are_wrong(package, bench, call, kind, words):
         ({"path": str(ROOT)}, "are lists of folders"),
         ({"path": [3]}, "must be a path, not int"),
         ({"cache": "a\0b"}, "NUL"),
+        ({"worker": 7}, "worker must be a path, not int"),
+        ({"compiler": b"g++"}, "compiler must be a path, not bytes"),
         ({"threads": "many"}, "cannot use the options"),
         ({"gpu": 2**70}, "cannot use the options"),
         ({"transport": [1]}, "cannot use the options"),

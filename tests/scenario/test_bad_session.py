@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 
 import pytest
 from support.commands import ROOT, SMALL
@@ -50,11 +49,9 @@ def test_a_space_of_ten_million_points(wb, tmp_path):
         defaults={name: values[0] for name, values in parameters.items()}, restrictions=[],
     )  # fmt: skip
     session = tmp_path / wb.open_small()["session"]
-    begun = time.monotonic()
     done = wb.run(*tune_of("wide"), "--strategy", "exhaustive", "--session", session)
     assert done.returncode == 2, done
     assert "10000000" in one_message(done).replace(",", "").replace("'", "")
-    assert time.monotonic() - begun < 30
     # With a limit it starts at once. (These points are none that the source compiles with.)
     answer = json.loads(
         wb.run(*tune_of("wide"), "--evaluations", 1, "--session", session, "--json").stdout
@@ -62,15 +59,18 @@ def test_a_space_of_ten_million_points(wb, tmp_path):
     assert answer["tune"]["told"] == 1
 
 
-@pytest.mark.parametrize("budget", ["evaluations", "wall_s", "usd"])
-def test_a_budget_of_zero(wb, tmp_path, budget):
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [("evaluations", "0 of 0 evaluations"), ("wall_s", "of 0 s"), ("usd", "of $0")],
+    ids=["evaluations", "wall_s", "usd"],
+)
+def test_a_budget_of_zero(wb, tmp_path, budget, said):
     """A baseline and nothing more: the first iteration is not even opened."""
     rates = {"device_usd_per_hour": 1, "compile_cpu_usd_per_hour": 1} if budget == "usd" else {}
     session = tmp_path / wb.open_small(**{budget: 0}, **rates)["session"]
-    done = wb.run(*ITERATE, "--session", session, "--json")
-    answer = json.loads(done.stdout)
+    answer = wb.json(*ITERATE, "--session", session, check=5)
     assert answer["outcome"] == "stopped", answer
-    assert "budget" in json.dumps(answer), answer
+    assert said in answer["stop_reason"]
     assert sum(e["type"] == "iteration_opened" for e in events(session)) == 1
 
 
@@ -121,21 +121,15 @@ def test_a_playbook_that_changed(wb, tmp_path):
     playbook = tmp_path / "steps.lua"
     shutil.copy(PLAYBOOK, playbook)
     session = tmp_path / "s"
+    wb.turns.take(cpu_online=80)
+    held = wb.turns.hold("first_calls")  # while the first iteration is confirmed
     process = wb.start("run", playbook, "--session", session)
-    deadline = time.monotonic() + 200
-    while not (session / "events.jsonl").exists() or not any(
-        e["type"] == "playbook_started" for e in events(session)
-    ):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    held.wait(process)
     process.kill()
     process.communicate()
     kept = events(session)
     playbook.write_text(playbook.read_text() + "-- another line\n")
     done = wb.run("resume", "--session", session)
-    if done.returncode == 76:
-        pytest.skip("the machine is too busy for a baseline")
     assert done.returncode == 65, (done.stdout, done.stderr)
     message = one_message(done)
     assert "its text changed" in message
@@ -178,5 +172,3 @@ def test_a_folder_without_locks(wb, tmp_path):
     done = run("note", "x", "--session", session)
     assert done.returncode == 74, done.stderr
     assert "without locks" in one_message(done)
-    rows = {row["name"]: row for row in wb.json("doctor")["checks"]}
-    assert rows["locks"]["state"] == "ok"

@@ -55,14 +55,14 @@ def test_what_pytorch_cannot_be_asked_for_is_refused(script, problem):
         script.shape_of(problem)
 
 
-def test_operators_are_called_beside_pytorch(wb, build, tmp_path):
+def test_operators_are_called_beside_pytorch(by_clock, tmp_path):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     output = tmp_path / "eager.json"
     words = ["--problem", PROBLEM, "--kernel", "cpu_tiled", "--processes", "2", "--rounds", "3",
              "--calls", "5", "--output", output]  # fmt: skip
     program = tmp_path / "wb"
     program.write_text(
-        f'#!/bin/sh\nexec {build / "sdpa-wb"} --path {ROOT} --cache {wb.cache} "$@"\n'
+        f'#!/bin/sh\nexec {by_clock.program} --path {ROOT} --cache {by_clock.cache} "$@"\n'
     )
     program.chmod(0o755)
     done = subprocess.run([sys.executable, SCRIPT, program, *words], cwd=tmp_path,

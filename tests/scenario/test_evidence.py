@@ -38,11 +38,7 @@ def test_a_tool_that_nobody_knows_is_refused_before_anything_is_built(wb):
 
 
 def test_the_answer_is_an_event_of_the_session(wb):
-    done = wb.run(
-        "open", "--start", "cpu_online", "--problem", PROBLEM, "--rivals", "none",
-        "--effort", "quick", "--session", "s",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    wb.open_small()
     wb.run("profile", "cpu_online", "--session", "s")
     done = wb.run("sanitize", "cpu_online", "--session", "s", "--json")
     # Without problems of one's own those of the edges: the suite's may be large.

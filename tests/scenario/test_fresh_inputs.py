@@ -35,10 +35,10 @@ def make(root, name):
 @pytest.mark.parametrize(
     ("cheat", "honest"), [("remembers_in_allowance", "honest"), ("py_remembers", "py_honest")]
 )
-def test_what_remembers_wins_nothing(wb, tmp_path, cheat, honest):
+def test_what_remembers_wins_nothing(by_clock, tmp_path, cheat, honest):
     for name in (cheat, honest):
         make(tmp_path, name)
-    found = wb.json("compare", cheat, honest, "--problem", PROBLEM, "--effort", "quick")
+    found = by_clock.json("compare", cheat, honest, "--problem", PROBLEM, "--effort", "quick")
     assert found["outcome"] != "faster", found
     row = found["problems"][0]
     # Its timed calls were faster, or it was not even timed.

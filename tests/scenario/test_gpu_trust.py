@@ -19,11 +19,11 @@ def run(*words, timeout=240):
     )
 
 
-def test_equal_code_and_a_planted_slowdown_are_told_apart(wb):
-    out = wb.folder / "trust.json"
-    done = run(wb.program, "--backend", "cpu", "--pairs", "2", "--plants", "1",
+def test_equal_code_and_a_planted_slowdown_are_told_apart(by_clock):
+    out = by_clock.folder / "trust.json"
+    done = run(by_clock.program, "--backend", "cpu", "--pairs", "2", "--plants", "1",
                "--gains", "1", "--percent", str(PERCENT), str(PERCENT), "--plant-effort", "quick",
-               "--cache", wb.cache, "--seconds", "200", "--out", out)  # fmt: skip
+               "--cache", by_clock.cache, "--seconds", "200", "--out", out)  # fmt: skip
     if done.returncode == EXIT_ENVIRONMENT:
         skip_busy(done.stderr or done.stdout)
     assert done.returncode in (0, 1), f"{done.stdout}\n{done.stderr}"

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import pytest
-from support.commands import EXIT_ENVIRONMENT, ROOT, SMALL, Workbench, skip_busy
+from support.commands import ROOT, SMALL, Workbench
 from support.kept import kept
 
 TABLE = json.loads((ROOT / "kernels" / "dispatch.json").read_text())
@@ -125,14 +125,9 @@ def test_by_another_compiler_a_rule_serves_once_it_is_adopted(there, another_com
     assert "what g++ (Elsewhere) 99.1.0 makes here is another artifact" in done.stderr
     offered = re.search("offered: `sdpa-wb (dispatch adopt --problem '([^']+)')`", done.stderr)
     assert offered, done.stderr
-    for _ in range(3):
-        done = there.run(*shlex.split(offered[1]), "--json")
-        if done.returncode != EXIT_ENVIRONMENT:
-            break
-    else:
-        skip_busy(done.stderr)
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    steady = ("--worker", there.program.with_name("sdpa-wb-worker"),
+              "--transport", *there.turns.transport, "--")  # fmt: skip
+    answer = there.json(*shlex.split(offered[1]), *steady)
     (row,) = answer["rules"]
     assert row["outcome"] == "adopted", row
     assert row["session"].startswith(str(tmp_path / "data" / "sdpa-workbench" / "adopted"))

@@ -4,18 +4,12 @@ copies of one session that both went on."""
 import json
 import shutil
 import subprocess
-import time
 
 import pytest
-from support.commands import ROOT
 from support.logs import events
 from test_bad_disk import one_message
-from test_users_branch import OPEN, make_project
-
-PLAYBOOK = ROOT / "tests" / "scenario" / "playbooks" / "steps.lua"
-# Refused before anything is built: an iteration that closes and is committed in a moment.
-TRY = ["iterate", "--variant", "cpu_tiled", "--configuration", "TILE_M=128", "--configuration",
-       "TILE_N=256", "--hypothesis", "larger tiles", "--predicted-speedup", "1.5"]  # fmt: skip
+from test_kill import begun, going_on
+from test_users_branch import OPEN, TRY, make_project
 
 
 def lines_of(session):
@@ -103,7 +97,7 @@ def test_lines_lost_of_a_session_on_a_branch_of_the_user_s(wb, tmp_path):
     make_project(tmp_path / "project")
     target = ["--repo", "project", "--branch", "attention"]
     first, other = tmp_path / "first", tmp_path / "other"
-    for session in (first, other):  # once: the branch would keep what a busy machine cut off
+    for session in (first, other):
         wb.run(*OPEN, "--session", session, *target, check=0)
     tried(wb, first, 1)
     tried(wb, other, 1)  # the tip is another session's
@@ -121,17 +115,8 @@ def test_lines_lost_of_a_session_on_a_branch_of_the_user_s(wb, tmp_path):
 
 @pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
 def test_a_folder_that_goes_during_a_run_gets_its_own_message(wb, tmp_path, how):
-    session = tmp_path / "s"
-    process = wb.start("run", PLAYBOOK, "--session", session)
-    deadline = time.monotonic() + 200
-    while not (session / "events.jsonl").exists() or not any(
-        e["type"] == "iteration_opened" and e["payload"]["iteration"] > 0 for e in events(session)
-    ):
-        if process.poll() == 76:
-            pytest.skip("the machine is too busy for a baseline")
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    session = begun(wb)
+    process, held = going_on(wb, session)
     if how == "removed":
         while session.exists():  # who still writes into it may make it fail
             shutil.rmtree(session, ignore_errors=True)
@@ -141,6 +126,7 @@ def test_a_folder_that_goes_during_a_run_gets_its_own_message(wb, tmp_path, how)
         shutil.copytree(session, tmp_path / "copy", symlinks=True)
         session.rename(tmp_path / "elsewhere")
         (tmp_path / "copy").rename(session)
+    held.release()
     _, said = process.communicate(timeout=240)
     assert process.returncode == 74, said
     # Between the two renames there is no folder for a moment.

@@ -4,18 +4,21 @@ import hashlib
 import json
 import subprocess
 
+import pytest
 from support.logs import check_chain, events, git
+from test_users_branch import TRY
 
 
 def test_a_session_from_open_to_close(wb, tmp_path):
+    wb.turns.take(cpu_tiled=50)
     opened = wb.open_small(compile_cpu_usd_per_hour=0.1, device_usd_per_hour=1.0)
     session = tmp_path / opened["session"]
     answer = wb.json(
         "iterate", "--variant", "cpu_tiled", "--hypothesis", "tiles reuse keys",
         "--predicted-speedup", "1.5", "--confirm", "always", "--session", session,
     )  # fmt: skip
-    assert answer["outcome"] in {"win", "no_gain"}
-    assert answer["decision"] in {"supported", "refuted", "undecided"}
+    assert (answer["outcome"], answer["decision"]) == ("win", "supported")
+    assert answer["speedup"] == pytest.approx(2, rel=0.01)
     wb.run("note", "tiles first", "--session", session, check=0)
     log = events(session)
     check_chain(session)
@@ -90,7 +93,7 @@ def test_a_variant_that_does_not_compile_costs_one_iteration(wb, tmp_path):
         "iterate", "--variant", "cpu_online", "--hypothesis", "one pass", "--predicted-speedup",
         "1.2", "--session", session,
     )  # fmt: skip
-    assert again["outcome"] in {"win", "no_gain"}
+    assert again["outcome"] == "no_gain"
 
 
 def test_a_wrong_variant_is_never_timed(wb, tmp_path):
@@ -112,16 +115,6 @@ def test_a_wrong_variant_is_never_timed(wb, tmp_path):
     assert all(e["payload"]["iteration"] == 0 for e in timed)
 
 
-def test_budget_stops_before_work(wb, tmp_path):
-    session = tmp_path / wb.open_small(evaluations=0)["session"]
-    answer = wb.json(
-        "iterate", "--variant", "cpu_online", "--hypothesis", "x", "--predicted-speedup", "1.1",
-        "--session", session, check=5,
-    )  # fmt: skip
-    assert answer["outcome"] == "stopped"
-    assert "0 of 0 evaluations" in answer["stop_reason"]
-
-
 def test_a_repeated_request_gives_the_first_answer(wb, tmp_path):
     session = tmp_path / wb.open_small()["session"]
     words = ["note", "once", "--session", session, "--request-id", "r-1"]
@@ -136,11 +129,7 @@ def test_milestones_are_told(wb, tmp_path):
     hook = f'printf \'%s %s\\n\' "$WB_EVENT" "$1" >>{told}; exit 3'
     wb.open_small(session, evaluations=2)
     for _ in range(2):
-        done = wb.run(
-            "iterate", "--variant", "cpu_online", "--hypothesis", "dot products in vector lanes",
-            "--predicted-speedup", "1.5", "--confirm", "never", "--session", session,
-            "--on-event", hook, check=0,
-        )  # fmt: skip
+        done = wb.run(*TRY, "--session", session, "--on-event", hook)
         assert "--on-event: exit code 3" in done.stderr
     wb.run("close", "--session", session, "--on-event", hook, check=0)
     lines = [line.split(" ", 1) for line in told.read_text().splitlines()]

@@ -44,7 +44,7 @@ def labels(test):
 
 def test_every_line_is_a_test():
     for line in LINES:
-        named = line.startswith("unit_") or (ROOT / line).is_file()
+        named = line.startswith("unit_") or (ROOT / line.partition("::")[0]).is_file()
         assert named, f"tests/long.txt: {line}: no unit test and no file"
     assert len(set(LINES)) == len(LINES)
 

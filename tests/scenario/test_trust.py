@@ -33,9 +33,9 @@ while True:
 
 
 @pytest.fixture
-def twin(wb, tmp_path):
+def twin(by_clock, tmp_path):
     """A kernel of another name with the code of cpu_tiled."""
-    wb.run("new", "twin", "--from", "cpu_tiled", check=0)
+    by_clock.run("new", "twin", "--from", "cpu_tiled", check=0)
     assert (tmp_path / "kernels" / "twin" / "kernel.cpp").exists()
     return "twin"
 
@@ -52,14 +52,14 @@ def rows_of(wb, twin, shapes):
     return json.loads(done.stdout)["problems"]
 
 
-def test_equal_code_is_not_called_faster_or_slower(wb, twin):
+def test_equal_code_is_not_called_faster_or_slower(by_clock, twin):
     """At 99 % one comparison in a hundred may err: of 200 at most 2 (chance of more: 32 % if every
     interval were exact, so the noise floor has to do its part), of the quick 3 at most 1."""
     wanted = 200 if WHOLE else 3
     shapes = SHAPES[:wanted]
     rows = []
     for _ in range(1 + 2 * wanted // len(shapes)):
-        rows += rows_of(wb, twin, shapes)
+        rows += rows_of(by_clock, twin, shapes)
         if len(rows) >= wanted:
             break
     if len(rows) < wanted:
@@ -69,17 +69,17 @@ def test_equal_code_is_not_called_faster_or_slower(wb, twin):
     assert len(false) <= (2 if WHOLE else 1), false
 
 
-def test_a_noisy_neighbour_makes_no_winner(wb, twin):
+def test_a_noisy_neighbour_makes_no_winner(by_clock, twin):
     wanted = 20 if WHOLE else 2
     shapes = SHAPES[: min(wanted, 4)]
     load = [
         subprocess.Popen([sys.executable, "-c", LOAD], cwd=ROOT)
-        for _ in range(2 * (os.cpu_count() or 1))
+        for _ in range(2 * len(os.sched_getaffinity(0)))
     ]
     try:
         rows = []
         for _ in range(wanted // len(shapes)):
-            rows += rows_of(wb, twin, shapes)
+            rows += rows_of(by_clock, twin, shapes)
     finally:
         for process in load:
             process.kill()
@@ -89,14 +89,14 @@ def test_a_noisy_neighbour_makes_no_winner(wb, twin):
     assert len(false) <= (1 if WHOLE else 0), false
 
 
-def test_honest_calls_that_are_limited_by_memory_are_not_accused(wb):
+def test_honest_calls_that_are_limited_by_memory_are_not_accused(by_clock):
     """New inputs lie in the caches of whoever wrote them. A kernel that only reads keys and values
     once feels that, and must not be taken for one that remembers its results."""
     shape = "B=1 Hq=8 Sq=1 Skv=4096 D=64 f32;B=1 Hq=8 Hkv=1 Sq=1 Skv=16384 D=64 f32"
     rival = ["torch_cpu_sdpa"] if importlib.util.find_spec("torch") else []
     measured = 0
     for variant in (["cpu_splitkv"] * 2 + rival) * (12 if WHOLE else 1):
-        done = wb.run("measure", variant, "--problem", shape, "--effort", "quick", "--json")
+        done = by_clock.run("measure", variant, "--problem", shape, "--effort", "quick", "--json")
         if done.returncode == EXIT_ENVIRONMENT:
             skip_busy(done.stderr)
         rows = json.loads(done.stdout)["problems"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The real commands, of a built tree or as pip installed them, in folders of a test's own."""
 
+import contextlib
 import importlib
 import json
 import os
@@ -25,7 +26,10 @@ def may_be_busy(test):
     """Whether a busy machine may spoil that test: those of the long tier measure. Where the tiers
     are not installed, any may."""
     tiers = ROOT / "tests" / "long.txt"
-    return not tiers.exists() or test.partition("::")[0] in tiers.read_text().split("\n")
+    if not tiers.exists():
+        return True
+    lines = tiers.read_text().split("\n")
+    return any(test.startswith(line) for line in lines if line.startswith("tests/"))
 
 
 def skip_busy(words):
@@ -63,7 +67,7 @@ class Turns:
     """What turns find, by a table instead of the clock (steady_turns.py)."""
 
     def __init__(self, worker: Path, table: Path):
-        self.worker, self.table = worker, table
+        self.worker, self.table, self.holds = worker, table, 0
 
     @property
     def transport(self):
@@ -83,7 +87,8 @@ class Turns:
 
     def hold(self, verb="turn", nth=1):
         """The nth request of that verb, counted by each worker for itself, is held."""
-        held = Hold(self.table.with_suffix(f".{verb}{nth}"))
+        self.holds += 1
+        held = Hold(self.table.with_suffix(f".hold{self.holds}"))
         self._change(hold={"verb": verb, "nth": nth, "folder": str(held.folder)})
         return held
 
@@ -126,18 +131,19 @@ class Workbench:
 
     def open_small(self, session="s", **options):
         """A session with a baseline. Where nothing is asked for but that, it is a copy of one that
-        was opened before."""
+        was opened before, wherever it lies."""
         template = self.cache.parent / ("opened_small" if self.steady else "opened_small_by_clock")
-        if session != "s" or options:
+        if options or Path(session).name != "s":  # the log has its name
             return self._open_small(session, options)
         if not template.exists():
             made = Workbench(self.program, self.folder / "template", self.cache, self.steady)
             made.folder.mkdir()
-            answer = made._open_small(session, options)
+            answer = made._open_small("s", {})
             (made.folder / "answer.json").write_text(json.dumps(answer))
-            made.folder.rename(template)
-        shutil.copytree(template / "s", self.folder / "s", symlinks=True)
-        return json.loads((template / "answer.json").read_text())
+            with contextlib.suppress(OSError):  # another that runs beside this one was first
+                made.folder.rename(template)
+        shutil.copytree(template / "s", self.folder / session, symlinks=True)
+        return json.loads((template / "answer.json").read_text()) | {"session": str(session)}
 
     def _open_small(self, session, options):
         words = ["open", "--start", "cpu_unfused", "--problem", SMALL, "--rivals", "none",

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""table.json is whole, and the page prints it."""
+
+from gauntlet import CASES, ROOT, TABLE
+
+
+def test_every_fault_has_its_row():
+    """36 faults, 20 compiler bombs, 14 cheats; every row says what becomes of it."""
+    count = {group: 0 for group in ("fault", "compiler", "cheat", "agent", "more")}
+    for row in TABLE["rows"]:
+        count[row["group"]] += 1
+        assert ("case" in row) != ("not_on_cpu" in row), row
+        assert row.get("case") in {None, *CASES}, row
+    assert count["fault"] == 36
+    assert count["compiler"] >= 20
+    assert count["cheat"] == 14
+    assert count["agent"] >= 34
+    assert {row.get("case") for row in TABLE["rows"]} >= set(CASES)
+
+
+def test_the_page_prints_the_table():
+    from hostile_page import render
+
+    page = (ROOT / "docs" / "results" / "hostile.md").read_text()
+    assert render(TABLE) in page, "regenerate it: python3 tests/hostile/hostile_page.py"
