@@ -41,7 +41,11 @@ Result<UniqueFd> lock_cache(const fs::path& root) {
   return lock;
 }
 
-UniqueFd hold_entry(const fs::path& folder) {
+void lock_pause() {
+  std::this_thread::sleep_for(k_lock_pause);
+}
+
+UniqueFd hold_entry(const fs::path& folder, const std::function<void()>& pause) {
   // Exclusive holders keep it for one rename only.
   for (int attempt = 0; attempt < k_lock_attempts; ++attempt) {
     UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -52,7 +56,7 @@ UniqueFd hold_entry(const fs::path& folder) {
       return fd;
     }
     if (errno != EWOULDBLOCK && errno != EINTR) break;
-    std::this_thread::sleep_for(k_lock_pause);
+    pause();
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -19,9 +20,13 @@ inline constexpr std::chrono::hours k_stale_after{24};
 /// Waits for the cache's one lock. Errors: io, read_only.
 Result<UniqueFd> lock_cache(const fs::path& root);
 
+/// Some milliseconds.
+void lock_pause();
+
 /// A shared lock on the entry that has the name once it is locked, and a mark that it was used just
-/// now. Invalid when none is there or the file system has no locks.
-UniqueFd hold_entry(const fs::path& folder);
+/// now. Invalid when none is there or the file system has no locks. `pause`: between two tries,
+/// while somebody else has the entry.
+UniqueFd hold_entry(const fs::path& folder, const std::function<void()>& pause = lock_pause);
 /// The folder of that name is still the one that is held.
 bool is_held(const UniqueFd& held, const fs::path& folder);
 

@@ -19,11 +19,11 @@ void ConditionsWatch::look_for_others() {
 
 void ConditionsWatch::after_work(bool always) {
   if (m_monitor == nullptr) return;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = m_now();
   const bool is_due = m_cost < k_cheap_reading && begin - m_last_reading >= k_between_readings;
   if (!always && !is_due) return;
   take(m_monitor->read());
-  m_last_reading = std::chrono::steady_clock::now();
+  m_last_reading = m_now();
   m_cost = m_last_reading - begin;
 }
 

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure/conditions.hpp"
 #include "worker/cuda/gpu_monitor.hpp"
+#include "worker/now.hpp"
 
 namespace wb::worker {
 
@@ -22,7 +24,9 @@ inline constexpr std::chrono::milliseconds k_between_readings{10};
 class ConditionsWatch {
  public:
   /// `monitor` may be null (no GPU): then nothing is read and nothing said.
-  explicit ConditionsWatch(const cuda::GpuMonitor* monitor) : m_monitor(monitor) {}
+  explicit ConditionsWatch(const cuda::GpuMonitor* monitor,
+                           Now now = std::chrono::steady_clock::now)
+      : m_monitor(monitor), m_now(std::move(now)) {}
 
   /// Before the turn's first work, and after its last.
   void look_for_others();
@@ -41,6 +45,7 @@ class ConditionsWatch {
   void take(const measure::GpuConditions& more);
 
   const cuda::GpuMonitor* m_monitor;
+  Now m_now;
   std::optional<measure::GpuConditions> m_conditions;
   std::chrono::steady_clock::time_point m_last_reading;
   std::chrono::steady_clock::duration m_cost{};  ///< of the last reading

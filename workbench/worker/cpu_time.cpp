@@ -50,11 +50,8 @@ nanoseconds children_time(pid_t pid) {
   return words ? nanoseconds((user + system) * tick().count()) : nanoseconds(0);
 }
 
-std::optional<nanoseconds> busy_time() {
-  const auto text = RealFileSystem().read("/proc/stat", 1u << 20);
-  if (!text.ok()) return std::nullopt;
-  const std::vector<int> own = device::allowed_cpus();
-  std::istringstream lines(*text);
+std::optional<long long> busy_ticks(const std::string& stat, const std::vector<int>& cpus) {
+  std::istringstream lines(stat);
   long long ticks = 0;
   std::size_t found = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -67,12 +64,26 @@ std::optional<nanoseconds> busy_time() {
     for (long long& value : spent) words >> value;
     if (!words) return std::nullopt;
     const int cpu = std::stoi(name.substr(3));
-    if (std::find(own.begin(), own.end(), cpu) == own.end()) continue;
+    if (std::find(cpus.begin(), cpus.end(), cpu) == cpus.end()) continue;
     ++found;
     for (const std::size_t i : {0, 1, 2, 5, 6, 7}) ticks += spent[i];
   }
-  if (found != own.size()) return std::nullopt;
-  return ticks * tick();
+  if (found != cpus.size()) return std::nullopt;
+  return ticks;
+}
+
+std::optional<nanoseconds> busy_time() {
+  const auto text = RealFileSystem().read("/proc/stat", 1u << 20);
+  if (!text.ok()) return std::nullopt;
+  const auto ticks = busy_ticks(*text, device::allowed_cpus());
+  if (!ticks) return std::nullopt;
+  return *ticks * tick();
+}
+
+double mean_cpus(nanoseconds taken, nanoseconds passed, std::size_t cpus) {
+  const auto doubt = k_doubtful_ticks * static_cast<long>(cpus) * tick();
+  return std::max(
+      0.0, std::chrono::duration<double>(taken - doubt) / std::chrono::duration<double>(passed));
 }
 
 ForeignCpus::ForeignCpus(pid_t subject, pid_t judge)
@@ -102,10 +113,7 @@ std::optional<double> ForeignCpus::mean() const {
   const Account now = others();
   const auto passed = std::chrono::steady_clock::now() - m_begin;
   if (!now || !m_before || !(passed.count() > 0)) return std::nullopt;
-  const auto doubt = k_doubtful_ticks * static_cast<long>(device::allowed_cpus().size()) * tick();
-  const nanoseconds taken = *now - *m_before - doubt;
-  return std::max(0.0,
-                  std::chrono::duration<double>(taken) / std::chrono::duration<double>(passed));
+  return mean_cpus(*now - *m_before, passed, device::allowed_cpus().size());
 }
 
 }  // namespace wb::worker

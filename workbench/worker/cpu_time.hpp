@@ -6,7 +6,10 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace wb::worker {
 
@@ -16,9 +19,15 @@ std::optional<std::chrono::nanoseconds> cpu_time(pid_t pid);
 /// That of the children of a process that it has reaped, in steps of a clock tick.
 std::chrono::nanoseconds children_time(pid_t pid);
 
-/// Time that this process's CPUs were busy, whoever had them; what a hypervisor took counts. In
-/// steps of a clock tick. Nothing when the kernel does not tell.
+/// Clock ticks that these CPUs were busy by the text of /proc/stat, whoever had them; what a
+/// hypervisor took counts. Nothing where it does not say that of each.
+std::optional<long long> busy_ticks(const std::string& stat, const std::vector<int>& cpus);
+/// The same of this process's CPUs, as a time. In steps of a clock tick.
 std::optional<std::chrono::nanoseconds> busy_time();
+
+/// How many CPUs others had in `passed`, by an account that grew by `taken`: less what the ticks of
+/// `cpus` CPUs leave in doubt, at least 0.
+double mean_cpus(std::chrono::nanoseconds taken, std::chrono::nanoseconds passed, std::size_t cpus);
 
 /// From its making on: the CPUs that neither this process nor `subject` had.
 class ForeignCpus {

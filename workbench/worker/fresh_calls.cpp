@@ -17,24 +17,17 @@
 namespace wb::worker {
 namespace {
 
-constexpr std::uint32_t k_one_in = 8;  ///< of the turns after the first passed one
-constexpr int k_least_tries = 6;       ///< before anyone is accused
-constexpr int k_most_tries = 200;
 constexpr int k_lone_calls = 9;  ///< of an empty subject, at hello
 /// New inputs push code and data of subject and loop out of the caches, so the empty call is timed
 /// after that much was read.
 constexpr std::size_t k_caches_bytes = 32u << 20;
-constexpr auto k_budget = std::chrono::milliseconds(300);  ///< short calls are tried so long
-constexpr double k_foreign_cpus = 0.1;  ///< CPUs that others had meanwhile: nobody is accused
 
 }  // namespace
 
-/// Fresh calls cost as much as the turn itself, so not every turn has them: of each code on a
-/// problem and plan the first ones do, until one was passed, and so do those after one that other
-/// work on the machine left open; which later ones do, in whatever process, is drawn after they
-/// ran, so a subject cannot behave for the occasion.
+/// Fresh calls cost as much as the turn itself, so not every turn has them; which ones do, in
+/// whatever process, is drawn after they ran, so a subject cannot behave for the occasion.
 bool TurnConductor::draws_fresh_calls() const {
-  return !fresh_record().passed || draw_secret<std::uint32_t>() % k_one_in == 0;
+  return has_fresh_look(fresh_record(), draw_secret<std::uint32_t>());
 }
 
 FreshRecord& TurnConductor::fresh_record() const {
@@ -68,23 +61,6 @@ Outcome<double> TurnConductor::lone_call_us() {
   return measure::median(times_us);
 }
 
-/// The fastest of a row of them, by each clock. One within the limits ends the row; so do tries and
-/// time enough that other work on the machine cannot have met every one of a short call's.
-Outcome<FreshTimes> TurnConductor::time_fresh_calls(const FreshTimes& limits) {
-  constexpr double k_none = std::numeric_limits<double>::infinity();
-  FreshTimes fastest{k_none, k_none};
-  const Deadline enough = std::chrono::steady_clock::now() + k_budget;
-  for (int i = 0; i < k_most_tries && !is_within(fastest, limits) &&
-                  (i < k_least_tries || std::chrono::steady_clock::now() < enough);
-       ++i) {
-    const auto times = time_fresh_call({});
-    if (!times.ok()) return times.error();
-    fastest.supervisor_us = std::min(fastest.supervisor_us, times->supervisor_us);
-    fastest.subject_us = std::min(fastest.subject_us, times->subject_us);
-  }
-  return fastest;
-}
-
 /// Timed calls see the same inputs again and again, so a subject may remember its result, or see
 /// that it is still there. A single call on inputs that it never saw, into a poisoned output, has
 /// all the work to do: by the supervisor's clock, and by a GPU's own, which sees much less, it must
@@ -101,23 +77,19 @@ Outcome<void> TurnConductor::try_fresh_calls() {
     limits.subject_us = fresh_device_limit_us(timed_us, m_context.empty_native.timed_us);
   }
   const ForeignCpus foreign(m_subject.pid());
-  const auto fastest = time_fresh_calls(limits);
+  const auto fastest =
+      fastest_call([this] { return time_fresh_call({}); }, limits, std::chrono::steady_clock::now);
   if (!fastest.ok()) return fastest.error();
   const std::optional<double> foreign_cpus = foreign.mean();
   const auto wrong = spot_fails("a call on fresh inputs");
   if (!wrong.ok()) return wrong.error();
   if (*wrong) return {};
-  FreshRecord& record = fresh_record();
-  ++record.looks;
-  record.passed = is_within(*fastest, limits);
-  if (record.passed) return {};
   ConditionsWatch watch(m_context.gpu);
-  watch.look_for_others();  // on the device
-  if (!foreign_cpus || *foreign_cpus > k_foreign_cpus || !watch.flags().empty()) {
-    ++record.open;
-    add_flag(measure::k_flag_foreign_load);
-    return {};
-  }
+  if (!is_within(*fastest, limits)) watch.look_for_others();  // on the device
+  const FreshAnswer answer =
+      judge_fresh_look(*fastest, limits, foreign_cpus, !watch.flags().empty(), fresh_record());
+  if (answer == FreshAnswer::open) add_flag(measure::k_flag_foreign_load);
+  if (answer != FreshAnswer::accused) return {};
   const std::string seen =
       fastest->supervisor_us <= limits.supervisor_us
           ? fmt::format(
@@ -269,7 +241,7 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
       std::chrono::duration<double>(steady_clock::now() - begin);
   watch.look_for_others();
   result.flags = watch.flags();
-  if (!all_foreign || *all_foreign - callers_cpus > k_foreign_cpus) {
+  if (!all_foreign || *all_foreign - callers_cpus > k_most_foreign_cpus) {
     result.flags.emplace_back(measure::k_flag_foreign_load);
   }
   if (auto failed = judge_last_calls(conductors)) return fails(failed->first, failed->second);

@@ -44,24 +44,26 @@ bool is_restless(const SubjectProcess& subject) {
   return before && after && us_of(*after - *before) > k_most_restless_us;
 }
 
-IdleWatch::Time IdleWatch::all() const {
-  return cpu_time(m_subject.pid());
+IdleAccounts idle_accounts(const SubjectProcess& subject) {
+  return {[&subject] { return cpu_time(subject.pid()); },
+          [&subject] { return subject.main_thread_time(); },
+          [&subject] { return runs_beside_main(subject.pid()); }};
 }
 
 void IdleWatch::before_flush(bool fills) {
   m_counts_others = !fills;
-  m_all_before = all();
-  m_main_before = m_subject.main_thread_time();
+  m_all_before = m_accounts.all();
+  m_main_before = m_accounts.main();
 }
 
 void IdleWatch::after_flush() {
-  m_all_after = all();
+  m_all_after = m_accounts.all();
 }
 
 void IdleWatch::before_call() {
-  const Time all_now = all(), main_now = m_subject.main_thread_time();
+  const IdleAccounts::Time all_now = m_accounts.all(), main_now = m_accounts.main();
   ++m_facts.gaps;
-  if (runs_beside_main(m_subject.pid())) ++m_facts.running;
+  if (m_accounts.runs_beside_main()) ++m_facts.running;
   if (all_now && m_all_after) m_facts.after_us += us_of(*all_now - *m_all_after);
   if (!m_counts_others || !all_now || !m_all_before || !main_now || !m_main_before) return;
   const auto others = (*all_now - *m_all_before) - (*main_now - *m_main_before);

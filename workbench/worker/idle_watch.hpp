@@ -5,8 +5,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "worker/subject_process.hpp"
 
@@ -26,9 +27,19 @@ bool was_busy(const IdleFacts& facts);
 /// those of OpenMP spin for some 10 ms behind a call. Takes 30 ms.
 bool is_restless(const SubjectProcess& subject);
 
+/// What is read of a subject's process; nothing where it cannot be told.
+struct IdleAccounts {
+  using Time = std::optional<std::chrono::nanoseconds>;
+  std::function<Time()> all;   ///< CPU time, all threads together
+  std::function<Time()> main;  ///< of the main thread
+  std::function<bool()> runs_beside_main;
+};
+/// By the kernel. The subject must outlive it.
+IdleAccounts idle_accounts(const SubjectProcess& subject);
+
 class IdleWatch {
  public:
-  explicit IdleWatch(const SubjectProcess& subject) : m_subject(subject) {}
+  explicit IdleWatch(IdleAccounts accounts) : m_accounts(std::move(accounts)) {}
   /// Before the message that ends in a flush. `fills`: its threads make inputs there as well, so
   /// that only what comes after the answer counts.
   void before_flush(bool fills);
@@ -38,12 +49,9 @@ class IdleWatch {
   [[nodiscard]] const IdleFacts& facts() const { return m_facts; }
 
  private:
-  using Time = std::optional<std::chrono::nanoseconds>;
-  [[nodiscard]] Time all() const;
-
-  const SubjectProcess& m_subject;
+  IdleAccounts m_accounts;
   bool m_counts_others = false;
-  Time m_all_before, m_main_before, m_all_after;
+  IdleAccounts::Time m_all_before, m_main_before, m_all_after;
   IdleFacts m_facts;
 };
 

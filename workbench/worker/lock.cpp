@@ -14,7 +14,6 @@
 namespace wb::worker {
 namespace {
 
-constexpr off_t k_queue_begin = 1 << 20;  // byte of place n in the queue: k_queue_begin + n
 constexpr int k_gpus_begin = 1 << 12, k_gpu_places = 1 << 16;  // behind the CPUs
 constexpr int k_poll_ms = 1;
 constexpr mode_t k_lock_mode = 0222;  // of all users, and to be read by none

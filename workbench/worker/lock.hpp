@@ -4,6 +4,8 @@
 // requests.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +47,9 @@ class DeviceLock {
   UniqueFd m_fd;
   std::vector<int> m_places;  // ascending, so that overlapping sets cannot deadlock
 };
+
+/// Byte of place n in the queue of the file: this and n.
+inline constexpr off_t k_queue_begin = 1 << 20;
 
 /// The place of a GPU, from its stable id: the same in every process, whatever devices that sees.
 /// Two GPUs that share one by chance queue for nothing.

@@ -27,20 +27,21 @@ struct Settled {
 /// `block(us) -> std::optional<double>` makes calls for at least so long and gives the mean time of
 /// one, or nothing when a call failed, which ends the settling. Blocks of a quarter of settle_us,
 /// at most 100 ms, until at least settle_us has gone by and two successive ones agree, or ten times
-/// as long, or half a second more. At least two blocks.
-template <typename Block>
-Settled settle(const Block& block, double settle_us) {
+/// as long, or half a second more. At least two blocks. `now() -> time_point` of the steady clock.
+template <typename Block, typename Now = decltype(&std::chrono::steady_clock::now)>
+Settled settle(const Block& block, double settle_us,
+               const Now& now = &std::chrono::steady_clock::now) {
   Settled result;
   double before_us = 0;
   const double block_us = std::min(settle_us / 4, k_settle_longest_block_us);
   const double most_us =
       std::min(k_settle_max_factor * settle_us, settle_us + k_settle_most_extra_us);
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = now();
   for (int blocks = 1;; ++blocks) {
     const std::optional<double> call_us = block(block_us);
     if (!call_us) return result;
     result.call_us = *call_us;
-    const double spent_us = us_since(begin);
+    const double spent_us = us_between(begin, now());
     const double change_us = std::abs(result.call_us - before_us);
     result.settled = blocks >= 2 && change_us <= k_settled_frac * result.call_us;
     if (result.settled && spent_us >= settle_us) return result;

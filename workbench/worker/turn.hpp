@@ -10,9 +10,9 @@
 #include "protocol/protocol.hpp"
 #include "worker/block_figure.hpp"
 #include "worker/cuda/gpu_monitor.hpp"
+#include "worker/fresh_look.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/subject_process.hpp"
-#include "worker/turn_plan.hpp"
 
 namespace wb::worker {
 

@@ -13,6 +13,7 @@
 
 #include "worker/call_output.hpp"
 #include "worker/conditions_watch.hpp"
+#include "worker/fresh_look.hpp"
 #include "worker/hand_over.hpp"
 #include "worker/idle_watch.hpp"
 #include "worker/turn.hpp"
@@ -29,7 +30,7 @@ class TurnConductor {
         m_context(context),
         m_wait(wait),
         m_watch(context.gpu),
-        m_idle(subject) {}
+        m_idle(idle_accounts(subject)) {}
 
   Outcome<protocol::TurnResult> conduct();
   /// In the place of conduct(); see time_lone_call_us.
@@ -75,8 +76,6 @@ class TurnConductor {
   Outcome<void> prime_again();
   /// One, after other memory was read through.
   Outcome<FreshTimes> time_fresh_call(std::span<const std::byte> read_between);
-  /// The fastest of a row.
-  Outcome<FreshTimes> time_fresh_calls(const FreshTimes& limits);
   Outcome<void> try_fresh_calls();
 
   [[nodiscard]] bool cold() const { return m_args.plan.kind == measure::PlanKind::cold; }

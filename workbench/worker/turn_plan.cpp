@@ -23,18 +23,6 @@ constexpr std::int64_t k_most_cold_gpu_blocks = 64;
 constexpr double k_round_trip_share = 0.1;
 constexpr double k_least_reported_frac = 0.4;
 constexpr double k_waiting_share = 0.3;
-constexpr double k_fresh_factor = 1.5;
-constexpr double k_fresh_allowance_us = 200;
-constexpr double k_fresh_device_allowance_us = 5;
-/// Of a Python subject: the library that it calls, and its threads, are colder than the loop that
-/// calls it, and no empty call knows by how much. PyTorch's SDPA on two CPUs: the fastest of 25
-/// calls on new inputs took 400 to 850 us more than timed ones of 420 to 2000 us, whether an empty
-/// call had taken 71 or 193 us. So the larger of the two is allowed.
-constexpr double k_python_lone_calls = 4.0;
-constexpr double k_python_library_us = 1500;
-/// A look without an answer warns the subject, who is honest for a while and passes the next looks:
-/// these must not outweigh it.
-constexpr int k_most_open = 3, k_open_one_in = 8;
 
 double at_least(double value, double floor) {
   return value > floor ? value : floor;
@@ -103,29 +91,6 @@ Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_u
   if (!long_enough) return Witness::too_short;
   if (measure::median(ratios) >= k_witness_frac) return Witness::agrees;
   return measure::median(excused_ratios) >= k_witness_frac ? Witness::excused : Witness::mismatch;
-}
-
-double lone_allowance_us(double lone_call_us, bool is_python, Clock clock) {
-  if (!is_python) return lone_call_us;
-  const double python_us = k_python_lone_calls * lone_call_us;
-  // On a GPU it starts no threads of its own for a call.
-  return clock == Clock::device ? python_us : std::max(python_us, k_python_library_us);
-}
-
-double fresh_call_limit_us(double timed_call_us, double allowance_us) {
-  return k_fresh_factor * timed_call_us + k_fresh_allowance_us + allowance_us;
-}
-
-double fresh_device_limit_us(double timed_call_us, double empty_pair_us) {
-  return k_fresh_factor * timed_call_us + k_fresh_device_allowance_us + empty_pair_us;
-}
-
-bool is_within(const FreshTimes& times, const FreshTimes& limits) {
-  return times.supervisor_us <= limits.supervisor_us && times.subject_us <= limits.subject_us;
-}
-
-bool left_open_too_often(const FreshRecord& record) {
-  return record.open >= k_most_open && record.open * k_open_one_in >= record.looks;
 }
 
 bool too_much_waiting(std::span<const BlockTime> blocks) {

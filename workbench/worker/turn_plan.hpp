@@ -82,44 +82,6 @@ enum class Witness {
 /// what a message itself takes.
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us);
 
-/// What a lone call may take besides its work: of a native subject what an empty one takes when it
-/// is timed that way, lone_call_us; of a Python one some times that, and on a CPU at least what its
-/// library's threads may need to wake up.
-double lone_allowance_us(double lone_call_us, bool is_python, Clock clock);
-
-/// A call on inputs that the subject has not seen, with an output that is poisoned: how long it may
-/// take, by the supervisor's clock, beside the timed calls' median. Above that the timed calls left
-/// out work that a first call cannot. Half more and 200 us: threads that wake up and cold caches
-/// are honest. allowance_us: lone_allowance_us().
-double fresh_call_limit_us(double timed_call_us, double allowance_us);
-
-/// The same by a GPU's own clock, which sees neither host nor messages, so that it finds what short
-/// calls leave out: half more, 5 us, and what two events with nothing between them take. Not for
-/// eager calls: of a lone one the host's launch is the larger part. In 344 pairs of recorded plans
-/// on an H200 a call with flushed caches took at most half more than a hot one and 1.7 us.
-double fresh_device_limit_us(double timed_call_us, double empty_pair_us);
-
-/// A call on fresh inputs as two clocks saw it.
-struct FreshTimes {
-  double supervisor_us = 0;  ///< less what the supervisor waited for a CPU
-  double subject_us = 0;     ///< the subject's; on a GPU the device's, with its pair of events
-};
-
-/// By both clocks; a time that is NaN is not.
-bool is_within(const FreshTimes& times, const FreshTimes& limits);
-
-/// What calls on fresh inputs have shown of a code on a problem and plan.
-struct FreshRecord {
-  bool passed = false;  ///< the last time
-  int looks = 0;
-  int open = 0;  ///< slow, while others had CPU time: no answer
-};
-
-/// Three looks without an answer, and every eighth one at least. Other work on a machine seldom
-/// makes six calls in a row slow; a subject that makes all of them slow but hides behind that work
-/// is not accused, but its turns count no more.
-bool left_open_too_often(const FreshRecord& record);
-
 /// More than three tenths of the blocks' time was waiting for a CPU, or lies between the start
 /// message and the samples: other work disturbs the turn, or the subject hides time there.
 bool too_much_waiting(std::span<const BlockTime> blocks);

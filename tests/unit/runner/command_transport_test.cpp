@@ -11,16 +11,20 @@ TEST_CASE("a transport is a command with a prefix", "[runner][transport]") {
   auto local = open_command_transport({{}, "cat"});
   REQUIRE(local.ok());
   CHECK((*local)->description() == "local");
-  REQUIRE((*local)->send("{\"a\":1}", 5s).ok());
-  CHECK(*(*local)->receive(5s) == "{\"a\":1}");
+  REQUIRE((*local)->send("{\"a\":1}", 60s).ok());
+  const auto answer = (*local)->receive(60s);
+  REQUIRE(answer.ok());
+  CHECK(*answer == "{\"a\":1}");
 
   auto prefixed = open_command_transport({{"env", "-u", "WB_NOTHING"}, "cat"});
   REQUIRE(prefixed.ok());
   CHECK((*prefixed)->description() == "env -u WB_NOTHING");
-  REQUIRE((*prefixed)->send("over there", 5s).ok());
-  CHECK(*(*prefixed)->receive(5s) == "over there");
+  REQUIRE((*prefixed)->send("over there", 60s).ok());
+  const auto there = (*prefixed)->receive(60s);
+  REQUIRE(there.ok());
+  CHECK(*there == "over there");
   (*prefixed)->close();
-  CHECK((*prefixed)->receive(5s).error().code == ErrorCode::canceled);
+  CHECK((*prefixed)->receive(60s).error().code == ErrorCode::canceled);
 }
 
 TEST_CASE("a missing worker is named with where it was looked for", "[runner][transport]") {

@@ -12,12 +12,13 @@ using namespace wb::problem;
 using namespace wb::variant;
 using namespace wb::test;
 
-TEST_CASE("every CPU kernel passes the verdict, built by g++", "[variant][kernels]") {
+TEST_CASE("every CPU kernel passes the verdict, built by g++", "[variant][conformance]") {
   const auto kernels = cpu_kernels();
   CHECK(kernels.size() >= 3);
   for (const Variant& variant : kernels) {
     for (const Configuration& configuration : configurations(variant.manifest)) {
-      check_conformance(variant, configuration, "g++");
+      const bool is_default = configuration == variant.manifest.defaults;
+      check_conformance(is_default ? variant : built_quickly(variant), configuration, "g++");
     }
   }
 }
@@ -28,34 +29,34 @@ TEST_CASE("every CPU kernel passes the verdict, built by clang++", "[variant][ke
     return;
   }
   for (const Variant& variant : cpu_kernels()) {
-    check_conformance(variant, variant.manifest.defaults, "clang++");
+    check_conformance(built_quickly(variant), variant.manifest.defaults, "clang++");
   }
 }
 
-TEST_CASE("every CPU kernel passes without vector extensions", "[variant][kernels]") {
-  RealFileSystem file_system;
-  ArtifactCache cache(file_system, binary_dir() / "test_artifact_cache");
-  const CpuToolchain toolchain("g++");
-  BuildOptions options;
-  options.target = "generic";
+TEST_CASE("every CPU kernel passes the verdict in every form that users build",
+          "[variant][kernels]") {
+  std::vector<std::string> compilers{"g++"};
+  if (find_program("clang++").ok()) compilers.emplace_back("clang++");
   for (const Variant& variant : cpu_kernels()) {
-    const auto artifact = cache.build(variant, {}, options, &toolchain);
-    REQUIRE(artifact.ok());
-    const LoadedKernel kernel(artifact->path.string());
-    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
-      Problem problem;
-      problem.Sq = problem.Skv = 67;
-      problem.D = problem.Dv = 40;
-      problem.dtype = dtype;
-      problem.mask = MaskKind::additive;
-      const OutputVerdict verdict = judge(kernel, problem, 5, Draw::normal, true, 1);
-      INFO(label(variant) << " " << to_json(verdict).dump());
-      CHECK(verdict.pass);
+    std::vector<Configuration> forms = configurations(variant.manifest);
+    if (variant.manifest.tune_params.contains("SIMD")) {
+      for (const std::int64_t path : {1, 2, 3}) {
+        Configuration form = variant.manifest.defaults;
+        form["SIMD"] = path;
+        forms.push_back(std::move(form));
+      }
+    }
+    for (const Configuration& form : forms) {
+      for (const std::string target : {"native", "generic"}) {
+        for (const std::string& compiler : compilers) {
+          check_conformance(variant, form, compiler, target);
+        }
+      }
     }
   }
 }
 
-TEST_CASE("conformance sees a kernel whose rescaling is missing", "[variant][kernels]") {
+TEST_CASE("conformance sees a kernel whose rescaling is missing", "[variant][conformance]") {
   RealFileSystem file_system;
   const auto parent = read_variant(file_system, source_root() / "kernels", "cpu_online");
   REQUIRE(parent.ok());
@@ -73,7 +74,7 @@ TEST_CASE("conformance sees a kernel whose rescaling is missing", "[variant][ker
   CHECK_FALSE(judge(kernel, problem, 7, Draw::normal, true, 1).pass);
 }
 
-TEST_CASE("results do not depend on threads or on earlier calls", "[variant][kernels]") {
+TEST_CASE("results do not depend on threads or on earlier calls", "[variant][conformance]") {
   Problem problem;
   problem.B = 2;
   problem.Hq = 4;
@@ -97,7 +98,7 @@ TEST_CASE("results do not depend on threads or on earlier calls", "[variant][ker
   }
 }
 
-TEST_CASE("kernels sleep after a call", "[variant][kernels]") {
+TEST_CASE("kernels sleep after a call", "[variant][conformance]") {
   Problem problem;
   problem.Hq = problem.Hkv = 8;
   problem.Sq = problem.Skv = 64;
@@ -115,7 +116,7 @@ TEST_CASE("kernels sleep after a call", "[variant][kernels]") {
   }
 }
 
-TEST_CASE("kernels refuse what they were not made for", "[variant][kernels][hostile]") {
+TEST_CASE("kernels refuse what they were not made for", "[variant][conformance][hostile]") {
   Problem problem;
   problem.Sq = problem.Skv = problem.D = problem.Dv = 4;
   const Inputs inputs = make_inputs(problem, 1, Draw::normal);

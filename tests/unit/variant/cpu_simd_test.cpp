@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
-// CPU kernels with several SIMD paths in one file, and kernels over many keys.
+// CPU kernels with several SIMD paths in one file, or without vector extensions, and kernels over
+// many keys.
 #include "kernel_conformance.hpp"
 
 using namespace wb;
 using namespace wb::problem;
 using namespace wb::variant;
 using namespace wb::test;
+
+namespace {
+
+/// The lowest level that makes fused multiply-adds of what the portable path has.
+constexpr const char* k_level = "-O2";
+
+}  // namespace
 
 TEST_CASE("every SIMD path of a CPU kernel passes the verdict", "[variant][kernels][simd]") {
   int kernels = 0;
@@ -15,11 +23,28 @@ TEST_CASE("every SIMD path of a CPU kernel passes the verdict", "[variant][kerne
     for (const std::int64_t path : {1, 2, 3}) {  // what this CPU lacks falls back, see cpu_simd.hpp
       Configuration configuration = variant.manifest.defaults;
       configuration["SIMD"] = path;
-      check_conformance(variant, configuration, "g++", "generic");
-      check_conformance(variant, configuration, "g++");
+      check_conformance(built_quickly(variant, k_level), configuration, "g++", "generic");
     }
   }
   CHECK(kernels >= 2);
+}
+
+TEST_CASE("every CPU kernel passes without vector extensions", "[variant][kernels][simd]") {
+  for (const Variant& variant : cpu_kernels()) {
+    const Artifact artifact =
+        build(built_quickly(variant, k_level), variant.manifest.defaults, "g++", "generic");
+    const LoadedKernel kernel(artifact.path.string());
+    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+      Problem problem;
+      problem.Sq = problem.Skv = 67;
+      problem.D = problem.Dv = 40;
+      problem.dtype = dtype;
+      problem.mask = MaskKind::additive;
+      const OutputVerdict verdict = judge(kernel, problem, 5, Draw::normal, true, 1);
+      INFO(label(variant) << " " << to_json(verdict).dump());
+      CHECK(verdict.pass);
+    }
+  }
 }
 
 TEST_CASE("the SIMD path is chosen when the kernel runs", "[variant][kernels][simd]") {
@@ -41,7 +66,9 @@ TEST_CASE("the SIMD path is chosen when the kernel runs", "[variant][kernels][si
     for (const std::int64_t path : {0, 1}) {
       Configuration configuration = variant.manifest.defaults;
       configuration["SIMD"] = path;
-      const LoadedKernel kernel(build(variant, configuration, "g++", "generic").path.string());
+      const Artifact artifact =
+          build(built_quickly(variant, k_level), configuration, "g++", "generic");
+      const LoadedKernel kernel(artifact.path.string());
       PlannedCall call(kernel, problem, inputs, false);
       call.run(1);
       results.emplace_back(call.out().begin(), call.out().end());
@@ -51,7 +78,7 @@ TEST_CASE("the SIMD path is chosen when the kernel runs", "[variant][kernels][si
 #endif
 }
 
-TEST_CASE("CPU kernels hold over many keys", "[variant][kernels][simd]") {
+TEST_CASE("CPU kernels hold over many keys", "[variant][conformance]") {
   Problem decode;
   decode.Hq = 6;
   decode.Hkv = 2;
@@ -80,7 +107,7 @@ TEST_CASE("CPU kernels hold over many keys", "[variant][kernels][simd]") {
   }
 }
 
-TEST_CASE("wide heads keep the log-sum-exp within its budget", "[variant][kernels][simd]") {
+TEST_CASE("wide heads keep the log-sum-exp within its budget", "[variant][conformance]") {
   Problem problem;
   problem.Hq = problem.Hkv = 4;
   problem.Sq = problem.Skv = 20;

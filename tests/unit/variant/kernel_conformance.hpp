@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "core/hash.hpp"
 #include "core/process.hpp"
 #include "loaded_kernel.hpp"
 #include "problem/verdict.hpp"
@@ -32,6 +33,15 @@ inline std::vector<variant::Variant> cpu_kernels() {
     if (variant->manifest.backend == variant::Backend::cpu) kernels.push_back(*std::move(variant));
   }
   return kernels;
+}
+
+/// The same kernel at a lower level, which takes a third of the time to compile: what a
+/// configuration or a path computes does not hang on the optimizer. tests/long.txt has all as users
+/// build them.
+inline variant::Variant built_quickly(variant::Variant variant, const std::string& level = "-O1") {
+  variant.manifest.compile_flags.push_back(level);
+  variant.id = sha256_hex(variant.id + level);
+  return variant;
 }
 
 /// Content-addressed, so it may stay between test runs.

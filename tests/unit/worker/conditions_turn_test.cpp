@@ -9,6 +9,7 @@
 
 #include "libraries.hpp"
 #include "support/catch.hpp"
+#include "support/fake_clock.hpp"
 #include "support/fake_nvml.hpp"
 #include "support/places.hpp"
 #include "worker/conditions_watch.hpp"
@@ -22,6 +23,7 @@ using namespace wb::device;
 using namespace wb::measure;
 using namespace wb::worker;
 using wb::testing::fake_nvml;
+using wb::testing::FakeClock;
 using wb::testing::FakeNvml;
 using wb::worker::cuda::GpuMonitor;
 
@@ -41,6 +43,12 @@ class TurnBench {
   }
 
   protocol::TurnResult turn(PlanKind kind = PlanKind::hot) {
+    auto result = try_turn(kind, false, 0);  // nothing here says what an empty call costs
+    if (!result.ok()) FAIL(result.error().message);
+    return *std::move(result);
+  }
+  /// lone_us: what an empty call is said to take, in addition to what calls on fresh inputs may.
+  Outcome<protocol::TurnResult> try_turn(PlanKind kind, bool fresh_calls, double lone_us) {
     protocol::TurnArgs args;
     args.problem.Hq = 2;
     args.problem.Sq = args.problem.Skv = 33;
@@ -48,11 +56,18 @@ class TurnBench {
     args.plan.kind = kind;
     args.plan.settle_us = 1'000;
     args.plan.timed_us = 30'000;
-    args.fresh_calls = false;  // nothing here says what an empty call costs on this machine
-    const TurnContext context{.judge = m_judge, .fresh = m_fresh, .subject = "c", .gpu = m_gpu};
-    auto result = conduct_turn(m_subject->process, args, context, wait());
-    if (!result.ok()) FAIL(result.error().message);
-    return *std::move(result);
+    args.fresh_calls = fresh_calls;
+    const TurnContext context{.judge = m_judge,
+                              .empty_native = {.lone_us = lone_us},
+                              .fresh = m_fresh,
+                              .subject = "c",
+                              .gpu = m_gpu};
+    return conduct_turn(m_subject->process, args, context, wait());
+  }
+  /// Of the one problem and plan that there were turns of.
+  [[nodiscard]] FreshRecord fresh_record() const {
+    REQUIRE(m_fresh.size() == 1);
+    return m_fresh.begin()->second;
   }
   [[nodiscard]] pid_t subject_pid() const { return m_subject->process.pid(); }
 
@@ -163,22 +178,60 @@ TEST_CASE("without NVML turns go on and say why nothing is known", "[worker][con
 
 TEST_CASE("readings are rare, and rarer where they are dear", "[worker][conditions]") {
   FakeNvml& script = fake_nvml(k_fake_nvml);
+  FakeClock clock;
   const GpuMonitor monitor = own_monitor();
-  const auto readings_of = [&](unsigned takes_us, std::chrono::milliseconds block) {
-    script.readings = 0;
-    script.reading_takes_us = takes_us;
-    ConditionsWatch watch(&monitor);
+  // Of the looks at the clock around a reading, every second one comes behind it.
+  std::chrono::microseconds cost{0};
+  int read_before = 0;
+  const Now now = [&] {
+    if (script.readings != read_before) clock.advance(cost);
+    read_before = script.readings;
+    return clock.steady_now();
+  };
+  const auto readings_of = [&](std::chrono::microseconds takes, std::chrono::milliseconds block) {
+    script.readings = read_before = 0;
+    cost = takes;
+    ConditionsWatch watch(&monitor, now);
     watch.after_work(true);
     for (int i = 0; i < 6; ++i) {
-      std::this_thread::sleep_for(block);
+      clock.advance(block);
       watch.after_work(i == 5);
     }
     CHECK(watch.conditions()->readings == script.readings);
     return script.readings;
   };
-  CHECK(readings_of(0, k_between_readings) >= 6);  // a cheap one may be dear once, by chance
-  CHECK(readings_of(0, 0ms) == 2);
-  CHECK(readings_of(2'000, k_between_readings) == 2);
+  CHECK(readings_of(0us, k_between_readings) == 7);
+  CHECK(readings_of(0us, k_between_readings - 1ms) == 4);  // the first, the last, every other block
+  CHECK(readings_of(0us, 0ms) == 2);
+  CHECK(readings_of(k_cheap_reading - 1us, k_between_readings) == 7);
+  CHECK(readings_of(k_cheap_reading, k_between_readings) == 2);
+}
+
+TEST_CASE("a turn that asks for no fresh calls has none", "[worker][conditions]") {
+  TurnBench bench(nullptr);
+  bench.turn();
+  CHECK(bench.fresh_record().looks == 0);
+}
+
+TEST_CASE("a turn with fresh calls takes down what they showed", "[worker][conditions]") {
+  constexpr double k_always_us = 1e12, k_never_us = -1e12;
+  TurnBench bench(nullptr);
+  const auto passed = bench.try_turn(PlanKind::hot, true, k_always_us);
+  if (!passed.ok()) FAIL(passed.error().message);
+  CHECK(bench.fresh_record().looks == 1);
+  CHECK(bench.fresh_record().passed);
+  TurnBench accused(nullptr);
+  const auto slow = accused.try_turn(PlanKind::hot, true, k_never_us);
+  CHECK(accused.fresh_record().looks == 1);
+  CHECK_FALSE(accused.fresh_record().passed);
+  if (slow.ok()) {  // others had the CPUs, which leaves it open
+    CHECK(accused.fresh_record().open == 1);
+    CHECK(carries(*slow, k_flag_foreign_load));
+  } else {
+    CHECK(accused.fresh_record().open == 0);
+    CHECK(slow.error().invalidity == Invalidity::runtime);
+    CHECK(slow.error().message.find("fresh inputs") == 0);
+  }
 }
 
 TEST_CASE("clocks of several readings are one range", "[worker][conditions]") {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "worker/lock.hpp"
 
+#include <fcntl.h>
+
+#include <atomic>
+#include <optional>
 #include <thread>
 
 #include "support/catch.hpp"
@@ -18,6 +22,21 @@ struct TwoWorkers {
   DeviceLock first = *DeviceLock::open(path, {0, 1});
   DeviceLock second = *DeviceLock::open(path, {1, 2});
 };
+
+/// Waits until somebody has locked that byte; false after a minute, against those that never do.
+bool has_lock(const fs::path& path, off_t place) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  for (int look = 0; look < 6'000; ++look) {
+    struct flock range {};
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = place;
+    range.l_len = 1;
+    if (::fcntl(file.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -39,27 +58,23 @@ TEST_CASE("overlapping CPU sets exclude each other, others do not", "[worker][lo
 
 TEST_CASE("who waits is served before the holder comes again", "[worker][lock]") {
   TwoWorkers workers;
+  auto held = std::make_optional(*workers.first.acquire(deadline_in(60s), {}));
   std::atomic<int> turns_of_first = 0;
-  std::atomic<bool> waiting = false, served = false;
-  int turns_while_waiting = 0;
-  std::thread greedy([&] {
-    while (!served) {
-      const auto held = workers.first.acquire(deadline_in(5s), {});
-      ++turns_of_first;
-      std::this_thread::sleep_for(2ms);
-    }
+  int turns_before = -1;
+  std::thread waiting([&] {
+    const auto mine = workers.second.acquire(deadline_in(600s), {});
+    turns_before = mine.ok() ? turns_of_first.load() : -2;
   });
-  while (turns_of_first == 0) std::this_thread::sleep_for(1ms);
-  const int before = turns_of_first;
-  waiting = true;
-  {
-    const auto held = workers.second.acquire(deadline_in(5s), {});
-    REQUIRE(held.ok());
-    turns_while_waiting = turns_of_first - before;
-    served = true;
+  // CPU 1 is the first that both want: who waits for it has its byte of the queue.
+  REQUIRE(has_lock(workers.path, k_queue_begin + 1));
+  held.reset();
+  for (int turn = 0; turn < 20; ++turn) {
+    const auto again = workers.first.acquire(deadline_in(600s), {});
+    CHECK(again.ok());
+    ++turns_of_first;
   }
-  greedy.join();
-  CHECK(turns_while_waiting <= 3);
+  waiting.join();
+  CHECK(turns_before == 0);
 }
 
 TEST_CASE("a GPU has a place of its own, the same for every process", "[worker][lock]") {

@@ -166,9 +166,11 @@ TEST_CASE("what goes on while it is stopped is noticed", "[worker][standstill][h
   const auto still = Standstill::of(leader, scene.family, Kin::threads_only, 2s);
   REQUIRE(still.ok());
   CHECK(still->is_unbroken());
+  const std::uint64_t before = scene.shared->counts[0];
   ::kill(leader, SIGCONT);  // as a timer of its own may do
-  std::this_thread::sleep_for(5ms);
+  while (scene.shared->counts[0] == before) std::this_thread::sleep_for(1ms);
   ::kill(leader, SIGSTOP);
+  while (threads_of(leader).front().state != 'T') std::this_thread::sleep_for(1ms);
   CHECK_FALSE(still->is_unbroken());
 }
 

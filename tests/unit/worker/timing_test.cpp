@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <numeric>
-#include <thread>
+#include <utility>
 
 #include "support/catch.hpp"
+#include "support/fake_clock.hpp"
 #include "worker/buffers.hpp"
 #include "worker/caches.hpp"
 #include "worker/cpu_timing.hpp"
@@ -22,6 +24,35 @@ int busy_us(double us) {
   return 0;
 }
 
+/// Blocks whose calls take so long by a clock that moves with them. -1: a call that fails. Behind
+/// the list each takes `growth` times its predecessor.
+struct Settling {
+  explicit Settling(std::vector<double> calls_us) : m_calls_us(std::move(calls_us)) {}
+  Settled settle(double settle_us) {
+    return worker::settle(
+        [this](double block_us) -> std::optional<double> {
+          const auto at = static_cast<std::size_t>(blocks++);
+          m_call_us = at < m_calls_us.size() ? m_calls_us[at] : m_call_us * growth;
+          if (m_call_us < 0) return std::nullopt;
+          longest_us = std::max(longest_us, block_us);
+          const double spent_us = std::ceil(block_us / m_call_us) * m_call_us;
+          m_clock.advance(std::chrono::nanoseconds(std::llround(spent_us * 1e3)));
+          return m_call_us;
+        },
+        settle_us, [this] { return m_clock.steady_now(); });
+  }
+  [[nodiscard]] double spent_us() const { return us_between(m_begin, m_clock.steady_now()); }
+
+  int blocks = 0;
+  double growth = 1, longest_us = 0;
+
+ private:
+  std::vector<double> m_calls_us;
+  double m_call_us = 0;
+  wb::testing::FakeClock m_clock;
+  std::chrono::steady_clock::time_point m_begin = m_clock.steady_now();
+};
+
 }  // namespace
 
 TEST_CASE("samples are contiguous: their sum is the block", "[worker][timing]") {
@@ -36,52 +67,54 @@ TEST_CASE("samples are contiguous: their sum is the block", "[worker][timing]") 
   CHECK(sum_us >= 50 * 2 * 20);
 }
 
-TEST_CASE("settling lasts as long as asked and stops at a failing call", "[worker][timing]") {
-  int status = 0;
+TEST_CASE("calls are made for at least as long as asked, and end with one that fails",
+          "[worker][timing]") {
+  int status = 0, calls = 0;
   const auto begin = std::chrono::steady_clock::now();
-  const Settled settled = settle(
-      [&](double us) { return time_calls_for([] { return busy_us(50); }, us, status); }, 2'000);
+  const auto call_us = time_calls_for([] { return busy_us(50); }, 2'000, status);
   CHECK(us_since(begin) >= 2'000);
-  CHECK(settled.call_us >= 50);
-  int calls = 0;
-  settle(
-      [&](double us) {
-        return time_calls_for([&calls] { return ++calls == 3 ? 2 : 0; }, us, status);
-      },
-      1e9);
+  REQUIRE(call_us);
+  CHECK(*call_us >= 50);
+  CHECK_FALSE(time_calls_for([&calls] { return ++calls == 3 ? 2 : 0; }, 1e9, status));
   CHECK(status == 2);
   CHECK(calls == 3);
 }
 
+TEST_CASE("settling lasts as long as asked, until two blocks agree", "[worker][timing]") {
+  Settling quick({100, 100, 100, 100, 100});
+  CHECK(quick.settle(2'000).settled);
+  CHECK(quick.blocks == 4);  // a quarter each
+  CHECK(quick.spent_us() == 2'000);
+  Settling late({300, 200, 150, 120, 110, 100, 100.4, 7});
+  const Settled settled = late.settle(2'000);
+  CHECK(settled.settled);
+  CHECK(settled.call_us == 100.4);  // within 0.5 %
+  CHECK(late.blocks == 7);
+  // At least two blocks, however long the first one was.
+  Settling long_calls({9'000, 9'000, 7});
+  CHECK(long_calls.settle(2'000).settled);
+  CHECK(long_calls.blocks == 2);
+  // A failed call ends it.
+  Settling failing({100, 100, -1, 100});
+  CHECK(failing.settle(1e9).call_us == 100);
+  CHECK(failing.blocks == 3);
+}
+
 TEST_CASE("calls that never agree are given up as not settled", "[worker][timing]") {
-  int status = 0;
-  double us = 100;
-  const auto begin = std::chrono::steady_clock::now();
-  const Settled settled = settle(
-      [&](double block_us) {
-        return time_calls_for([&us] { return busy_us(us *= 1.5); }, block_us, status);
-      },
-      400);
-  CHECK_FALSE(settled.settled);
-  CHECK(us_since(begin) >= 4'000);
+  Settling rising({100});
+  rising.growth = 1.01;
+  CHECK_FALSE(rising.settle(400).settled);
+  CHECK(rising.spent_us() >= 4'000);  // ten times as long
+  CHECK(rising.spent_us() <= 4'000 + 400);
 }
 
 TEST_CASE("long settling has short blocks and gives up soon after its time", "[worker][timing]") {
-  double longest_us = 0, spent_us = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  double us = 100;
-  const Settled settled = settle(
-      [&](double block_us) -> std::optional<double> {
-        longest_us = std::max(longest_us, block_us);
-        std::this_thread::sleep_for(std::chrono::microseconds(30'000));
-        return us *= 1.5;
-      },
-      600'000);
-  spent_us = us_since(begin);
-  CHECK_FALSE(settled.settled);
-  CHECK(longest_us == 100'000);
-  CHECK(spent_us >= 1'100'000);  // half a second more than wanted, not ten times as long
-  CHECK(spent_us < 4'000'000);
+  Settling rising({100});
+  rising.growth = 1.01;
+  CHECK_FALSE(rising.settle(600'000).settled);
+  CHECK(rising.longest_us == 100'000);
+  CHECK(rising.spent_us() >= 1'100'000);  // half a second more than wanted, not ten times as long
+  CHECK(rising.spent_us() <= 1'200'000);
 }
 
 TEST_CASE("tensors lie aligned between guard pages and differ by placement", "[worker][buffers]") {

@@ -178,32 +178,3 @@ TEST_CASE("samples are thinned evenly", "[worker][turn]") {
   CHECK(kept[199] == 995);
   CHECK(thinned({1, 2}, 200) == std::vector<double>{1, 2});
 }
-
-TEST_CASE("looks without an answer are borne twice, or seldom", "[worker][turn_plan]") {
-  CHECK_FALSE(left_open_too_often({false, 2, 2}));
-  CHECK(left_open_too_often({false, 3, 3}));
-  CHECK(left_open_too_often({true, 24, 3}));
-  CHECK_FALSE(left_open_too_often({true, 25, 3}));
-  CHECK_FALSE(left_open_too_often({}));
-}
-
-TEST_CASE("a call on fresh inputs may take half as long again as the timed ones, and a little",
-          "[worker][turn_plan]") {
-  CHECK(fresh_call_limit_us(0, 30) == Approx(230));
-  CHECK(fresh_call_limit_us(1'000, 0) == Approx(1'700));
-  CHECK(lone_allowance_us(30, false, Clock::host) == 30);
-  CHECK(lone_allowance_us(30, false, Clock::device) == 30);
-  CHECK(lone_allowance_us(30, true, Clock::device) == Approx(120));
-  CHECK(lone_allowance_us(30, true, Clock::host) == Approx(1'500));
-  CHECK(lone_allowance_us(1'000, true, Clock::host) == Approx(4'000));
-  CHECK(fresh_device_limit_us(0, 2.9) == Approx(7.9));
-  CHECK(fresh_device_limit_us(100, 0) == Approx(155));
-  constexpr double k_none = std::numeric_limits<double>::infinity();
-  CHECK(is_within({10, 5}, {10, 5}));
-  CHECK(is_within({10, 5}, {10, k_none}));
-  CHECK_FALSE(is_within({11, 5}, {10, 5}));
-  CHECK_FALSE(is_within({10, 6}, {10, 5}));
-  CHECK_FALSE(is_within({NAN, 5}, {10, k_none}));
-  CHECK_FALSE(is_within({10, NAN}, {10, k_none}));
-  CHECK_FALSE(is_within({k_none, k_none}, {10, k_none}));
-}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "worker/fresh_look.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace wb::worker {
+namespace {
+
+constexpr std::uint32_t k_one_in = 8;  ///< of the turns after the first passed one
+constexpr int k_least_tries = 6;       ///< before anyone is accused
+constexpr int k_most_tries = 200;
+constexpr auto k_budget = std::chrono::milliseconds(300);  ///< short calls are tried so long
+constexpr double k_fresh_factor = 1.5;
+constexpr double k_fresh_allowance_us = 200;
+constexpr double k_fresh_device_allowance_us = 5;
+/// Of a Python subject: the library that it calls, and its threads, are colder than the loop that
+/// calls it, and no empty call knows by how much. PyTorch's SDPA on two CPUs: the fastest of 25
+/// calls on new inputs took 400 to 850 us more than timed ones of 420 to 2000 us, whether an empty
+/// call had taken 71 or 193 us. So the larger of the two is allowed.
+constexpr double k_python_lone_calls = 4.0;
+constexpr double k_python_library_us = 1500;
+/// A look without an answer warns the subject, who is honest for a while and passes the next looks:
+/// these must not outweigh it.
+constexpr int k_most_open = 3, k_open_one_in = 8;
+
+}  // namespace
+
+double lone_allowance_us(double lone_call_us, bool is_python, Clock clock) {
+  if (!is_python) return lone_call_us;
+  const double python_us = k_python_lone_calls * lone_call_us;
+  // On a GPU it starts no threads of its own for a call.
+  return clock == Clock::device ? python_us : std::max(python_us, k_python_library_us);
+}
+
+double fresh_call_limit_us(double timed_call_us, double allowance_us) {
+  return k_fresh_factor * timed_call_us + k_fresh_allowance_us + allowance_us;
+}
+
+double fresh_device_limit_us(double timed_call_us, double empty_pair_us) {
+  return k_fresh_factor * timed_call_us + k_fresh_device_allowance_us + empty_pair_us;
+}
+
+bool is_within(const FreshTimes& times, const FreshTimes& limits) {
+  return times.supervisor_us <= limits.supervisor_us && times.subject_us <= limits.subject_us;
+}
+
+bool left_open_too_often(const FreshRecord& record) {
+  return record.open >= k_most_open && record.open * k_open_one_in >= record.looks;
+}
+
+bool has_fresh_look(const FreshRecord& record, std::uint32_t drawn) {
+  return !record.passed || drawn % k_one_in == 0;
+}
+
+Outcome<FreshTimes> fastest_call(const std::function<Outcome<FreshTimes>()>& time_one,
+                                 const FreshTimes& limits, const Now& now) {
+  constexpr double k_none = std::numeric_limits<double>::infinity();
+  FreshTimes fastest{k_none, k_none};
+  const auto enough = now() + k_budget;
+  for (int i = 0;
+       i < k_most_tries && !is_within(fastest, limits) && (i < k_least_tries || now() < enough);
+       ++i) {
+    const auto times = time_one();
+    if (!times.ok()) return times.error();
+    fastest.supervisor_us = std::min(fastest.supervisor_us, times->supervisor_us);
+    fastest.subject_us = std::min(fastest.subject_us, times->subject_us);
+  }
+  return fastest;
+}
+
+FreshAnswer judge_fresh_look(const FreshTimes& fastest, const FreshTimes& limits,
+                             std::optional<double> foreign_cpus, bool has_others_on_device,
+                             FreshRecord& record) {
+  ++record.looks;
+  record.passed = is_within(fastest, limits);
+  if (record.passed) return FreshAnswer::passed;
+  if (foreign_cpus && *foreign_cpus <= k_most_foreign_cpus && !has_others_on_device) {
+    return FreshAnswer::accused;
+  }
+  ++record.open;
+  return FreshAnswer::open;
+}
+
+}  // namespace wb::worker
