@@ -28,6 +28,24 @@ __device__ __forceinline__ void cp_async_cg_hint(uint32_t smem, const void* glob
                : "memory");
 }
 
+// The same where `wanted`, else nothing: without a branch, so that a warp stays together.
+__device__ __forceinline__ void cp_async_cg_if(uint32_t smem, const void* global, bool wanted) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.u32 p, %2, 0;"
+      "@p cp.async.cg.shared.global.L2::128B [%0], [%1], 16;}" ::"r"(smem),
+      "l"(global), "r"(int(wanted))
+      : "memory");
+}
+
+__device__ __forceinline__ void cp_async_cg_hint_if(uint32_t smem, const void* global,
+                                                    uint64_t policy, bool wanted) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.u32 p, %3, 0;"
+      "@p cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;}" ::"r"(smem),
+      "l"(global), "l"(policy), "r"(int(wanted))
+      : "memory");
+}
+
 // Copies 4 bytes when `valid`, else writes zeros: rows that are not 16-byte aligned.
 __device__ __forceinline__ void cp_async_ca4_zfill(uint32_t smem, const void* global, bool valid) {
   const int bytes = valid ? 4 : 0;

@@ -4,18 +4,31 @@
 // Idea. Decode is bound by reading K and V once. The query rows that share a KV head (Sq x group)
 // are packed into one tile; the keys are split over the blocks of a cluster so that every SM reads,
 // and over the warps of a block. A warp is alone with its keys: it fetches them with cp.async into
-// its own ring (whole 256-byte rows, neighbouring warps neighbouring rows), waits for nobody, keeps
-// its own running softmax, and meets the others only in the merge, which goes through distributed
-// shared memory in the same launch.
+// its own ring (whole rows, neighbouring warps neighbouring rows), waits for nobody, keeps its own
+// running softmax, and meets the others only in the merge, in the same launch.
 //
-// v1 (now sm90_splitkv_chunked) loaded tiles with the copy engine into one ring of a block. It lost
-// to cuDNN by 10 % on large caches (each 256-byte row was read as two 128-byte halves, and 192 KB
-// in flight an SM is more than the memory orders well) and by latency on small ones (descriptor
-// fetch, two barrier handshakes). v2, this file, predicted: 1 us less on small caches, 4.4 TB/s or
-// more on large ones. v3 shortens what a small cache pays once: everything that does not depend on
-// data is worked out before the wait for the previous kernel, and the merge has a form with one
-// quad a thread (quad_merge.cuh). Where K and V do not fit the L2, a part of them is kept there for
-// the next call and the rest is read as the first to leave. Measured: docs/kernels.md.
+// Data flow. Global memory -> the warp's ring (lines as wide as the head dim, to 64, 80, 96, 128 or
+// 256 columns) -> ldmatrix -> mma -> registers -> the block's sums by quads of columns
+// (quad_merge.cuh) -> their owners in the cluster by st.async -> with several clusters the
+// workspace, where the last to come adds up.
+//
+// Floor. Bytes of K and V over what memory or L2 give, plus 2.5 us of launch, first load, merge and
+// store. What stands in the way of it differs:
+//  - to 128 columns the chain of a step (wait, 4 dependent products, shuffles, exponential): one SM
+//    reads 62 GB/s in steps of 16 keys at D 64, 91 at D 128, where its port gives 114. So steps
+//    have 32 keys to 96 columns, and 64 units get 128 blocks, not 64;
+//  - at 256 columns, and over several clusters, the merge: by quads, several a thread, it takes 0.3
+//    to 0.5 us less, over clusters 1.6;
+//  - for few units the number of SMs: clusters of 2 or 8 and the workspace.
+//
+// v1 (now sm90_splitkv_chunked) loaded tiles with the copy engine into one ring of a block. v2 has
+// rings of warps. v3 works out what does not depend on data before the wait for the previous
+// kernel, merges by quads and keeps a part of what does not fit the L2 there for the next call. v4,
+// this file: exact widths, two key tiles a step, quads everywhere, splits by bytes. Predicted 1.2
+// to 1.3 of v3 at D 64 to 96 and for few units; measured 1.0 to 1.6, in the mean 1.22 on an H200
+// and 1.19 on an H100. Left: D 112 (padded to 128); 9 to 16 rows above 64 columns (registers); the
+// workspace's three round trips to the L2. Measured: docs/kernels.md, docs/results/kernel_trials.md
+// (key_tiles to step_of_64).
 
 #include "plan.cuh"
 #include "split_choice.cuh"
@@ -24,7 +37,7 @@
 #include <algorithm>
 #include <cmath>
 
-#ifndef CLUSTER_RANKS  // blocks of a cluster; with MERGED_CLUSTERS 0 chosen by the waves they make
+#ifndef CLUSTER_RANKS  // blocks of a cluster; with MERGED_CLUSTERS 0 chosen by units and bytes
 #define CLUSTER_RANKS 0
 #endif
 #ifndef MERGED_CLUSTERS  // clusters of a head, merged through the workspace
@@ -33,6 +46,10 @@
 #ifndef RING_STAGES  // steps of 16 keys that a warp has under way at 128 columns; others in
                      // proportion
 #define RING_STAGES 2
+#endif
+#ifndef KEY_TILES  // 16-key tiles of a warp's step, to 128 columns and 8 rows; 0: two, to 96
+                   // columns
+#define KEY_TILES 0
 #endif
 #ifndef KEEP_MB  // of K and V that do not fit the L2, as much stays there; 0: no hints
 #define KEEP_MB 20
@@ -45,39 +62,38 @@ namespace {
 
 using namespace wb::gpu;
 
-// ---- host
-// ----------------------------------------------------------------------------------
-
 using KernelPointer = void (*)(Params);
 
-// One compiled shape, as the host sees it. `quads` is its form for a head in one small cluster.
+// One compiled shape, as the host sees it. `small`: its form for rows in one cluster of up to 8.
 struct Entry {
-  KernelPointer kernel, quads;
+  KernelPointer small, any;
   int rows, smem_bytes, row_quads;
 };
 
 template <class S>
 Entry entry_of() {
-  KernelPointer quads = nullptr;
-  if constexpr (QUAD_MERGE != 0 && S::BPS == 1 && fits_quad_merge<S>) {
-    quads = &splitkv_decode<S, true>;
-  }
-  return {&splitkv_decode<S, false>, quads, S::k_rows, S::k_smem_bytes, S::DP / 4};
+  constexpr Merge any = QUAD_MERGE != 0 && S::BPS == 1 ? Merge::spread : Merge::general;
+  constexpr Merge small = any == Merge::spread && k_quads<S> == 1 ? Merge::cluster : any;
+  return {&splitkv_decode<S, small>, &splitkv_decode<S, any>, S::k_rows, S::k_smem_bytes,
+          S::DP / 4};
 }
 
 // Many heads come in waves: two light blocks an SM overlap one's end with the other's start.
 template <typename T, int DP>
 Entry entry_for_rows(int64_t rows, bool many) {
-  if (rows > 8) return entry_of<Shape<T, DP, 2, RING_STAGES, 1>>();
+  constexpr int tiles = DP > 128 ? 1 : KEY_TILES > 0 ? KEY_TILES : DP > 96 ? 1 : 2;
+  if (rows > 8) return entry_of<Shape<T, DP, 2, 1, 16 * RING_STAGES, 1>>();
   if constexpr (DP <= 128) {
-    if (many) return entry_of<Shape<T, DP, 1, 1, 2>>();
+    if (many) return entry_of<Shape<T, DP, 1, 1, 16, 2>>();
   }
-  return entry_of<Shape<T, DP, 1, RING_STAGES, 1>>();
+  return entry_of<Shape<T, DP, 1, tiles, 16 * RING_STAGES, 1>>();
 }
 
 template <typename T>
 Entry entry_for(int64_t dim, int64_t rows, bool many) {
   if (dim <= 64) return entry_for_rows<T, 64>(rows, many);
+  if (dim <= 80) return entry_for_rows<T, 80>(rows, many);
+  if (dim <= 96) return entry_for_rows<T, 96>(rows, many);
   if (dim <= 128) return entry_for_rows<T, 128>(rows, many);
   return entry_for_rows<T, 256>(rows, many);
 }
@@ -131,6 +147,47 @@ cudaError_t set_limits(KernelPointer kernel, int smem_bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
 }
 
+// Whether a cluster of `ranks` blocks for each of `units` is resident at once.
+bool fit_at_once(const Entry& entry, int64_t units, int ranks) {
+  cudaLaunchAttribute attribute;
+  const cudaLaunchConfig_t config = cluster_config(
+      attribute, dim3(unsigned(ranks)), 32 * BLOCK_WARPS, size_t(entry.smem_bytes), ranks);
+  int resident = 0;
+  return set_limits(entry.small, entry.smem_bytes) == cudaSuccess &&
+         cudaOccupancyMaxActiveClusters(&resident, entry.small, &config) == cudaSuccess &&
+         resident >= units;
+}
+
+// How to split `units` heads times row blocks of `tiles` tiles of keys each, a tile of `tile_bytes`
+// being what a block reads at once. Measured on an H200 (docs/results/kernel_trials.md, `splits`):
+// about half the SMs draw all the bandwidth there is; where a unit would have one block, two or
+// three are quicker as long as all are resident, and where it would have three, four. Where a
+// cluster of 8 a unit does not reach half the SMs, more clusters merge through the workspace, if
+// the tiles that this saves each block take longer than that merge.
+SplitChoice choose_decode_splits(const Entry& entry, int64_t units, int64_t tiles, int64_t sms,
+                                 int64_t tile_bytes) {
+  if (CLUSTER_RANKS > 0 || MERGED_CLUSTERS > 0) {
+    return choose_splits(units, tiles, 1, CLUSTER_RANKS, MERGED_CLUSTERS);
+  }
+  const auto tiles_of = [&](int64_t parts) { return (tiles + parts - 1) / parts; };
+  int64_t wanted = std::max<int64_t>(1, sms / 2 / units);
+  if (wanted == 1 && 2 * units <= sms) {
+    wanted = 3 * units <= sms && fit_at_once(entry, units, 3) ? 3 : 2;
+  } else if (wanted == 3) {
+    wanted = 4;
+  }
+  const int64_t ranks = std::min({wanted, tiles, int64_t(k_portable_cluster)});
+  if (wanted <= k_portable_cluster) return {int(ranks), 1};
+  const SplitChoice few = units <= 2 ? SplitChoice{8, int(std::min(wanted, tiles) / 8)}
+                                     : SplitChoice{2, int(std::min(sms / units, tiles / 4) / 2)};
+  const int64_t merge_bytes = int64_t(units <= 2 ? 256 : 192) << 10;  // read in a merge's time
+  const int parts = few.ranks * std::min(few.clusters, k_max_parts);
+  if (parts == 0 || (tiles_of(ranks) - tiles_of(parts)) * tile_bytes < merge_bytes) {
+    return {int(ranks), 1};
+  }
+  return {few.ranks, parts / few.ranks};
+}
+
 int prepare(wb_sdpa_plan& plan) {
   const wb_sdpa_problem& p = plan.problem;
   const int64_t group = p.heads_q / p.heads_kv, rows = p.seq_q * group;
@@ -143,24 +200,20 @@ int prepare(wb_sdpa_plan& plan) {
   const Entry& entry = plan.entry;
   const int64_t row_blocks = (rows + entry.rows - 1) / entry.rows;
   const int64_t heads = p.batch * p.heads_kv, units = heads * row_blocks;
-  const int64_t steps = (p.seq_kv + 16 * BLOCK_WARPS - 1) / (16 * BLOCK_WARPS);
+  const int64_t tile_keys = 16 * BLOCK_WARPS / (entry.row_quads > 32 ? 2 : 1);  // to 64 KB
+  const int64_t tiles = (p.seq_kv + tile_keys - 1) / tile_keys;
   const SplitChoice choice =
-      choose_splits(units, steps, device.sm_count / 2, CLUSTER_RANKS, MERGED_CLUSTERS);
-  cudaError_t error = set_limits(entry.kernel, entry.smem_bytes);
-  if (error == cudaSuccess && entry.quads != nullptr) {
-    error = set_limits(entry.quads, entry.smem_bytes);
-  }
+      choose_decode_splits(entry, units, tiles, device.sm_count, tile_keys * entry.row_quads * 16);
+  plan.kernel = choice.clusters == 1 && choice.ranks <= k_parts_at_once ? entry.small : entry.any;
+  const cudaError_t error = set_limits(plan.kernel, entry.smem_bytes);
   if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);
-  plan.kernel = entry.quads != nullptr && choice.clusters == 1 && choice.ranks <= k_quad_ranks
-                    ? entry.quads
-                    : entry.kernel;
   plan.ranks = choice.ranks;
   plan.grid = dim3(choice.ranks * choice.clusters, unsigned(row_blocks), unsigned(heads));
   const int64_t kv_bytes = heads * p.seq_kv * (p.dim + p.dim_v) * 2;
   // A cluster that starts early takes the SMs that happen to be free, and sits badly for a long
   // call.
   plan.early_start = EARLY_START == 2 ||
-                     (EARLY_START == 1 && (choice.ranks <= 2 || kv_bytes < (int64_t(32) << 20)));
+                     (EARLY_START == 1 && (choice.ranks <= 3 || kv_bytes < (int64_t(32) << 20)));
   plan.workspace = merge_workspace(choice, units, entry.rows, entry.row_quads);
   plan.params.kept_256 = kept_share(device.ordinal, kv_bytes, KEEP_MB);
 

@@ -29,18 +29,22 @@ struct Params {
   int kept_256;  // 256ths of the keys that the L2 is to keep; 256: no hints
 };
 
-// BPS blocks are meant to share an SM; each warp has `Stages` steps of 128 columns under way.
-template <typename T_, int DP_, int NT_, int Stages, int BPS_>
+// BPS blocks are meant to share an SM; each warp has `Keys` keys of 128 columns under way, others
+// in proportion, in steps of 16 * MK keys.
+template <typename T_, int DP_, int NT_, int MK_, int Keys, int BPS_>
 struct Shape {
   using T = T_;
-  static constexpr int DP = DP_, NT = NT_, MK = 1, BPS = BPS_;
+  static constexpr int DP = DP_, NT = NT_, MK = MK_, BPS = BPS_;
   static constexpr int WK = BLOCK_WARPS;
-  static constexpr int STAGES = Stages * 128 / DP > 0 ? Stages * 128 / DP : 1;
   static constexpr int k_rows = 8 * NT;
   static constexpr int k_threads = 32 * WK;
-  static constexpr int k_step = 16;                     // keys of a warp's step
+  static constexpr int k_step = 16 * MK;                // keys of a warp's step
   static constexpr int k_line = DP * 2;                 // bytes of a key in shared memory
   static constexpr int k_tile_bytes = k_step * k_line;  // K or V of a step
+  static constexpr int k_wanted = (Keys * 128 + DP * k_step / 2) / (DP * k_step);  // rounded
+  static constexpr int k_most = 200 * 1024 / (2 * k_tile_bytes * WK * BPS);        // that fit
+  static constexpr int k_stages = k_wanted < k_most ? k_wanted : k_most;
+  static constexpr int STAGES = k_stages > 0 ? k_stages : 1;
   static constexpr int k_partial_stride = DP + 4;
   static constexpr int k_partial_bytes = k_rows * k_partial_stride * 4;
   static constexpr int k_ring_bytes = 2 * STAGES * k_tile_bytes > k_partial_bytes
@@ -50,15 +54,25 @@ struct Shape {
   static constexpr int k_merge = WK * k_ring_bytes;        // then what peers push into
   static constexpr int k_barrier = k_merge + MergeSmem<Shape>::k_bytes;
   static constexpr int k_smem_bytes = k_barrier + 16;
+
+  // Which 16-byte unit of its line a unit of a row lies in: eight rows' units are in eight banks,
+  // whatever of 64 to 256 columns a line has. Linear in the bits of the row.
+  static __device__ __forceinline__ int swizzled(int row, int unit) {
+    constexpr int units = DP / 8;
+    static_assert(units % 2 == 0);
+    if (units % 8 == 0) return unit ^ (row & 7);
+    if (units % 4 == 0) return unit ^ (row >> 1 & 3);
+    return unit ^ (row >> 2 & 1);
+  }
 };
 
-// What a lane needs to fetch its part of a tile: an instruction of the warp covers whole rows, 512
-// bytes together; this lane takes 16-byte unit `unit` of every row `row` plus a multiple of them.
+// What a lane needs to fetch its part of a tile: an instruction of the warp covers `rows` rows;
+// this lane takes 16-byte unit `unit` of every row `row` plus a multiple of them, if there is one.
 template <class S>
 struct LaneSource {
   static constexpr int units = S::DP / 8;
-  static constexpr int columns = units > 32 ? units / 32 : 1;
-  static constexpr int rows = 32 * columns / units;
+  static constexpr int lanes = units > 16 ? 32 : units > 8 ? 16 : 8;  // of a row
+  static constexpr int rows = 32 / lanes;
   const typename S::T* at;  // row `row`, unit `unit` of the head's first key
   int64_t stride;
   int dim;
@@ -68,7 +82,7 @@ template <class S>
 __device__ __forceinline__ LaneSource<S> lane_source(const void* tensor, const wb_strides& s,
                                                      int batch, int head, int dim, int lane) {
   using L = LaneSource<S>;
-  const int unit = lane % (L::units / L::columns), row = lane / (L::units / L::columns);
+  const int unit = lane % L::lanes, row = lane / L::lanes;
   return {static_cast<const typename S::T*>(tensor) + batch * s.batch + head * s.head +
               row * s.row + unit * 8,
           s.row, dim};
@@ -80,43 +94,38 @@ __device__ __forceinline__ void settle(const P*& pointer) {
   asm volatile("" : "+l"(pointer));
 }
 
-// One warp fetches 16 keys from `first` on. Steps inside the tensor need no tests; `streamed` ones
-// are the first to leave the L2.
+// One warp fetches a step's keys from `first` on. Columns that do not exist are zeros, written once
+// a slot of the ring (`fresh`). `streamed` steps are the first to leave the L2.
 template <class S>
 __device__ __forceinline__ void load_keys(uint32_t smem, const LaneSource<S>& src, int first,
-                                          int seq_kv, int lane, bool streamed, uint64_t policy) {
+                                          int seq_kv, int lane, bool fresh, bool streamed,
+                                          uint64_t policy) {
   using L = LaneSource<S>;
-  const int unit = lane % (L::units / L::columns), row = lane / (L::units / L::columns);
+  const int unit = lane % L::lanes, row = lane / L::lanes;
   const typename S::T* from = src.at + first * src.stride;
   const int64_t hop = L::rows * src.stride;
-  // (i + row) % 8 is (i % 8) ^ row: i is a multiple of `rows`, row is less.
-  const auto to = [&](int i, int c) {
-    return smem + (row + i) * S::k_line + (((unit + 32 * c) ^ row ^ (i & 7)) << 4);
+  // i is a multiple of `rows`, row is less.
+  const auto to = [&](int i) {
+    return smem + (row + i) * S::k_line + (S::swizzled(i, S::swizzled(row, unit)) << 4);
   };
-  if (first + S::k_step <= seq_kv && src.dim == S::DP) {
-    if (streamed) {
+  if (first + S::k_step > seq_kv || (fresh && src.dim != S::DP)) {
+    if (unit >= L::units) return;
 #pragma unroll
-      for (int i = 0; i < S::k_step; i += L::rows, from += hop) {
-#pragma unroll
-        for (int c = 0; c < L::columns; ++c) cp_async_cg_hint(to(i, c), from + 256 * c, policy);
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < S::k_step; i += L::rows, from += hop) {
-#pragma unroll
-        for (int c = 0; c < L::columns; ++c) cp_async_cg(to(i, c), from + 256 * c);
-      }
+    for (int i = 0; i < S::k_step; i += L::rows, from += hop) {
+      const bool valid = first + i + row < seq_kv && unit * 8 < src.dim;
+      cp_async_cg_zfill(to(i), valid ? from : src.at - row * src.stride - unit * 8, valid);
     }
     return;
   }
+  const bool wanted = unit * 8 < src.dim;
+  if (streamed) {
 #pragma unroll
-  for (int i = 0; i < S::k_step; i += L::rows, from += hop) {
-#pragma unroll
-    for (int c = 0; c < L::columns; ++c) {
-      const bool valid = first + i + row < seq_kv && (unit + 32 * c) * 8 < src.dim;
-      const typename S::T* inside = src.at - row * src.stride - unit * 8;
-      cp_async_cg_zfill(to(i, c), valid ? from + 256 * c : inside, valid);
+    for (int i = 0; i < S::k_step; i += L::rows, from += hop) {
+      cp_async_cg_hint_if(to(i), from, policy, wanted);
     }
+  } else {
+#pragma unroll
+    for (int i = 0; i < S::k_step; i += L::rows, from += hop) cp_async_cg_if(to(i), from, wanted);
   }
 }
 
@@ -126,23 +135,23 @@ __device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p, cons
                                           const LaneSource<S>& v, const uint32_t* const (&q)[S::NT],
                                           uint32_t ring, int first, int last, int shift,
                                           uint64_t policy, int lane) {
-  const auto load_k = [&](int step, int slot) {
-    load_keys<S>(ring + 2 * slot * S::k_tile_bytes, k, step * S::k_step, p.rows.seq_kv, lane,
+  const auto load_k = [&](int step, int slot, bool fresh) {
+    load_keys<S>(ring + 2 * slot * S::k_tile_bytes, k, step * S::k_step, p.rows.seq_kv, lane, fresh,
                  !stays_in_l2(step + shift, p.kept_256), policy);
   };
-  const auto load_v = [&](int step, int slot) {
+  const auto load_v = [&](int step, int slot, bool fresh) {
     load_keys<S>(ring + (2 * slot + 1) * S::k_tile_bytes, v, step * S::k_step, p.rows.seq_kv, lane,
-                 !stays_in_l2(step + shift, p.kept_256), policy);
+                 fresh, !stays_in_l2(step + shift, p.kept_256), policy);
   };
   const auto line = [](uint32_t tile, int row, int unit) {
-    return tile + row * S::k_line + ((unit ^ (row & 7)) << 4);
+    return tile + row * S::k_line + (S::swizzled(row, unit) << 4);
   };
 #pragma unroll
   for (int stage = 0; stage < S::STAGES; ++stage) {
     const int step = first + stage * S::WK;
-    if (step < last) load_k(step, stage);
+    if (step < last) load_k(step, stage, true);
     cp_async_commit_group();
-    if (step < last) load_v(step, stage);
+    if (step < last) load_v(step, stage, true);
     cp_async_commit_group();
   }
   fetch_query<S>(w, q, p.rows.dim,
@@ -151,14 +160,14 @@ __device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p, cons
   for (int step = first; step < last; step += S::WK) {
     const uint32_t k_at = ring + 2 * slot * S::k_tile_bytes, v_at = k_at + S::k_tile_bytes;
     const int next = step + S::STAGES * S::WK;
-    float s[1][S::NT][4];
-    uint32_t prob[1][S::NT][2];
+    float s[S::MK][S::NT][4];
+    uint32_t prob[S::MK][S::NT][2];
     cp_async_wait_group<2 * S::STAGES - 1>();
     __syncwarp();  // the other lanes' parts of K have landed too
     score<S>(
         s, w, [&](int row, int unit) { return line(k_at, row, unit); }, lane, p.rows.scale_log2);
     __syncwarp();  // K's readers are done
-    if (next < last) load_k(next, slot);
+    if (next < last) load_k(next, slot, false);
     cp_async_commit_group();
     const int first_key = step * S::k_step;
     if (first_key + S::k_step - 1 > w.least_limit) mask_scores<S>(s, w, first_key, lane);
@@ -168,15 +177,20 @@ __device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p, cons
     accumulate<S>(
         w, prob, [&](int row, int unit) { return line(v_at, row, unit); }, lane);
     __syncwarp();
-    if (next < last) load_v(next, slot);
+    if (next < last) load_v(next, slot, false);
     cp_async_commit_group();
     if (++slot == S::STAGES) slot = 0;
   }
   cp_async_wait_group<0>();
 }
 
-// `Quads`: the cluster holds the head alone and a thread has one quad to merge.
-template <class S, bool Quads>
+enum class Merge {
+  general,  // for blocks that share an SM: costs the fewest registers
+  cluster,  // quads in one cluster of up to eight blocks
+  spread,   // quads in larger clusters and over several
+};
+
+template <class S, Merge Form>
 __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Params p) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const uint32_t base = smem_address(smem), barrier = base + S::k_barrier;
@@ -213,10 +227,13 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
   const uint64_t policy = createpolicy_evict_first();
   WarpState<S> w;
   start_rows<S>(w, p.rows, first_row, lane);
-  QuadMerge<S> quad;
-  if constexpr (Quads) {
-    quad = plan_quads<S>(p.merge, base + S::k_merge, barrier, batch, head_kv, first_row, live_rows,
-                         slice);
+  GivenQuad<S> given[k_quads<S>];
+  OwnedQuad<S> owned[k_quads<S>];
+  constexpr bool quads = Form != Merge::general, spread = Form == Merge::spread;
+  constexpr bool early_quads = quads && k_quads<S> == 1;  // else they cost too many registers
+  if constexpr (early_quads) {
+    plan_given<S>(given, base + S::k_merge, barrier, live_rows, slice);
+    plan_owned<S>(owned, p.merge, base + S::k_merge, batch, head_kv, first_row, slice);
   }
   settle(k.at);
   settle(v.at);
@@ -232,11 +249,21 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
                int(blockIdx.z) * 37, policy, lane);
   __syncwarp();  // this warp's ring is read: its partial overlays it
   store_warp_partial<S>(w, partial, warp_ml, 0, warp, lane);
+  if constexpr (quads && !early_quads) {
+    plan_given<S>(given, base + S::k_merge, barrier, live_rows, slice);
+    plan_owned<S>(owned, p.merge, base + S::k_merge, batch, head_kv, first_row, slice);
+  }
   __syncthreads();
   barrier_cluster_wait();
-  if constexpr (Quads) {
-    give_quad<S>(quad, base, base + S::k_merge, slice.ranks);
-    take_quad<S>(quad, barrier, slice.ranks);
+  if constexpr (quads) {
+    QuadWorkspace<S> space;
+    if constexpr (spread) space = quad_workspace<S>(p.merge, slice);
+    give_quads<S, spread>(given, owned, space, base, base + S::k_merge, slice.ranks);
+    take_quads<S, spread>(owned, space, barrier, slice);
+    if constexpr (spread) {
+      gather_clusters<S>(owned, space,
+                         reinterpret_cast<uint32_t*>(smem + S::k_merge + MergeSmem<S>::k_warp_ml));
+    }
   } else {
     merge_and_store<S>(p.merge, partial, smem + S::k_merge, barrier, batch, head_kv, first_row,
                        live_rows, slice);
