@@ -121,8 +121,9 @@ void SubjectFactory::start_spares(std::size_t loaded) {
 
 void SubjectFactory::wake(Started& started) {
   if (started.context != Context::asleep) return;
-  // One that cannot be told is found out by what waits for its answer.
-  (void)started.process.tell({{"op", "ping"}}, {});
+  // One that cannot be told is gone, and its channel with it: no answer is to be waited for.
+  auto told = started.process.tell({{"op", "ping"}}, {});
+  if (!told.ok()) started.refusal = std::move(told).error();
   started.context = Context::asked;
 }
 
