@@ -56,6 +56,7 @@ def options_of(arguments):
     parser.add_argument("--token-usd-per-million", type=float, help="rate of a new session")
     parser.add_argument("--path", nargs="+", help="folders with kernels/, before the installed")
     parser.add_argument("--cache", help="where built artifacts are kept")
+    parser.add_argument("--worker", help="the sdpa-wb-worker to start")
     options = parser.parse_args(arguments)
     if options.turns < 1 or options.max_tokens < 1:
         parser.error("--turns and --max-tokens are at least 1")
@@ -172,7 +173,7 @@ def main(arguments):
         print(f"agent_session.py: set {kind.key_variable}, or --url of an endpoint that needs no "
               "key", file=sys.stderr)  # fmt: skip
         return 2
-    places = {"path": options.path, "cache": options.cache}
+    places = {"path": options.path, "cache": options.cache, "worker": options.worker}
     bench = wb.Workbench(**{name: value for name, value in places.items() if value})
     try:
         open_session(options, bench)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from scripted_endpoint import USED, Endpoint
-from support.commands import ROOT, importing, skip_busy
+from support.commands import ROOT, importing
 from support.logs import events
 from tool_world import GOOD_EDIT
 
@@ -17,7 +17,7 @@ KEY = "sk-not-to-be-written-anywhere"
 
 
 @pytest.fixture
-def agent(package, cache, tmp_path):
+def agent(package, wb, cache, tmp_path):
     """Runs the example against a script; returns the process's end and the endpoint."""
     made = []
 
@@ -27,6 +27,7 @@ def agent(package, cache, tmp_path):
         base = endpoint.url + ("/v1" if style == "openai" else "")
         given = ["--session", tmp_path / "s", "--model", "scripted", "--style", style]
         given += ["--url", url or base, "--path", ROOT, "--cache", cache]
+        given += ["--worker", wb.turns.program()]
         given += ["--start", "cpu_unfused", "--problem", "B=1 Hq=2 Sq=64 D=32 f32"]
         given += ["--rivals", "none", "--effort", "quick", *words]
         env = os.environ | importing(package) | {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
@@ -34,8 +35,6 @@ def agent(package, cache, tmp_path):
             [sys.executable, ROOT / "examples/agent_session.py", *map(str, given)],
             env=env, cwd=tmp_path, text=True, capture_output=True, timeout=400,
         )  # fmt: skip
-        if done.returncode != status and "environment" in done.stderr + done.stdout:
-            skip_busy(done.stderr)
         assert done.returncode == status, done.stderr + done.stdout
         return done, endpoint
 
@@ -79,7 +78,7 @@ def test_a_whole_session(agent, tmp_path, style):
     assert seen[0][0]["result"]["total_bytes"] > 0
     assert seen[1][0]["result"]["pass"] is False  # it did not compile, which is no error
     assert seen[2][0]["result"]["pass"] is True
-    assert seen[3][0]["result"]["outcome"] in ("win", "no_gain", "ambiguous", "invalid")
+    assert seen[3][0]["result"]["outcome"] == "no_gain"
     log = events(tmp_path / "s")
     tokens = [e["payload"] for e in log if e["type"] == "cost_debited" and
               e["payload"]["item"] == "tokens"]  # fmt: skip

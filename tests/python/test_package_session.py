@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from support.commands import EXIT_ENVIRONMENT, SMALL, skip_busy
+from support.commands import SMALL
 from support.logs import events
 
 QUICK = {"start": "cpu_unfused", "problem": SMALL, "rivals": ["none"], "effort": "quick"}
@@ -21,13 +21,6 @@ ITERATE = {
 LONG_TUNE = {
     "variant": "cpu_tiled", "hypothesis": "tiles fit", "predicted_speedup": 1.1, "evaluations": 20
 }  # fmt: skip
-
-
-def done_or_skip(process, timeout=240):
-    out, err = process.communicate(timeout=timeout)
-    if "EnvironmentFault" in err:
-        skip_busy(err)
-    return out, err
 
 
 def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
@@ -75,7 +68,8 @@ def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
     assert any("iteration 1" in record.message for record in caplog.records)
 
 
-def test_what_needs_no_session(package, bench):
+def test_what_needs_no_session(package, bench, wb):
+    wb.turns.take(cpu_tiled=50)
     workbench = bench()
     assert workbench.suite("n6").count == len(workbench.suite("n6").problems)
     tiled = next(kernel for kernel in workbench.catalogue() if kernel.name == "cpu_tiled")
@@ -83,11 +77,12 @@ def test_what_needs_no_session(package, bench):
     verdict = workbench.check("cpu_unfused", problem=SMALL)
     assert verdict.passed
     measured = workbench.measure("cpu_unfused", problem=SMALL, effort="quick")
-    assert measured.problems[0]["median_us"] > 0
+    assert measured.problems[0]["median_us"] == pytest.approx(100, rel=0.01)
     assert measured.to_dict()["variant"] == measured.variant
     comparison = workbench.compare("cpu_tiled", "cpu_unfused", problem=SMALL, effort="quick")
-    assert comparison.outcome in ("faster", "slower", "same", "ambiguous")
-    assert "cpu" in comparison._repr_markdown_() or comparison.speedup
+    assert comparison.outcome == "faster"
+    assert comparison.speedup == pytest.approx(2, rel=0.01)
+    assert "cpu" in comparison._repr_markdown_()
 
 
 def test_the_first_minute(package, bench, tmp_path):
@@ -98,7 +93,7 @@ def test_the_first_minute(package, bench, tmp_path):
     compared = package.compare(
         "cpu_tiled", "cpu_unfused", problem=SMALL, effort="quick", workbench=workbench
     )
-    assert compared.outcome in ("faster", "slower", "same", "ambiguous")
+    assert compared.outcome == "same"
     found = package.tune(
         "cpu_tiled", problem=SMALL, evaluations=2, seed=1, effort="quick", workbench=workbench
     )
@@ -150,32 +145,24 @@ def test_a_session_has_one_owner(package, small, bench, wb):
 TUNE = """
 import threading
 s = wb.Session("s", workbench=bench)
-s.progress = lambda p: p.iteration == 1 and print("at work", p.stage, flush=True)
 s.tune(variant="cpu_tiled", hypothesis="tiles fit", predicted_speedup=1.1, evaluations=20)
 """
 
 
 def test_ctrl_c_in_a_tune_leaves_a_session_that_resumes(package, small, script, wb):
+    held = wb.turns.hold("turn")
     process = script(TUNE)
-    line = process.stdout.readline()
-    if not line:
-        done_or_skip(process)
-    assert line.startswith("at work")
-    begun = time.monotonic()
+    held.wait(process)
     process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGINT)
-    _, err = done_or_skip(process)
-    assert time.monotonic() - begun < 10
+    _, err = process.communicate(timeout=240)
+    held.release()
     assert process.returncode == -signal.SIGINT, err
     assert err.rstrip().endswith("KeyboardInterrupt"), err
     log = events(small.folder)
     assert log[-1]["type"] == "session_paused"
     closed = [event for event in log if event["type"] == "iteration_closed"]
     assert closed[-1]["payload"]["outcome"] == "abandoned"
-    done = wb.run("resume", "--session", "s")
-    if done.returncode == EXIT_ENVIRONMENT:
-        skip_busy(done.stderr)
-    assert done.returncode == 0, done.stderr
+    wb.run("resume", "--session", "s", check=0)
     small.note("on we go")
 
 
@@ -200,19 +187,20 @@ def test_an_exception_of_the_callback_stops_the_verb(package, small):
     assert events(small.folder)[-1]["type"] == "session_paused"
 
 
-def test_other_threads_run_during_a_verb(bench):
-    workbench, counted, done = bench(), 0, threading.Event()
+def test_other_threads_run_during_a_verb(bench, wb):
+    """This thread sees the turn that the other's verb waits for, and lets it go on."""
+    workbench, held, measured = bench(), wb.turns.hold("turn"), []
 
     def measure():
-        workbench.measure("cpu_unfused", problem=SMALL, effort="quick")
-        done.set()
+        measured.append(workbench.measure("cpu_unfused", problem=SMALL, effort="quick"))
 
     thread = threading.Thread(target=measure)
     thread.start()
-    while not done.wait(0.001) and thread.is_alive():
-        counted += 1
+    held.wait()
+    assert measured == []
+    held.release()
     thread.join()
-    assert counted > 20
+    assert len(measured) == 1
 
 
 def test_two_engines_in_two_threads(package, wb, bench):
@@ -298,11 +286,10 @@ started.wait()
 """
 
 
-def test_an_engine_at_work_is_ended_at_exit(small, script):
+def test_an_engine_at_work_is_ended_at_exit(small, script, wb):
+    wb.turns.hold("turn")
     process = script(AT_EXIT)
-    out, err = process.communicate(timeout=60)
-    if "environment" in out:
-        skip_busy(out)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, err) == (0, ""), out
     assert events(small.folder)[-1]["type"] == "session_paused"
 
@@ -328,12 +315,12 @@ with wb.Session.resume_or_open(
 
 def test_a_script_is_a_playbook_that_goes_on_where_it_was_killed(small, script, wb):
     os.rename(small.folder, small.folder.with_name("unused"))
-    out, _ = done_or_skip(script(PLAYBOOK))
+    out, _ = script(PLAYBOOK).communicate(timeout=240)
     assert out.splitlines() == ["1 live", "2 live"]
     told = wb.run("resume", "--session", "s")
     assert told.returncode != 0
     assert "python3" in told.stderr, told.stderr
-    out, err = done_or_skip(script(PLAYBOOK))
+    out, err = script(PLAYBOOK).communicate(timeout=240)
     assert out.splitlines() == ["1 replayed", "2 replayed", "3 live"], err
     log = events(small.folder)
     assert log[-1]["type"] == "session_closed"
@@ -343,12 +330,14 @@ def test_a_script_is_a_playbook_that_goes_on_where_it_was_killed(small, script, 
 def test_a_changed_script_is_refused(small, script):
     os.rename(small.folder, small.folder.with_name("unused"))
     stop = "    s.close()\n"
-    done_or_skip(script(PLAYBOOK))
-    _, err = done_or_skip(script(PLAYBOOK.replace(stop, "    s.note('x')\n" + stop)))
+    script(PLAYBOOK).communicate(timeout=240)
+    again = script(PLAYBOOK.replace(stop, "    s.note('x')\n" + stop))
+    _, err = again.communicate(timeout=240)
     assert "InvalidError" in err
     assert "its text changed" in err
 
 
+@pytest.mark.skipif(os.environ.get("WB_QUIET") != "1", reason="times want WB_QUIET=1")
 def test_reading_calls_take_no_time(small):
     small.note("hold it")
     took = []

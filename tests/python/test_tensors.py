@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.commands import ROOT, skip_busy
+from support.commands import ROOT, SMALL, Turns
 
 np = pytest.importorskip("numpy")
 
@@ -25,17 +25,13 @@ NEAR = {"f32": 2e-5, "f16": 4e-3, "bf16": 3e-2}
 
 
 @pytest.fixture(scope="module")
-def judged(package, cache, tmp_path_factory):
+def judged(package, build, cache, tmp_path_factory):
     """A session in which every kernel was judged on PROBLEMS, and its workbench."""
     folder = tmp_path_factory.mktemp("judged")
-    bench = package.Workbench(path=[ROOT], cache=cache, sessions=folder)
+    turns = Turns(build / "sdpa-wb-worker", folder / "times.json")
+    bench = package.Workbench(path=[ROOT], cache=cache, sessions=folder, worker=turns.program())
     session = folder / "s"
-    small = "B=1 Hq=2 Sq=64 D=32 f32"
-    try:
-        bench.open(session=session, start="cpu_unfused", problem=small, rivals=["none"],
-                   effort="quick")  # fmt: skip
-    except package.errors.EnvironmentFault as fault:
-        skip_busy(str(fault))
+    bench.open(session=session, start="cpu_unfused", problem=SMALL, rivals=["none"], effort="quick")
     for kernel in KERNELS:
         assert bench.call("check", {"variant": kernel, "problem": PROBLEMS}, session=session)[
             "pass"

@@ -6,7 +6,6 @@ import concurrent.futures
 import json
 import os
 import signal
-import time
 
 import pytest
 from support.commands import ROOT, SMALL
@@ -18,8 +17,9 @@ TUNE = {"variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.5,
 
 
 @pytest.fixture
-def boxes(package, wb, bench):
-    """Makes Toolboxes on one small session."""
+def boxes(package, wb, bench, monkeypatch):
+    """Makes Toolboxes on one small session, which wait for its lock however slow the machine is."""
+    monkeypatch.setattr(package.tools, "SHORT_S", 60)
     wb.open_small()
     made = []
 
@@ -35,22 +35,16 @@ def boxes(package, wb, bench):
         box.close()
 
 
-def wait_until(condition, patience_s=60):
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline:
-        if found := condition():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it never came true")
-
-
 def test_a_job_is_waited_for_by_anybody(boxes, wb):
     box, other = boxes(), boxes()
+    held = wb.turns.hold("turn")
     running = good(box.call("iterate", {
         "variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.2, "request_id": "it",
     }))  # fmt: skip
     assert (running["done"], running["job"], running["state"]) == (False, "it", "running")
+    held.wait()
     assert good(other.call("brief"))["session"] == "s"  # readers need no lock
+    held.release()
     repeated = box.call("iterate", {
         "variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.2, "request_id": "it",
         "wait_s": 120,
@@ -65,22 +59,23 @@ def test_a_running_job_tells_the_iteration_that_it_opened(boxes, bench, wb):
     """And not the baseline, nor one of an earlier job: none before it has one, none at all where it
     opens none."""
     box, reader = boxes(), bench()
-    built = good(box.call("propose", {"edits": [GOOD_EDIT], "request_id": "p"}))
+    held = wb.turns.hold("load")
+    good(box.call("propose", {"edits": [GOOD_EDIT], "request_id": "p"}))
+    held.wait()
+    built = good(box.call("get_job", {"job": "p"}))
     assert (built["done"], built["iteration"]) == (False, None)
+    held.release()
     good(box.call("get_job", {"job": "p", "wait_s": 120}))
-    told_while_running = set()
     for number, request in ((1, "first"), (2, "second")):
         call = {"variant": "cpu_tiled", "hypothesis": "h", "predicted_speedup": 1.2}
-        running, seen = good(box.call("iterate", call | {"request_id": request})), []
-        while "done" in running:
-            seen.append(running["iteration"])
-            time.sleep(0.02)
-            running = good(box.call("get_job", {"job": request}))
-        numbers = {told["iteration"] for told in seen if told}
-        assert numbers <= {number}
-        assert running["iteration"] == number
-        told_while_running |= numbers
-    assert told_while_running  # of two iterations a look every 20 ms sees one at work
+        held = wb.turns.hold("turn")
+        good(box.call("iterate", call | {"request_id": request}))
+        held.wait()
+        running = good(box.call("get_job", {"job": request}))
+        assert (running["done"], running["iteration"]["iteration"]) == (False, number)
+        held.release()
+        done = good(box.call("get_job", {"job": request, "wait_s": 120}))
+        assert done["iteration"] == number
 
     def told(request):
         facts = reader.call("get_job", {"request_id": request}, session=wb.folder / "s")
@@ -91,9 +86,14 @@ def test_a_running_job_tells_the_iteration_that_it_opened(boxes, bench, wb):
     ]  # fmt: skip
 
 
-def test_one_job_at_a_time(boxes):
+def test_one_job_at_a_time(boxes, wb, package, monkeypatch):
     box = boxes()
+    monkeypatch.setattr(
+        package.tools, "SHORT_S", 0.1
+    )  # the job holds the lock for as long as asked
+    held = wb.turns.hold("turn")
     good(box.call("tune", TUNE | {"request_id": "t"}))
+    held.wait()
     for name, arguments in (("propose", {"edits": [GOOD_EDIT]}), ("note", {"text": "n"})):
         answer = box.call(name, arguments)
         assert (bad(answer), answer["fixable"]) == ("locked", True)
@@ -102,12 +102,16 @@ def test_one_job_at_a_time(boxes):
     assert good(box.call("cancel_job"))["ended"] is True
 
 
-@pytest.mark.parametrize("delay_s", [0, 0.2, 1.5])
-def test_cancellation_at_any_moment(boxes, wb, delay_s):
+@pytest.mark.parametrize("moment", [None, ("load", 1), ("turn", 1), ("turn", 4)])
+def test_cancellation_at_any_moment(boxes, wb, moment):
     box = boxes()
+    held = moment and wb.turns.hold(*moment)
     good(box.call("tune", TUNE | {"request_id": "t"}))
-    time.sleep(delay_s)
+    if held:
+        held.wait()
     assert good(box.call("cancel_job"))["ended"] is True
+    if held:
+        held.release()
     answer = box.call("get_job", {"job": "t", "wait_s": 30})
     if answer["is_error"]:
         assert (bad(answer), answer["fixable"]) == ("canceled", True)
@@ -116,12 +120,13 @@ def test_cancellation_at_any_moment(boxes, wb, delay_s):
     # The same call goes on, and then has its answer.
     short = TUNE | {"evaluations": 2, "strategy": "random"}
     again = box.call("tune", short | {"request_id": "t2", "wait_s": 120})
-    assert good(again)["outcome"] in ("win", "no_gain", "invalid")
+    assert good(again)["outcome"] == "no_gain"
     assert good(box.call("note", {"text": "still here"}))["event"] > 0
 
 
 def test_the_client_dies_and_its_job_does_not(boxes, wb, script, package):
     box = boxes()
+    held = wb.turns.hold("turn")
     client = script(
         "import json, os, signal\n"
         f"box = wb.tools.Toolbox({str(wb.folder / 's')!r}, workbench=bench, wait_s=0)\n"
@@ -132,6 +137,8 @@ def test_the_client_dies_and_its_job_does_not(boxes, wb, script, package):
     told, _ = client.communicate(timeout=60)
     assert client.returncode == -signal.SIGKILL
     assert good(json.loads(told))["done"] is False
+    held.wait()
+    held.release()
     done = good(box.call("get_job", {"job": "it", "wait_s": 120}))
     assert done["iteration"] == 1
     assert good(box.call("get_job", {"wait_s": 30}))["state"] == "idle"
@@ -139,11 +146,14 @@ def test_the_client_dies_and_its_job_does_not(boxes, wb, script, package):
 
 def test_a_killed_job_is_told_and_begins_again(boxes, wb):
     box = boxes()
+    held = wb.turns.hold("turn")
     good(box.call("tune", TUNE | {"request_id": "t"}))
-    pid = wait_until(lambda: good(box.call("get_job"))["pid"])
+    held.wait()
+    pid = good(box.call("get_job"))["pid"]
     os.kill(pid, signal.SIGKILL)
     answer = box.call("get_job", {"job": "t", "wait_s": 30})
     assert (bad(answer), answer["fixable"]) == ("canceled", True)
+    held.release()
     call = {"edits": [GOOD_EDIT], "name": "mine", "request_id": "p", "wait_s": 120}
     assert good(box.call("propose", call))["pass"] is True
     log = events(wb.folder / "s")
@@ -165,17 +175,14 @@ def test_a_hundred_calls_at_once(boxes, wb):
     with concurrent.futures.ThreadPoolExecutor(100) as pool:
         tasks = [pool.submit(two[k % 2].call, *call) for k, call in enumerate(calls)]
         answers = [task.result(timeout=120) for task in tasks]
-    refused = [answer for answer in answers if answer["is_error"]]
-    assert all(answer["code"] == "locked" and answer["fixable"] for answer in refused)
-    worked = [call for call, answer in zip(calls, answers, strict=True) if not answer["is_error"]]
+    assert [answer for answer in answers if answer["is_error"]] == []
     log = events(wb.folder / "s")
     assert [e["seq"] for e in log] == list(range(1, len(log) + 1))
     notes = sorted(e["payload"]["text"] for e in log if e["type"] == "note")
-    assert notes == sorted(a["text"] for name, a in worked if name == "note")
-    tokens = sum(a["input_tokens"] + a["output_tokens"] for n, a in worked if n == "record_usage")
+    assert notes == sorted(a["text"] for name, a in calls if name == "note")
+    tokens = sum(a["input_tokens"] + a["output_tokens"] for n, a in calls if n == "record_usage")
     cost = good(two[0].call("status"))["cost"]["items"]["tokens"]
     assert cost["quantity"] == tokens
-    assert len(worked) >= 90
 
 
 def test_the_same_call_from_many_threads_runs_once(boxes, wb):

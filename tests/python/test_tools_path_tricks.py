@@ -169,8 +169,10 @@ def test_path_tricks_in_items_of_propose_many(direct, wb):
     known = {"refused", "compile", "constraints"}
     for first in range(0, len(TRICKS), TRICKS_A_CALL):
         tricks = TRICKS[first : first + TRICKS_A_CALL]
-        items = [{"edits": [GOOD_EDIT], "name": "mine"}]
-        owners = [None]
+        # A good neighbour is judged anew each time, which takes a second: every tenth call has one.
+        good_one = first % (10 * TRICKS_A_CALL) == 0
+        items = [{"edits": [GOOD_EDIT], "name": "mine"}] * good_one
+        owners = [None] * good_one
         for trick in tricks:
             items += item_tricks(trick)
             owners += [trick] * (len(items) - len(owners))
@@ -179,7 +181,8 @@ def test_path_tricks_in_items_of_propose_many(direct, wb):
         assert PASSWD not in json.dumps(answer), tricks
         outcomes = {row["proposal"]: row["outcome"] for row in good(answer)["rows"]}
         assert len(outcomes) == len(items)
-        assert outcomes.pop(1) == "pass", tricks  # nothing is lost by its neighbours
+        if good_one:
+            assert outcomes.pop(1) == "pass", tricks  # nothing is lost by its neighbours
         for number, outcome in outcomes.items():
             trick = owners[number - 1]
             # A parent without a name is the incumbent, and "link" a name like others.

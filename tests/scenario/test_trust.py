@@ -52,6 +52,10 @@ def rows_of(wb, twin, shapes):
     return json.loads(done.stdout)["problems"]
 
 
+def right(rows):
+    return sum(row["outcome"] not in DECIDED for row in rows)
+
+
 def test_equal_code_is_not_called_faster_or_slower(by_clock, twin):
     """At 99 % one comparison in a hundred may err: of 200 at most 2 (chance of more: 32 % if every
     interval were exact, so the noise floor has to do its part), of the quick 3 at most 1."""
@@ -65,7 +69,7 @@ def test_equal_code_is_not_called_faster_or_slower(by_clock, twin):
     if len(rows) < wanted:
         skip_busy(f"{len(rows)} of {wanted} comparisons could be made")
     false = [row for row in rows if row["outcome"] in DECIDED]
-    print(f"{len(rows)} comparisons of equal code, {len(false)} false verdicts")
+    print(f"rate: equal code called neither faster nor slower: {right(rows)} of {len(rows)}")
     assert len(false) <= (2 if WHOLE else 1), false
 
 
@@ -85,7 +89,7 @@ def test_a_noisy_neighbour_makes_no_winner(by_clock, twin):
             process.kill()
             process.wait()
     false = [row for row in rows if row["outcome"] in DECIDED]
-    print(f"{len(rows)} comparisons beside the load, {len(false)} false verdicts")
+    print(f"rate: the same beside a noisy neighbour: {right(rows)} of {len(rows)}")
     assert len(false) <= (1 if WHOLE else 0), false
 
 
@@ -94,7 +98,7 @@ def test_honest_calls_that_are_limited_by_memory_are_not_accused(by_clock):
     once feels that, and must not be taken for one that remembers its results."""
     shape = "B=1 Hq=8 Sq=1 Skv=4096 D=64 f32;B=1 Hq=8 Hkv=1 Sq=1 Skv=16384 D=64 f32"
     rival = ["torch_cpu_sdpa"] if importlib.util.find_spec("torch") else []
-    measured = 0
+    measured = asked = 0
     for variant in (["cpu_splitkv"] * 2 + rival) * (12 if WHOLE else 1):
         done = by_clock.run("measure", variant, "--problem", shape, "--effort", "quick", "--json")
         if done.returncode == EXIT_ENVIRONMENT:
@@ -102,5 +106,7 @@ def test_honest_calls_that_are_limited_by_memory_are_not_accused(by_clock):
         rows = json.loads(done.stdout)["problems"]
         assert {row["outcome"] for row in rows} <= {"measured", "environment"}, rows
         measured += sum(row["outcome"] == "measured" for row in rows)
+        asked += len(rows)
+    print(f"rate: honest calls limited by memory that are measured: {measured} of {asked}")
     if measured == 0:
         skip_busy("not one call was measured")

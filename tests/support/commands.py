@@ -5,6 +5,7 @@ import contextlib
 import importlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,14 @@ class Turns:
     def transport(self):
         """The prefix of the worker's command."""
         return [sys.executable, str(STEADY_TURNS), str(self.table)]
+
+    def program(self):
+        """All of it as one program, where only the worker can be named."""
+        script = self.table.with_suffix(".worker")
+        words = shlex.join([*self.transport, str(self.worker)])
+        script.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        script.chmod(0o755)
+        return script
 
     def _change(self, **values):
         known = json.loads(self.table.read_text()) if self.table.exists() else {}
