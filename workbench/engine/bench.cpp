@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "engine/timing.hpp"
 #include "measure/roofline.hpp"
@@ -164,7 +163,9 @@ Result<void> take_turn(Context& context, const TimingRequest& request, const Pla
     }
     disturbed_by.insert(turn->flags.begin(), turn->flags.end());
     if (!decides || (retries_left-- <= 0 && !lane.turns.empty())) break;
-    std::this_thread::sleep_for(k_first_pause * (1 << attempt));
+    if (attempt + 1 < k_turn_attempts) {
+      context.services.clock.sleep(k_first_pause * (1 << attempt));
+    }
   }
   lane.disturbed_by.merge(disturbed_by);
   return {};

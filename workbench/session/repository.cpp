@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "session/repository_state.hpp"
@@ -70,7 +69,7 @@ Result<std::string> Repository::tip() const {
   return id ? git_hex(*id) : std::string();
 }
 
-Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
+Result<Repository::Committed> Repository::commit(const CommitSpec& spec, const Clock& clock) {
   State& state = *m_state;
   if (!state.is_own) WB_TRY(state.refuse_checked_out());
   std::optional<git_oid> expected;
@@ -115,7 +114,7 @@ Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
       continue;
     }
     if (attempt >= k_retry_waits_ms.size()) return refused;
-    std::this_thread::sleep_for(std::chrono::milliseconds(k_retry_waits_ms[attempt]));
+    clock.sleep(std::chrono::milliseconds(k_retry_waits_ms[attempt]));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 
@@ -66,13 +67,14 @@ class Repository {
   /// tip and says so in `moved`. A ref lock left by a killed process is removed when it holds the
   /// oid that is about to be written or, in the session's own repository, is older than 60 s, which
   /// only the holder of the session's lock may do. Errors: locked (another git process holds the
-  /// branch, or somebody checked it out), no_space, read_only, io, invalid.
+  /// branch, or somebody checked it out; tried again for a second by `clock`), no_space, read_only,
+  /// io, invalid.
   struct Committed {
     std::string oid;
     bool moved = false;
     bool removed_stale_lock = false;
   };
-  Result<Committed> commit(const CommitSpec& spec);
+  Result<Committed> commit(const CommitSpec& spec, const Clock& clock = RealClock());
   /// Trailers of a commit, for tests and `show`.
   [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> trailers(
       const std::string& oid) const;

@@ -126,11 +126,11 @@ Result<void> Session::State::commit_root() {
 }
 
 Result<Repository::Committed> Session::State::commit(CommitSpec spec) {
-  if (tree_prefix.empty()) return repository->commit(spec);
+  if (tree_prefix.empty()) return repository->commit(spec, *clock);
   std::map<std::string, std::string> files;
   for (auto& [path, content] : spec.files) files.emplace(tree_prefix + path, std::move(content));
   spec.files = std::move(files);
-  return repository->commit(spec);
+  return repository->commit(spec, *clock);
 }
 
 /// Sources and pages that a closed iteration names. What is absent or was changed since is left out
