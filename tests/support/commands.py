@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = "B=1 Hq=2 Sq=64 D=32 f32"
 EXIT_ENVIRONMENT = 76  # the machine, not the variant
 STEADY_TURNS = ROOT / "tests" / "support" / "steady_turns.py"
+STEADY_PYTHON = STEADY_TURNS.with_name("steady_python.py")
 MOST_BUSY = 8  # tests that may find the machine busy; beyond it a fault could hide behind the word
 busy = []
 
@@ -136,6 +137,18 @@ class Workbench:
         return subprocess.Popen(
             self.argv(*words), cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True,
+        )  # fmt: skip
+
+    def python(self, package, program, *words):
+        """Runs a Python program that makes workbenches of its own, and finds the tree's kernels."""
+        options = {"worker": str(self.turns.program()), "cache": str(self.cache)}
+        kernels = self.folder / "kernels"
+        if not kernels.exists():
+            kernels.symlink_to(ROOT / "kernels")
+        return subprocess.run(
+            [sys.executable, STEADY_PYTHON, json.dumps(options), program, *words],
+            cwd=self.folder, env=os.environ | importing(package), text=True, capture_output=True,
+            timeout=280,
         )  # fmt: skip
 
     def open_small(self, session="s", **options):
