@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "support/catch.hpp"
 #include "variant/restriction.hpp"
@@ -146,9 +147,14 @@ TEST_CASE("claims that nothing small meets give fewer runs, not others", "[varia
   manifest.restrictions = {"Skv >= 100000000"};
   CHECK(drawn(manifest, 1, 3).empty());
   manifest.restrictions = {"Skv % 128 == 0 && Sq % 64 == 0"};
-  const auto runs = drawn(manifest, 1);
-  CHECK(runs.size() > k_edge_draws / 2);
-  for (const EdgeDraw& run : runs) CHECK(run.problem.Skv % 128 == 0);
+  std::size_t found = 0;
+  for (std::uint64_t key = 0; key < 10; ++key) {
+    for (const EdgeDraw& run : drawn(manifest, key)) {
+      CHECK(run.problem.Skv % 128 == 0);
+      ++found;
+    }
+  }
+  CHECK(found > 10 * k_edge_draws / 3);
 }
 
 TEST_CASE("each kind of use is met by nearly every verdict", "[variant][edges]") {
@@ -197,6 +203,11 @@ TEST_CASE("each kind of use is met by nearly every verdict", "[variant][edges]")
       {"another plan that is gone", [](P r) { return r.form.beside && r.form.beside_is_gone; }},
       {"a second call", [](P r) { return r.form.call == 2; }},
       {"a late call", [](P r) { return r.form.call >= 3'000; }},
+      {"what is timed most, with scores far from 0: no LSE, no mask, no causal rule",
+       [](P r) {
+         return !r.want_lse && r.problem.causal == Causal::none &&
+                r.problem.mask == MaskKind::none && r.draw != Draw::normal;
+       }},
       {"no LSE", [](P r) { return !r.want_lse && r.problem.causal != Causal::none; }},
       {"512 blocks of rows",
        [](P r) { return r.problem.B * r.problem.Hq * ((r.problem.Sq + 63) / 64) >= 512; }},
@@ -211,6 +222,17 @@ TEST_CASE("each kind of use is met by nearly every verdict", "[variant][edges]")
   for (const auto& [name, kind] : kinds) {
     INFO(name);
     CHECK(share_with(all, kind) >= 0.9);
+  }
+}
+
+TEST_CASE("every dtype, causal rule and kind of mask is tried with and without an LSE",
+          "[variant][edges]") {
+  for (const auto& runs : verdicts_of(claims("{}"), 20)) {
+    std::set<std::tuple<Dtype, Causal, MaskKind, bool>> seen;
+    for (const EdgeDraw& run : runs) {
+      seen.emplace(run.problem.dtype, run.problem.causal, run.problem.mask, run.want_lse);
+    }
+    CHECK(seen.size() == std::size_t{3} * 3 * 3 * 2);
   }
 }
 
