@@ -54,11 +54,15 @@ class Deck {
   std::size_t m_at = 0;
 };
 
-/// Remainders modulo 64, so that the first 32 of them already hold every remainder modulo 32, the
-/// first 16 every one modulo 16, and so on.
+/// Remainders modulo 64: first those beside a multiple, twice, as tiles end there; then all, so
+/// that 32 of them already hold every remainder modulo 32, 16 every one modulo 16, and so on.
 class Residues {
  public:
   std::int64_t next(KeyedRandom& random) {
+    if (m_beside > 0) {
+      if (m_beside == m_ends.size()) shuffle(m_ends, random);
+      return m_ends[--m_beside];
+    }
     if (m_at == 0) {
       m_first = random.below(k_residues);
       m_step = 2 * random.below(k_residues / 2) + 1;
@@ -69,6 +73,8 @@ class Residues {
   }
 
  private:
+  std::vector<std::int64_t> m_ends{1, 1, k_residues - 1, k_residues - 1};
+  std::size_t m_beside = m_ends.size();
   std::int64_t m_at = 0, m_first = 0, m_step = 1;
 };
 

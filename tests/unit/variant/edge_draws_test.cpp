@@ -218,6 +218,10 @@ TEST_CASE("each kind of use is met by nearly every verdict", "[variant][edges]")
       {"a head dim that is odd", [](P r) { return r.problem.D % 2 == 1; }},
       {"seven keys in the last 32", [](P r) { return r.problem.Skv % 32 == 7; }},
       {"five rows in the last 16", [](P r) { return r.problem.Sq % 16 == 5; }},
+      {"one row in the last 64", [](P r) { return r.problem.Sq % 64 == 1; }},
+      {"63 rows in the last 64", [](P r) { return r.problem.Sq % 64 == 63; }},
+      {"one key in the last 64", [](P r) { return r.problem.Skv % 64 == 1; }},
+      {"63 keys in the last 64", [](P r) { return r.problem.Skv % 64 == 63; }},
       {"one key", [](P r) { return r.problem.Skv == 1; }}};
   for (const auto& [name, kind] : kinds) {
     INFO(name);
