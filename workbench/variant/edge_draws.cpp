@@ -241,12 +241,15 @@ class Drawer {
                                         : m_random.between(300, problem::k_latest_call);
     } else {
       const double u = m_random.uniform();
-      form.call = u < 0.5 ? 1 : u < 0.85 ? m_random.between(2, 9) : m_random.between(10, 70);
+      form.call = u < 0.5    ? 1
+                  : u < 0.6  ? 2
+                  : u < 0.85 ? m_random.between(3, 9)
+                             : m_random.between(10, 70);
     }
     if (m_random.chance(0.25)) {
       const Cell cell = m_random.pick(m_all_cells);
-      const auto other =
-          a_problem(Extent::plain, m_random.below(64), m_random.below(64), cell, one.draw);
+      const std::int64_t q_residue = m_random.below(64), kv_residue = m_random.below(64);
+      const auto other = a_problem(Extent::plain, q_residue, kv_residue, cell, one.draw);
       if (other && *other != one.problem) {
         form.beside = *other;
         form.beside_is_gone = m_random.chance(0.4);

@@ -39,7 +39,10 @@ std::int64_t EdgeSizes::size(std::int64_t residue, std::int64_t most) {
   const double u = m_random.uniform();
   std::int64_t value = residue + (u < 0.62 ? 0 : u < 0.92 ? k_residues : 2 * k_residues);
   // Just before, at and behind the borders of tiles.
-  if (m_random.chance(0.16)) value = k_residues * m_random.between(1, 3) + m_random.between(-1, 1);
+  if (m_random.chance(0.16)) {
+    const std::int64_t multiple = k_residues * m_random.between(1, 3);
+    value = multiple + m_random.between(-1, 1);
+  }
   if (value == 0) value = k_residues;
   return std::min(value, most);
 }
