@@ -158,7 +158,7 @@ TEST_CASE("claims that nothing small meets give fewer runs, not others", "[varia
 }
 
 TEST_CASE("each kind of use is met by nearly every verdict", "[variant][edges]") {
-  const Verdicts all = verdicts_of(claims(R"({"head_dim_max": 1024})"));
+  const Verdicts all = verdicts_of(claims(R"({"head_dim_max": 1024})"), 200);
   using P = const EdgeDraw&;
   const std::map<std::string, std::function<bool(P)>> kinds = {
       {"a causal rule with a mask",
