@@ -50,7 +50,8 @@ def server(package, wb, cache):
         words = [*(before or ("-m", "sdpa_workbench.mcp_server")), "--session", session]
         words += ["--path", str(ROOT), "--cache", str(cache), "--toolset", "full"]
         words += ["--worker", str(wb.turns.program())]
-        env = importing(package)
+        # The client passes on little of its environment: not the device lock of the tests.
+        env = importing(package) | {"WB_DEVICE_LOCK": os.environ["WB_DEVICE_LOCK"]}
         return mcp.StdioServerParameters(command=sys.executable, args=words, env=env, cwd=wb.folder)
 
     yield parameters

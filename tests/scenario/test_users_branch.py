@@ -86,7 +86,7 @@ def test_what_is_refused(wb, tmp_path):
         (["--repo", "project"], 2, "belong together"),
         (["--branch", "attention"], 2, "belong together"),
         (["--repo", "project", "--branch", "trunk"], 75, "checked out"),
-        (["--repo", "project", "--branch", "a..b"], 65, "no branch of that name"),
+        (["--repo", "project", "--branch", "a..b"], 2, "no branch of that name"),
         (["--repo", "nowhere", "--branch", "attention"], 2, "no git repository"),
     ):
         refused = wb.run(*OPEN, "--session", "s", *words)
