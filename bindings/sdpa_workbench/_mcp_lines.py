@@ -8,7 +8,9 @@ import contextlib
 import json
 import os
 import re
+import select
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from io import TextIOWrapper
 from typing import Any, BinaryIO
@@ -22,6 +24,7 @@ HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 # In text that is no JSON: the id of the message, where it stands before what the message is about.
 ID = re.compile(r'"id"\s*:\s*(-?\d+|"[^"\\]*")\s*[,}]')
 ABOUT = re.compile(r'"(?:params|result|error)"\s*:')
+READER_LOOK_S = 0.5  # between two looks whether the client still reads
 
 
 class Refusal(types.JSONRPCError):
@@ -103,31 +106,99 @@ def fault_of(message: dict[str, Any]) -> str:
     return "the protocol has no such message"
 
 
+class Requests:
+    """Those that were read and are not answered yet."""
+
+    def __init__(self) -> None:
+        self._ids: Counter[Any] = Counter()
+        self._none_open = anyio.Event()
+        self._is_last = False
+
+    def read(self, line: str) -> None:
+        """Notes what a line that the SDK takes asks for."""
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        if isinstance(message, types.JSONRPCRequest):
+            self._ids[message.id] += 1
+        elif getattr(message, "method", None) == "notifications/cancelled":
+            self.done((message.params or {}).get("requestId"))  # the SDK does not answer it
+
+    def done(self, id: Any) -> None:
+        with contextlib.suppress(TypeError):  # an id that no request can have
+            self._ids -= Counter([id])
+        if self._is_last and not self._ids:
+            self._none_open.set()
+
+    async def all_answered(self, output: int) -> None:
+        """Waits for it after the last line, or until nobody reads the descriptor any more."""
+        self._is_last = True
+        self.done(None)
+        while not self._none_open.is_set() and has_reader(output):
+            with anyio.move_on_after(READER_LOOK_S):
+                await self._none_open.wait()
+
+
+def has_reader(output: int) -> bool:
+    """False once the other end of a pipe or socket is closed."""
+    look = select.poll()
+    look.register(output, 0)  # errors are told without being asked for
+    return not look.poll(0)
+
+
+class Answers:
+    """The stream that the SDK writes answers to; what passes it is answered."""
+
+    def __init__(self, stream: Any, requests: Requests):
+        self._stream, self._requests = stream, requests
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> Answers:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *fault: Any) -> Any:
+        return await self._stream.__aexit__(*fault)
+
+    async def send(self, message: SessionMessage) -> None:
+        await self._stream.send(message)
+        if isinstance(message.message, (types.JSONRPCResponse, types.JSONRPCError)):
+            self._requests.done(message.message.id)
+
+
 class Lines:
     """Standard input as the SDK's transport reads it. Bad lines are answered on the stream that
-    `answer_on` gets."""
+    `answers_on` gets. The last line is followed by the end only when every request has its answer,
+    since the SDK drops what is unanswered then."""
 
-    def __init__(self, stream: BinaryIO):
+    def __init__(self, stream: BinaryIO, output: int):
+        """`output`: the descriptor that answers go to in the end."""
         # No other line ends: a carriage return between two tokens is a blank.
         text = TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="\n")
         self._lines = anyio.wrap_file(text)
+        self._output = output
+        self._requests = Requests()
         self._answers: Any = None
         self._can_answer = anyio.Event()
 
-    def answer_on(self, answers: Any) -> None:
-        self._answers = answers
+    def answers_on(self, stream: Any) -> Answers:
+        """What to give the SDK in the place of the stream."""
+        self._answers = stream
         self._can_answer.set()
+        return Answers(stream, self._requests)
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for raw in self._lines:
             line = raw.removeprefix(MARK)
             if is_read(line):
+                self._requests.read(line)
                 yield line
                 continue
             for answer in refusals(line):
                 await self._can_answer.wait()
                 with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                     await self._answers.send(SessionMessage(answer))
+        await self._requests.all_answered(self._output)
 
 
 def claimed_input() -> BinaryIO:

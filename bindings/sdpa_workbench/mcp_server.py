@@ -205,13 +205,13 @@ async def off_loop(call: Any) -> Any:
 async def serve(options: argparse.Namespace) -> None:
     # The SDK turns descriptor 1 to standard error first: an engine that prints, or a child of one,
     # cannot break the protocol.
-    lines = Lines(claimed_input())
+    lines = Lines(claimed_input(), os.dup(1))
     async with stdio_server(stdin=lines) as (reading, writing):
-        lines.answer_on(writing)
+        answers = lines.answers_on(writing)
         service = Service(options)
         try:
             server = server_of(service)
-            await server.run(reading, writing, server.create_initialization_options())
+            await server.run(reading, answers, server.create_initialization_options())
         finally:
             service.close()
 
@@ -268,8 +268,24 @@ def first_fault(fault: BaseException) -> BaseException:
     return fault
 
 
+def fill_closed_streams() -> None:
+    """Opens the standard streams that the process was started without, before anything else gets
+    their numbers."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+
+
 def main(words: Sequence[str] | None = None) -> int:
+    fill_closed_streams()
     options = parser().parse_args(words)
+    if sys.stdout is None:
+        print("sdpa-wb mcp: standard output is closed: answers go there", file=sys.stderr)
+        return os.EX_IOERR
+    if sys.stdin is None:  # no client
+        return 0
     try:
         anyio.run(serve, options)
     except KeyboardInterrupt:
@@ -281,6 +297,10 @@ def main(words: Sequence[str] | None = None) -> int:
             return 2 if isinstance(fault, errors.UsageError) else 70
         if isinstance(fault, BrokenPipeError):  # the client is gone; jobs go on
             return 0
+        if isinstance(fault, OSError):
+            why = fault.strerror or fault
+            print(f"sdpa-wb mcp: cannot read requests or write answers: {why}", file=sys.stderr)
+            return os.EX_IOERR
         raise
     return 0
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import queue
+import select
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import threading
 import pytest
 from support.commands import ROOT, importing
 from support.logs import events
+from test_mcp_server import processes_of, wait_until
 
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
@@ -32,13 +34,29 @@ class Client:
         )  # fmt: skip
         self.answers = queue.Queue()
         self.asked = 1000
-        threading.Thread(target=self._read, daemon=True).start()
+        self.leaves = threading.Event()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 
     def _read(self):
-        for line in self.process.stdout:
-            self.answers.put(json.loads(line))  # what is no JSON ends the thread, and the test
-        self.answers.put(None)
+        rest = b""
+        while not self.leaves.is_set():
+            if not select.select([self.process.stdout], [], [], 0.05)[0]:
+                continue
+            data = os.read(self.process.stdout.fileno(), 1 << 16)
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                self.answers.put(json.loads(line))  # what is no JSON ends the thread, and the test
+            if not data:
+                self.answers.put(None)
+                return
+        self.process.stdout.close()
+
+    def leave(self):
+        """Nobody reads answers any more."""
+        self.leaves.set()
+        self.reader.join()
 
     def write(self, line):
         line = line.encode() if isinstance(line, str) else line
@@ -83,9 +101,9 @@ def start(package, wb, cache):
     wb.open_small()
     clients = []
 
-    def client():
+    def client(*more):
         words = [sys.executable, "-m", "sdpa_workbench.mcp_server", "--session", "s",
-                 "--path", str(ROOT), "--cache", str(cache)]  # fmt: skip
+                 "--path", str(ROOT), "--cache", str(cache), *map(str, more)]  # fmt: skip
         clients.append(Client(words, wb.folder, os.environ | importing(package)))
         return clients[-1]
 
@@ -202,3 +220,65 @@ def test_what_was_asked_before_the_end_of_input_is_answered(start):
     while (answer := client.answers.get(timeout=PATIENCE_S)) is not None:
         ids.append(answer.get("id"))
     assert ids == [1, 2]
+
+
+ITERATE = (',"params":{"name":"iterate","arguments":{"variant":"cpu_tiled","hypothesis":"h",'
+           '"predicted_speedup":1.2,"wait_s":240}}')  # fmt: skip
+
+
+@pytest.fixture
+def held_call(start, wb):
+    """A client whose second request is under way for as long as a test wants."""
+    held = wb.turns.hold("turn")
+    client = start("--worker", wb.turns.program())
+    client.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}))
+    client.write('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+    client.until(1)
+    client.write(request(2, '"tools/call"', ITERATE))
+    held.wait()
+    yield held, client
+    held.release()
+    wait_until(lambda: processes_of(wb.folder) == [])  # the job goes on without its server
+
+
+def test_a_call_that_is_under_way_at_the_end_of_input_is_answered(held_call):
+    held, client = held_call
+    client.process.stdin.close()
+    held.release()
+    answer = client.until(2)[-1]
+    assert answer["result"]["isError"] is False
+    assert client.process.wait(PATIENCE_S) == 0
+
+
+def test_a_call_that_was_taken_back_is_not_waited_for(held_call):
+    _, client = held_call
+    taken = {"method": "notifications/cancelled", "params": {"requestId": 2}}
+    client.write(json.dumps({"jsonrpc": "2.0"} | taken))
+    assert client.end() == 0
+
+
+def test_a_client_that_has_left_is_not_waited_for(held_call):
+    _, client = held_call
+    client.leave()
+    assert client.end() == 0
+
+
+STREAMS = {
+    "no input": ("<&-", 0, ""),
+    "no output": (">&-", os.EX_IOERR, "standard output is closed"),
+    "a full output": (">/dev/full", os.EX_IOERR, "No space left on device"),
+}
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_standard_streams_that_cannot_serve(package, wb, kind):
+    redirection, code, words = STREAMS[kind]
+    wb.open_small()
+    server = f"{sys.executable} -m sdpa_workbench.mcp_server --session s {redirection}"
+    done = subprocess.run(
+        ["sh", "-c", f"printf '%s\\n' '{request(1)}' | {server}"], cwd=wb.folder, text=True,
+        env=os.environ | importing(package), capture_output=True, timeout=PATIENCE_S,
+    )  # fmt: skip
+    assert done.returncode == code, done
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == (1 if words else 0)
