@@ -21,6 +21,7 @@ scratch_in_memory
 # own processes, which is where the libraries run. Tests that ctest runs apart are left out: they are
 # of kernels, which their users' compilers build without sanitizers, and of simulations, plain arithmetic.
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+export LSAN_OPTIONS=suppressions=$PWD/.ci/leaks.supp:print_suppressions=0
 if [ "${WB_SANITIZE_ALL:-}" != 1 ] && [[ " ${tests[*]} " == *" unit_worker "* ]]; then
   # A subject ten times as slow keeps no promise about time.
   "$build/tests/unit/worker/unit_worker" \
