@@ -32,6 +32,9 @@ HELD_SAMPLES = 16  # queued while the delay holds the stream
 HELD_CYCLES_FIRST = 240_000
 # About 60 us a launch and 2 us a call in it: longer than queueing them takes.
 HELD_CYCLES_EACH, HELD_CYCLES_CALL = 120_000, 4_000
+# Of a chain: five launches or so, about 150 us; more where queueing took longer. A chain whose
+# start is told only when the device has begun seems short.
+HELD_CYCLES_LINK, HELD_CYCLES_A_QUEUED_US = 300_000, 4_000
 
 
 class GpuSubject(loop.Subject):
@@ -132,7 +135,9 @@ class GpuSubject(loop.Subject):
 
         loop.gc.disable()  # a collection is not the candidate's work
         try:
-            if self.kind == "eager":
+            if "chain" in message:
+                self.queue_chain(message["chain"], started)
+            elif self.kind == "eager":
                 self.queue_eager(calls, samples, started)
             else:
                 graph, self.result = self.graph_of(calls)
@@ -179,6 +184,7 @@ class GpuSubject(loop.Subject):
         self.torch.cuda.set_stream(self.stream)
         self.pool = []  # events
         self.graphs, self.kind = {}, "hot"
+        self.link_cycles = HELD_CYCLES_LINK
         self.flush_memory = None
         self.driver = ctypes.CDLL("libcuda.so.1")
         self.taken = (0, 1)
@@ -256,20 +262,25 @@ class GpuSubject(loop.Subject):
             raise TypeError("it returned a tensor that is not on the GPU")
 
     def poison(self, seed):
+        for to, source in self.poison_copies(seed):
+            to.copy_(source)
+        self.result = None
+
+    def poison_copies(self, seed):
+        """Pairs of tensors, to and from, of the copies that poison the outputs."""
         tile = bytearray(loop.random.Random(seed).randbytes(POISON_TILE_BYTES))
         tile = self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
         results = [result for _graph, result in self.graphs.values() if result is not None]
+        copies = []
         for tensor in (self.stage.values["out"], *results):
-            self.poison_tensor(tile, tensor)
-        self.result = None
-
-    def poison_tensor(self, tile, tensor):
-        flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
-        flat.set_(tensor.untyped_storage())
-        size = min(flat.numel(), tile.numel())
-        whole = flat.numel() // size * size
-        flat[:whole].view(-1, size).copy_(tile[:size])
-        flat[whole:].copy_(tile[: flat.numel() - whole])
+            flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
+            flat.set_(tensor.untyped_storage())
+            size = min(flat.numel(), tile.numel())
+            whole = flat.numel() // size * size
+            copies.append((flat[:whole].view(-1, size), tile[:size]))
+            if whole < flat.numel():
+                copies.append((flat[whole:], tile[: flat.numel() - whole]))
+        return copies
 
     def graph_of(self, calls):
         """(graph, what its last call returned); launched once."""
@@ -343,6 +354,45 @@ class GpuSubject(loop.Subject):
             self.queue_snap()
         if samples <= HELD_SAMPLES:
             self.begin(events[0], started)
+
+    def queue_chain(self, chain, started):
+        """As CudaSubject: before each call inputs of the next seed, and a poisoned output; each
+        call is a replay of the graph that single calls have."""
+        graph, self.result = self.graph_of(1)
+        sets = self.input_sets(chain)
+        poisons = self.poison_copies(chain["poison"])
+        events = self.events(2)
+        self.finish()
+        self.torch.cuda._sleep(HELD_CYCLES_FIRST + len(sets) * self.link_cycles)
+        begin = loop.time.perf_counter()
+        events[0].record()
+        for copies in sets:
+            for to, source in itertools.chain(copies, poisons):
+                to.copy_(source)
+            if chain["with_calls"]:
+                graph.replay()
+        events[1].record()
+        self.queue_snap()
+        queued_us = (loop.time.perf_counter() - begin) * 1e6
+        self.begin(events[0], started)
+        cycles = round(queued_us / len(sets) * HELD_CYCLES_A_QUEUED_US)
+        self.link_cycles = max(self.link_cycles, cycles)
+
+    def input_sets(self, chain):
+        """Of each call the pairs of tensors, to and from, of the copies that put its inputs in
+        place. They are made here, one set for each call, as CudaSubject does."""
+        problem, values = self.stage.problem, self.stage.values
+        sets = []
+        for seed in chain["seeds"]:
+            copies = []
+            for name, launch in zip(problem.inputs, chain["fills"], strict=True):
+                if launch is None:
+                    continue
+                tensor = self.tensors.empty(problem, name)
+                self.fill_kernel.queue(launch, tensor, self.stream, (chain["seed_offset"], seed))
+                copies.append((values[name], tensor))
+            sets.append(copies)
+        return sets
 
     def queue_eager(self, calls, samples, started=None):
         events, call = self.events(samples + 1), self.staged_call()

@@ -47,6 +47,7 @@ class CudaSubject final : public SubjectBody {
   CudaResult<void> finish() const;
   CudaResult<const Graph*> graph_of(std::int64_t calls);
   CudaResult<Samples> sample(std::int64_t calls, std::int64_t samples, const BlockHooks& hooks);
+  CudaResult<Samples> sample(const ChainOrder& order, const BlockHooks& hooks);
   CudaResult<double> first_calls();
   CudaResult<Settled> settle_stage(double settle_us);
   Outcome<void> checked(const CudaResult<void>& done) const;
