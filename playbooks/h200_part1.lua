@@ -25,7 +25,7 @@ local parts = {
     otherwise = "sm90_wgmma_carry",
     mean = 1.8,
     least = function(row)
-      return row.against_us < 10 and 1.2 or 1.08
+      return (row.against_us or 10) < 10 and 1.2 or 1.08
     end,
   },
   {

@@ -47,6 +47,11 @@ def command() -> str:
 
 def why_no_core(fault: ImportError) -> str:
     """What to do where the module of C++ is missing or does not load."""
+    if "subinterpreter" in str(fault):  # the module's word, or Python's where it asks the module
+        return (
+            "sdpa_workbench serves the main interpreter of a process, and this is a "
+            "subinterpreter: use it in the main one, or in a process of its own"
+        )
     built = sorted(HERE.glob("_core.*.so"))
     if not built:
         why = "this installation has programs only (a self-contained wheel is for every Python)"

@@ -21,6 +21,7 @@ from ctypes import (
 )
 
 from . import errors
+from ._forks import process
 
 ABI_VERSION, OK, UNSUPPORTED = 1, 0, 1
 DTYPES = {"f32": 0, "f16": 1, "bf16": 2}
@@ -97,10 +98,11 @@ class Library:
 
 
 class Plan:
-    """A plan for one problem; its workspace belongs to whoever calls it."""
+    """A plan for one problem, of the process that made it; its workspace belongs to whoever calls
+    it."""
 
     def __init__(self, library: Library, problem: Problem):
-        self._library, self._handle = library, c_void_p()
+        self._library, self._handle, self._process = library, c_void_p(), process()
         problem.struct_size, problem.abi_version = ctypes.sizeof(Problem), ABI_VERSION
         status = library._create(byref(problem), byref(self._handle))
         if status != OK:
@@ -119,5 +121,6 @@ class Plan:
             raise self._library.failure("wb_sdpa_forward", status)
 
     def __del__(self):
-        if getattr(self, "_handle", None):
+        # In a forked child it is left as it is: its threads, which would be joined, are not there.
+        if getattr(self, "_handle", None) and self._process == process():
             self._library._destroy(self._handle)

@@ -12,6 +12,7 @@ from typing import Any
 from . import _tensor_problem as problems
 from . import _tensor_subject as subject
 from . import errors
+from ._forks import lost_torch_threads
 from ._tensor_errors import LayoutError
 from ._tensor_variant import Variant, load
 from ._tensor_views import is_numpy, is_torch, like_given
@@ -107,7 +108,7 @@ class Dispatch:
         minute or so, on a machine that is quiet. Returns what answers now."""
         call = problems.Call.of(q, k, v, mask, causal, scale, None)
         backend = "cpu" if call.views["q"].device == "cpu" else "cuda"
-        self._workbench.call("dispatch_adopt", {"problem": call.text, "backend": backend})
+        self._workbench._here().call("dispatch_adopt", {"problem": call.text, "backend": backend})
         self._choices.clear()
         return self._choose(call)
 
@@ -118,7 +119,9 @@ class Dispatch:
         this machine: the package, the rules, the proofs and the cache. Raises UsageError for a name
         that no kernel has, FileExistsError where something is there."""
         place = Path(checked_path(folder, "folder")).absolute()
-        best = self._workbench.call("best", {"problem": subject.ANY_PROBLEM, "device": "any"})
+        best = self._workbench._here().call(
+            "best", {"problem": subject.ANY_PROBLEM, "device": "any"}
+        )
         subject.write_kernel(place, self._workbench._options, best, self._proofs, fallback)
         return place
 
@@ -136,12 +139,13 @@ class Dispatch:
 
     def _ask(self, problem: str, name: str, device: str) -> Choice:
         arguments = {"problem": problem, "device": name, "proven": True, "proofs": self._proofs}
+        workbench = self._workbench._here()
         try:
-            best = self._workbench.call("best", arguments)
+            best = workbench.call("best", arguments)
             label, session = best["proof"]["variant"], best["proof"]["session"]
             if (label, session) not in self._loaded:
                 self._loaded[label, session] = load(
-                    label, session=session, workbench=self._workbench, threads=self._threads
+                    label, session=session, workbench=workbench, threads=self._threads
                 )
         except (errors.NotFoundError, errors.UsageError) as fault:
             return _no_rule(fault.details.get("cause", fault.message))
@@ -186,12 +190,26 @@ def sdpa(
 
 def fallback(call: problems.Call) -> Any:
     """By PyTorch, else by NumPy, in q's layout. A row that sees no key is 0."""
+    if not is_torch(call.tensors["q"]) and not _has_torch():
+        return _by_numpy(call)
+    import torch
+
+    if not lost_torch_threads():
+        return _with_torch(call)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _with_torch(call)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _with_torch(call: problems.Call) -> Any:
+    import torch
+
     q = call.tensors["q"]
     if is_torch(q):
         return _by_torch(call, call.tensors)
-    if not _has_torch():
-        return _by_numpy(call)
-    import torch
 
     def shared(array):  # PyTorch knows no bfloat16 of NumPy's, and warns of what is read-only
         array = array if array.flags.writeable else array.copy()

@@ -33,11 +33,12 @@ class ShapeError(TensorError):
 
 
 class LayoutError(TensorError):
-    """Strides or addresses that the kernel ABI does not allow."""
+    """Strides or addresses that the kernel ABI does not allow, or a tensor without memory of its
+    own: nested, mapped by torch.func.vmap, traced …"""
 
 
-class GradientError(TensorError):
-    """A gradient is wanted, and there is no backward."""
+class GradientError(TensorError, NotImplementedError):
+    """A derivative is wanted, in reverse or forward mode, and there is none."""
 
 
 class DomainError(TensorError):

@@ -11,7 +11,15 @@ from typing import Any
 
 from . import _tensor_abi as abi
 from ._tensor_errors import DeviceError, DtypeError, LayoutError, ShapeError
-from ._tensor_views import CALL, View, broadcast, one_family, view_of
+from ._tensor_views import (
+    CALL,
+    View,
+    broadcast,
+    one_family,
+    refuse_derivative,
+    refuse_records,
+    view_of,
+)
 
 GPU_ALIGNMENT = 256
 
@@ -37,14 +45,14 @@ class Call:
         if tensors["mask"] is None:
             del tensors["mask"]
         views = {name: view_of(name, tensor) for name, tensor in tensors.items()}
+        refuse_derivative("scale", scale)
+        refuse_records()
         _check_dtypes(views)
         _check_devices(views)
         _check_shapes(views)
         word = _causal_word(causal)
         batch, heads, rows, width = views["q"].shape
-        scale = width**-0.5 if scale is None else float(scale)
-        if not math.isfinite(scale):
-            raise ShapeError(CALL, "scale", f"it is {scale}", "give a finite number")
+        scale = width**-0.5 if scale is None else _scale_of(scale)
         if mask is not None:
             _check_mask(views)
             full = (batch, heads, rows, views["k"].shape[2])
@@ -103,10 +111,21 @@ def _check_mask(views: dict[str, View]) -> None:
                          "give it [B, Hq, Sq, Skv], 1 where it repeats but in Skv")  # fmt: skip
 
 
+def _scale_of(given: Any) -> float:
+    try:
+        scale = float(given)
+    except (OverflowError, RuntimeError, TypeError, ValueError) as fault:
+        raise ShapeError(CALL, "scale", f"it is a {type(given).__name__}, no number",
+                         "give a finite number") from fault  # fmt: skip
+    if not math.isfinite(scale):
+        raise ShapeError(CALL, "scale", f"it is {scale}", "give a finite number")
+    return scale
+
+
 def _causal_word(causal: bool | str) -> str:
     if isinstance(causal, bool):
         return "top_left" if causal else "none"
-    if causal not in abi.CAUSAL:
+    if not isinstance(causal, str) or causal not in abi.CAUSAL:
         raise ShapeError(CALL, "causal", f"it is {causal!r}",
                          "give False, True, none, top_left or bottom_right")  # fmt: skip
     return causal

@@ -13,8 +13,10 @@ from typing import Any
 
 from . import _tensor_abi as abi
 from . import _tensor_problem as problems
+from . import errors
+from ._forks import process
 from ._tensor_errors import DeviceError, DomainError
-from ._tensor_views import CALL, empty_result, is_torch, like_given
+from ._tensor_views import CALL, empty_result, is_torch, like_given, tell_written
 from .workbench import PathName, Workbench, checked_path
 
 MOST_PLANS = 256
@@ -43,7 +45,8 @@ def load(
 
 
 class Variant:
-    """A loaded artifact; `load` makes it. May be called from several threads.
+    """A loaded artifact; `load` makes it. May be called from several threads, and in processes that
+    were forked from the one that loaded it.
 
     `label`, `session`, `domain` (what its passes cover), `proof` (the whole answer of `proof`).
     """
@@ -51,15 +54,15 @@ class Variant:
     def __init__(self, proof: Mapping[str, Any], workbench: Workbench, threads: int | None):
         self.proof, self._workbench = proof, workbench
         self.label, self.session, self.domain = proof["variant"], proof["session"], proof["domain"]
+        if threads is not None and (not isinstance(threads, int) or threads < 1):
+            raise errors.UsageError(f"threads must be a whole number from 1 on, not {threads!r}")
         self._threads = threads
         self._on_gpu = proof["backend"] == "cuda"
         if not self._on_gpu:
             self._require_device(problems.cpu_name())
         self._library = abi.Library(proof["library"], proof["artifact_id"], self.label)
         self._covered: dict[str, str | None] = {}
-        self._plans: dict[Any, _Ready] = {}
-        self._captured: list[_Ready] = []  # graphs replay into their workspaces
-        self._lock = threading.Lock()
+        self._plans = _Plans()
 
     def __call__(
         self,
@@ -96,12 +99,13 @@ class Variant:
         if result is None:
             result = empty_result(call.tensors["q"], call.out_shape, call.rows_first)
         self._run(call, result)
+        tell_written(call.out)
         return out if out is not None else like_given(given, result)
 
     def why_outside(self, problem: str) -> str | None:
         """Why the recorded passes do not cover the problem (its text form), or None."""
         if problem not in self._covered:
-            answer = self._workbench.call(
+            answer = self._workbench._here().call(
                 "proof", {"variant": self.label, "problem": problem}, session=self.session
             )
             self._covered[problem] = None if answer["takes"] else answer["reason"]
@@ -138,17 +142,20 @@ class Variant:
 
     def _ready(self, call: problems.Call, out: Any, stream: int | None, capturing: bool) -> _Ready:
         key = (call.key, out.strides, stream)
-        with self._lock:
-            ready = None if capturing else self._plans.get(key)
+        plans = self._plans
+        if plans.process != process():
+            plans = self._plans = _Plans()
+        with plans.lock:
+            ready = None if capturing else plans.ready.get(key)
             if ready is None:
                 plan = abi.Plan(self._library, problems.abi_problem(call, out))
                 ready = _Ready(plan, call.tensors["q"])
                 if capturing:
-                    self._captured.append(ready)
+                    plans.captured.append(ready)
                     return ready
-                if len(self._plans) >= MOST_PLANS:
-                    self._plans.clear()  # shapes that never end
-                self._plans[key] = ready
+                if len(plans.ready) >= MOST_PLANS:
+                    plans.ready.clear()  # shapes that never end
+                plans.ready[key] = ready
             return ready
 
     def _thread_count(self) -> int:
@@ -162,6 +169,15 @@ class Variant:
 
     def __reduce__(self):
         raise TypeError(f"{self.label} is loaded in this process; load it where it is needed")
+
+
+class _Plans:
+    """What one process has made; a forked child makes its own."""
+
+    def __init__(self):
+        self.process, self.lock = process(), threading.Lock()
+        self.ready: dict[Any, _Ready] = {}
+        self.captured: list[_Ready] = []  # graphs replay into their workspaces
 
 
 class _Ready:

@@ -109,7 +109,9 @@ class AnywhereVerbs:
                 placements at confirmation) or thorough
 
         Answer:
-            problems: list: per problem outcome, median_us, interval_us, gflop_per_s
+            notes: list: what of the machine is in every figure, such as a CPU quota
+            problems: list: per problem outcome, median_us, interval_us, gflop_per_s (null where
+                nothing was measured; message says why)
             variant: string: label
         """
         return results.Measurement.of(self._verb("measure", locals()))
@@ -201,9 +203,10 @@ class AnywhereVerbs:
 
         Answer:
             interval: map: low, high, confidence
+            notes: list: what of the machine is in every figure, such as a CPU quota
             outcome: string: faster, slower, same or ambiguous, over all problems
             problems: list: per problem and other one the comparison, against, candidate_us,
-                against_us (us), fastest (of the others there)
+                against_us (us; null where nothing was measured), fastest (of the others there)
             speedup: real: geometric mean (ratio, above 1: candidate is faster)
         """
         return results.Comparison.of(self._verb("compare", locals()))

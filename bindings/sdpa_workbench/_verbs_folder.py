@@ -82,7 +82,8 @@ class FolderVerbs:
             token_usd_per_million: price of one million agent tokens (USD), 0 to 1e+06
 
         Answer:
-            baseline: list: per problem the medians (us) of start and rivals
+            baseline: list: per problem the medians (us) of start and rivals (null where nothing
+                was measured; message says why)
             cannot_show: list: per problem the gain (cannot_show_frac) below which a confirmation
                 shows nothing, and why its noise floor cannot serve (unfit, or empty)
             cannot_show_text: string: the same for people

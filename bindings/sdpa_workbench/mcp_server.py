@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ try:
     from mcp import MCPError, types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
+
+    from ._mcp_lines import Lines, claimed_input
 except ImportError as fault:
     sys.exit(
         f"sdpa-wb mcp: cannot import the MCP SDK ({fault}); install it for {sys.executable}: "
@@ -202,7 +205,9 @@ async def off_loop(call: Any) -> Any:
 async def serve(options: argparse.Namespace) -> None:
     # The SDK turns descriptor 1 to standard error first: an engine that prints, or a child of one,
     # cannot break the protocol.
-    async with stdio_server() as (reading, writing):
+    lines = Lines(claimed_input())
+    async with stdio_server(stdin=lines) as (reading, writing):
+        lines.answer_on(writing)
         service = Service(options)
         try:
             server = server_of(service)
@@ -217,8 +222,25 @@ ENGINE_OPTIONS = (
 )  # fmt: skip
 
 
+class Parser(argparse.ArgumentParser):
+    def print_help(self, file: Any = None) -> None:
+        """As its base, which passes over a text that cannot be written: here that ends with 74, and
+        without a word where only the reader has left."""
+        out = sys.stdout if file is None else file
+        try:
+            out.write(self.format_help())
+            out.flush()
+        except OSError as fault:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter tries again at its end
+            if isinstance(fault, BrokenPipeError):
+                return
+            why = fault.strerror or fault
+            print(f"sdpa-wb mcp: cannot write to standard output: {why}", file=sys.stderr)
+            sys.exit(os.EX_IOERR)
+
+
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="sdpa-wb mcp", description="The tools of one session as an MCP server (stdio).",
         allow_abbrev=False,
     )  # fmt: skip

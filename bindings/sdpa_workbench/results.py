@@ -88,14 +88,15 @@ class Record:
 
 @dataclass(frozen=True)
 class Interval(Record):
-    """A confidence interval: `low` and `high` in the unit of its figure, `confidence` 0 to 1."""
+    """A confidence interval: `low` and `high` in its figure's unit, None where it says nothing;
+    `confidence` 0 to 1."""
 
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     confidence: float
 
     def __contains__(self, value: float) -> bool:
-        return self.low <= value <= self.high
+        return self.low is not None and self.high is not None and self.low <= value <= self.high
 
 
 @dataclass(frozen=True)
@@ -136,22 +137,26 @@ class Iteration(Record):
 class Comparison(Record):
     """A variant timed in turns with others. `outcome`: faster, slower, same or ambiguous; `speedup`
     (ratio, above 1: the candidate is faster) is the geometric mean over the problems, of each the
-    row in `problems` that is `fastest`: against the fastest of the others."""
+    row in `problems` that is `fastest`: against the fastest of the others. `notes`: what of the
+    machine is in every figure, such as a CPU quota."""
 
     _rows_of: ClassVar[str] = "problems"
     outcome: str
     speedup: float | None
     interval: Interval | None
     problems: tuple[Row, ...]
+    notes: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
 class Measurement(Record):
-    """One variant timed: per problem outcome, median_us, interval_us (us), gflop_per_s."""
+    """One variant timed: per problem outcome, median_us, interval_us (us), gflop_per_s, None where
+    nothing was measured; message says why. `notes`: what of the machine is in every figure."""
 
     _rows_of: ClassVar[str] = "problems"
     variant: str
     problems: tuple[Row, ...]
+    notes: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)

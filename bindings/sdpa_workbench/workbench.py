@@ -12,6 +12,7 @@ from typing import Any
 
 from . import errors
 from ._command import command
+from ._forks import process
 from ._loaded import _core
 from ._program import Program
 from ._remote_evaluator import RemoteEvaluator
@@ -70,7 +71,8 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
     An engine runs one call at a time, on a thread of its own and without the GIL; calls of other
     threads wait. Ctrl-C, stop(), or an exception of `progress` ends a call in order: what is in
     flight is closed as abandoned, the session can be resumed. It does not survive a fork: make a
-    new one in the child. Errors: WorkbenchError and its subclasses (errors.py).
+    new one in the child (what `tensors` loaded does that by itself). Errors: WorkbenchError and its
+    subclasses (errors.py).
     """
 
     def __init__(
@@ -113,6 +115,8 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
             "device_lock": None if device_lock is None else os.fspath(device_lock),
         }
         self.progress = progress
+        self._process = process()
+        self._heir: Workbench | None = None
         try:
             self._engine = _core.Engine(Path(command()).parent, **self._options)
         except (TypeError, ValueError, RuntimeError) as fault:
@@ -122,8 +126,19 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         """A workbench with the same options and an engine of its own."""
         made = object.__new__(type(self))
         made._options, made.progress = self._options, self.progress
+        made._process, made._heir = process(), None
         made._engine = _core.Engine(Path(command()).parent, **self._options)
         return made
+
+    def _here(self) -> Workbench:
+        """This one; in a process that was forked since, another with its options, kept for the
+        next call."""
+        if self._process == process():
+            return self
+        heir = self._heir
+        if heir is None or heir._process != process():
+            heir = self._heir = self.another()
+        return heir
 
     def call(
         self,

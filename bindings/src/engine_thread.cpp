@@ -10,6 +10,7 @@
 #include <fstream>
 #include <utility>
 
+#include "core/inherited.hpp"
 #include "playbook/playbook.hpp"
 
 namespace wb::python {
@@ -180,8 +181,12 @@ Result<Json> EngineThread::answer_to(std::optional<engine::Engine>& engine, cons
     return Error{ErrorCode::internal, "run", "the verb", std::move(cause),
                  "this is a fault of the workbench: please report it"};
   };
+  // Signals, umask and working folder are the program's: what is in the way is told, not changed.
+  fill_standard_descriptors();
+  if (const auto fit = check_inherited(); !fit) return fit.error();
   try {
     if (!engine) {
+      if (const auto fit = cli::check_options(m_options); !fit) return fit.error();
       engine.emplace(services());
       playbook::register_playbook_verbs(*engine, {m_options.programs / "sdpa-wb", {}});
     }
@@ -193,6 +198,8 @@ Result<Json> EngineThread::answer_to(std::optional<engine::Engine>& engine, cons
       return error;
     }
     return answer;
+  } catch (const fs::filesystem_error& error) {
+    return errno_error("work with", error.path1(), error.code().value());
   } catch (const std::system_error& error) {
     return Error{ErrorCode::environment, "run", "the verb", error.what(),
                  "end other processes or raise the process limit"};

@@ -6,6 +6,7 @@
 
 #include "cli/output.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "engine/verb.hpp"
 #include "json_python.hpp"
 #include "py_engine.hpp"
@@ -44,9 +45,24 @@ cli::GlobalOptions make_options(const fs::path& programs, const py::kwargs& give
   return options;
 }
 
+/// Sets Python's error in every interpreter but the first: pybind11's tables and our engines are
+/// one a process.
+bool is_main_interpreter() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return true;
+  PyErr_SetString(PyExc_ImportError,
+                  "sdpa_workbench serves the main interpreter of a process, and this is a "
+                  "subinterpreter: use it in the main one, or in a process of its own");
+  return false;
+}
+
 }  // namespace
 
+// The macro below writes the function that Python calls. It makes pybind11's tables before all
+// else, which the first interpreter to come would own, so it is called by one that looks before.
+#define PyInit__core make_core  // NOLINT(bugprone-reserved-identifier)
 PYBIND11_MODULE(_core, module) {
+  if (!is_main_interpreter()) throw py::error_already_set();
+  if (const auto ready = close_in_forked_children(); !ready) raise(ready.error());
   module.doc() = "The engine of the SDPA Workbench; use the package's own classes instead.";
   module.attr("__version__") = WB_VERSION;
   module.def(
@@ -134,6 +150,11 @@ PYBIND11_MODULE(_core, module) {
         throw py::type_error("an Engine holds a thread and a lock and cannot be pickled");
       });
   py::module_::import("atexit").attr("register")(py::cpp_function(&PyEngine::close_all));
+}
+#undef PyInit__core
+
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  return is_main_interpreter() ? make_core() : nullptr;
 }
 
 }  // namespace wb::python

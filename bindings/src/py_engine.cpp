@@ -50,14 +50,14 @@ PyEngine::~PyEngine() {
 }
 
 void PyEngine::close() {
+  if (is_forked()) {
+    // The thread is the parent's, and so is all that it holds. Never destroyed.
+    if (m_thread) (void)new std::shared_ptr<EngineThread>(std::exchange(m_thread, nullptr));
+    return;
+  }
   refuse_callbacks();
   std::shared_ptr<EngineThread> ending = std::exchange(m_thread, nullptr);
   if (!ending) return;
-  if (getpid() != m_process) {
-    // After fork: the thread is the parent's, and so is all that it holds. Never destroyed.
-    (void)new std::shared_ptr<EngineThread>(std::move(ending));
-    return;
-  }
   const py::gil_scoped_release release;
   ending->request_stop();
   while (ending.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -137,11 +137,11 @@ py::object PyEngine::replaying() {
 }
 
 void PyEngine::stop() const {
-  if (m_thread && getpid() == m_process) m_thread->request_stop();
+  if (m_thread && !is_forked()) m_thread->request_stop();
 }
 
 std::optional<fs::path> PyEngine::session() const {
-  if (!m_thread || getpid() != m_process) return std::nullopt;
+  if (!m_thread || is_forked()) return std::nullopt;
   const fs::path folder = m_thread->held_session();
   return folder.empty() ? std::nullopt : std::optional(folder);
 }
@@ -162,13 +162,17 @@ void PyEngine::refuse_callbacks() const {
               "raise an exception or call stop() to end the verb"});
 }
 
+bool PyEngine::is_forked() const {
+  return getpid() != m_process;
+}
+
 std::shared_ptr<EngineThread> PyEngine::usable() const {
-  refuse_callbacks();
-  if (getpid() != m_process) {
+  if (is_forked()) {
     raise(Error{ErrorCode::usage, "use", "the engine",
                 "it belongs to the process that this one was forked from",
                 "make a new one here, or start processes by the method \"spawn\""});
   }
+  refuse_callbacks();
   if (m_thread) return m_thread;
   raise(Error{ErrorCode::usage, "use", "the engine", "it is closed", "make a new one"});
 }
@@ -184,7 +188,7 @@ py::object PyEngine::run(const EngineThread::Task& task, const py::object& progr
     }
     if (posted) break;
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    if (!m_thread) (void)usable();  // closed meanwhile
+    if (!m_thread || is_forked()) (void)usable();  // closed meanwhile, or a signal's handler forked
   }
   m_waiting = std::this_thread::get_id();
   std::optional<py::error_already_set> raised;
@@ -200,15 +204,23 @@ py::object PyEngine::run(const EngineThread::Task& task, const py::object& progr
       for (const Json& item : news) {
         if (!progress.is_none()) progress(python_from_json(item));
       }
+      if (is_forked()) break;  // by a callback, and this is the child: no answer will come
       if (auto question = thread->take_question()) {
-        thread->reply(answer_of(program, *question));
+        Result<Json> reply = answer_of(program, *question);
+        if (is_forked()) break;
+        thread->reply(std::move(reply));
       }
     } catch (py::error_already_set& error) {
       raised.emplace(error);
+      if (is_forked()) break;
       thread->request_stop();
     }
   }
   m_waiting = std::thread::id();
+  if (is_forked()) {
+    if (raised) throw *raised;
+    (void)usable();
+  }
   Result<Json> answer = thread->take_answer();
   if (raised) throw *raised;
   return python_from_json(value_or_raise(std::move(answer)));

@@ -55,6 +55,8 @@ class PyEngine {
   [[nodiscard]] std::optional<fs::path> session() const;
 
  private:
+  /// The process is a fork of the one that made it: there its thread does not run.
+  [[nodiscard]] bool is_forked() const;
   void refuse_callbacks() const;
   std::shared_ptr<EngineThread> usable() const;
   pybind11::object run(const EngineThread::Task& task, const pybind11::object& progress,

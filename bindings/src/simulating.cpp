@@ -45,7 +45,7 @@ Result<Json> simulate_recording(const fs::path& path, const Json& options,
   if (start != nullptr && start->is_object()) {
     variant::Configuration& first = wanted.start.emplace();
     for (const auto& [name, value] : start->items()) {
-      if (value.is_number_integer()) first[name] = value.get<std::int64_t>();
+      if (const auto whole = whole_number(value)) first[name] = *whole;
     }
   }
   const RealFileSystem file_system;

@@ -101,7 +101,10 @@
 ---@field variant string label
 
 ---@class wb.MeasureAnswer
----@field problems any[] per problem outcome, median_us, interval_us, gflop_per_s
+---@field notes any[] what of the machine is in every figure, such as a CPU quota
+---per problem outcome, median_us, interval_us, gflop_per_s (null where nothing was measured;
+---message says why)
+---@field problems any[]
 ---@field variant string label
 
 ---@class wb.ProfileAnswer
@@ -122,9 +125,10 @@
 
 ---@class wb.CompareAnswer
 ---@field interval table<string, any> low, high, confidence
+---@field notes any[] what of the machine is in every figure, such as a CPU quota
 ---@field outcome string faster, slower, same or ambiguous, over all problems
----per problem and other one the comparison, against, candidate_us, against_us (us), fastest (of
----the others there)
+---per problem and other one the comparison, against, candidate_us, against_us (us; null where
+---nothing was measured), fastest (of the others there)
 ---@field problems any[]
 ---@field speedup number geometric mean (ratio, above 1: candidate is faster)
 

@@ -107,7 +107,7 @@ local function measure(wb, group, how, rows)
     if row.fastest then
       rows[row.problem] = {
         variant = group.variant,
-        speedup = row.against_us > 0 and row.speedup or nil,
+        speedup = row.against_us and row.speedup or nil, -- without a time there is no figure
         outcome = row.outcome,
         against = row.against,
         against_us = row.against_us,

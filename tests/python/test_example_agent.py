@@ -51,6 +51,7 @@ def transcript(tmp_path):
 
 @pytest.mark.parametrize("style", ["anthropic", "openai"])
 def test_a_whole_session(agent, tmp_path, style):
+    """Some six seconds: two builds, four verdicts, and a process for each long call."""
     seen = []
 
     def look(_):

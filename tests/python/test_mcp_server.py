@@ -50,7 +50,8 @@ def server(package, wb, cache):
         words = [*(before or ("-m", "sdpa_workbench.mcp_server")), "--session", session]
         words += ["--path", str(ROOT), "--cache", str(cache), "--toolset", "full"]
         words += ["--worker", str(wb.turns.program())]
-        env = importing(package)
+        # The client passes on little of its environment: not the device lock of the tests.
+        env = importing(package) | {"WB_DEVICE_LOCK": os.environ["WB_DEVICE_LOCK"]}
         return mcp.StdioServerParameters(command=sys.executable, args=words, env=env, cwd=wb.folder)
 
     yield parameters
@@ -113,7 +114,8 @@ async def proposed_as_mine(client, kernel):
 
 def test_a_whole_session(server, wb):
     """As an agent has it: a proposal that does not compile, one that is wrong, one that is faster;
-    that one tuned, the connection lost meanwhile, and on another one the end and the report."""
+    that one tuned, the connection lost meanwhile, and on another one the end and the report.
+    Some ten seconds: five builds, as many verdicts, and two servers."""
     opened = ["open", "--start", "cpu_unfused", "--rivals", "none", "--effort", "quick"]
     wb.run(*opened, "--problem", SMALL, "--session", "larger", check=0)
     wb.turns.take(mine=20)
@@ -153,7 +155,7 @@ def test_a_whole_session(server, wb):
             )  # fmt: skip
             assert (faster["outcome"], faster["incumbent"]) == ("win", proposed["variant"])
             assert faster["interval"]["low"] > 1
-            tune.update(TUNE | {"variant": proposed["variant"], "evaluations": 8})
+            tune.update(TUNE | {"variant": proposed["variant"], "evaluations": 2})
             held.append(wb.turns.hold("turn", 4))
             running = await called(client, "tune", **tune, wait_s=0)
             assert (running["done"], running["job"]) == (False, "the-tune")
@@ -186,7 +188,7 @@ def test_a_whole_session(server, wb):
     assert kinds[-1] == "session_closed"
     assert len(verbs_called(written, "tune")) == 1
     tried = [e["payload"]["configuration"] for e in written if e["type"] == "evaluation"]
-    assert len(tried) > 1
+    assert len(tried) == 2
     assert all(set(configuration) == {"TILE_M", "TILE_N"} for configuration in tried)
     wait_until(lambda: processes_of(wb.folder) == [])
 
@@ -207,6 +209,7 @@ def test_a_killed_server_leaves_its_job_to_the_next(server, wb):
         async with mcp.Client(server()) as client:
             facts = await called(client, "get_job")
             assert (facts["state"], facts["done"]) == ("running", False)
+            held.release()  # a worker that answers ends at once
             assert (await called(client, "cancel_job"))["ended"] is True
             await called(client, "note", text="it can go on")
 

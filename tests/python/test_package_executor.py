@@ -81,11 +81,12 @@ def opened(package, bench, wb):
 
 
 def test_threads_ask_what_one_process_asks(opened, small, options):
-    alone = small.tune(**TUNE, strategy="random", evaluations=4).to_dict()
+    """Some seven seconds, as everything is built and judged by two sessions and two threads."""
+    alone = small.tune(**TUNE, strategy="random", evaluations=3).to_dict()
     assert "elsewhere" not in alone["tune"]
     other = opened("other")
     with ThreadPoolExecutor(2) as pool:
-        answer = other.tune(**TUNE, strategy="random", evaluations=4, executor=pool).to_dict()
+        answer = other.tune(**TUNE, strategy="random", evaluations=3, executor=pool).to_dict()
     assert answer["tune"]["elsewhere"]["in_flight"] == 2
     assert in_order(other) == in_order(small)
 
@@ -112,6 +113,7 @@ def test_a_cluster_of_dask(package, small, options, importable):
 
 
 def test_a_race_elsewhere(package, small, options):
+    """Some seven seconds: three kernels are built, and judged here and there."""
     words = {"hypothesis": "one of them is ahead", "predicted_speedup": 1.1}
     with ThreadPoolExecutor(2) as pool:
         answer = small.race(
@@ -312,6 +314,7 @@ def test_requests_are_all_that_an_evaluation_needs(package, small, options):
 
 
 def test_replies_that_overtake_each_other_are_told_in_order(opened, small, options):
+    """Some seven seconds, as everything is built and judged by two sessions and three threads."""
     with ThreadPoolExecutor(3) as pool:
         ended = []
 
@@ -331,7 +334,7 @@ def test_replies_that_overtake_each_other_are_told_in_order(opened, small, optio
 
                 return pool.submit(late)
 
-        words = {"strategy": "exhaustive", "evaluations": 5}
+        words = {"strategy": "exhaustive", "evaluations": 3}
         small.tune(**TUNE, **words, executor=Slow(), in_flight=2)
     assert ended.index(3) < ended.index(2)
     other = opened("other")

@@ -143,29 +143,29 @@ class Stop(Exception):
 
 
 def test_an_interrupted_tune_goes_on_from_its_log(package, small):
-    """Stopped while the fourth evaluation runs: the three before are told again, none is repeated,
-    and the log says who proposed."""
+    """Stopped while the third evaluation runs: the two before are told again, none is repeated, and
+    the log says who proposed."""
 
-    def stop_at_the_fourth(progress):
-        if progress.stage == "tune" and progress.done >= 3:
+    def stop_at_the_third(progress):
+        if progress.stage == "tune" and progress.done >= 2:
             raise Stop
 
-    small.progress = stop_at_the_fourth
+    small.progress = stop_at_the_third
     with pytest.raises(Stop):
-        small.tune(**TUNE, strategy="tpe", evaluations=6, seed=3)
+        small.tune(**TUNE, strategy="tpe", evaluations=4, seed=3)
     small.progress = None
     first = [e["payload"] for e in events(small.folder) if e["type"] == "evaluation"]
-    assert len(first) == 3
-    again = small.tune(**TUNE, strategy="tpe", evaluations=6, seed=3).to_dict()
-    assert again["tune"]["replayed"] == 3
+    assert len(first) == 2
+    again = small.tune(**TUNE, strategy="tpe", evaluations=4, seed=3).to_dict()
+    assert again["tune"]["replayed"] == 2
     log = events(small.folder)
     opened = [e["payload"]["tune"] for e in log if e["type"] == "iteration_opened"
               and "tune" in e["payload"]]  # fmt: skip
     assert [tune["strategy"] for tune in opened] == ["tpe", "tpe"]
     assert all(tune["proposer"].startswith("Optuna ") for tune in opened)
     asked = [e["payload"]["configuration"] for e in log if e["type"] == "evaluation"]
-    assert len(asked) == 6
-    assert len({tuple(configuration.items()) for configuration in asked}) == 6
+    assert len(asked) == 4
+    assert len({tuple(configuration.items()) for configuration in asked}) == 4
 
 
 def test_cma_es_tunes(package, small):

@@ -154,8 +154,8 @@ def test_ctrl_c_in_a_tune_leaves_a_session_that_resumes(package, small, script, 
     process = script(TUNE)
     held.wait(process)
     process.send_signal(signal.SIGINT)
+    held.release()  # else the worker has three seconds to end
     _, err = process.communicate(timeout=240)
-    held.release()
     assert process.returncode == -signal.SIGINT, err
     assert err.rstrip().endswith("KeyboardInterrupt"), err
     log = events(small.folder)

@@ -26,7 +26,8 @@ NEAR = {"f32": 2e-5, "f16": 4e-3, "bf16": 3e-2}
 
 @pytest.fixture(scope="module")
 def judged(package, build, cache, tmp_path_factory):
-    """A session in which every kernel was judged on PROBLEMS, and its workbench."""
+    """A session in which every kernel was judged on PROBLEMS, and its workbench: some ten seconds,
+    for five builds and forty verdicts."""
     folder = tmp_path_factory.mktemp("judged")
     turns = Turns(build / "sdpa-wb-worker", folder / "times.json")
     bench = package.Workbench(path=[ROOT], cache=cache, sessions=folder, worker=turns.program())

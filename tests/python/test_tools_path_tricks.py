@@ -94,6 +94,7 @@ def tree(folder):
 
 
 def test_path_tricks_in_every_string_argument(package, box, direct, wb):
+    """Some twelve seconds: 2,500 calls of five milliseconds."""
     assert len(set(TRICKS)) >= 60
     (wb.folder / "secret.txt").write_text(SECRET)
     (wb.folder / "link").symlink_to("/etc")

@@ -38,7 +38,7 @@ COMMANDS = [
     (["build", "cpu_tiled", "--target", "sm_90a"], 65, "not a CPU target"),
     (["build", "sm90_wgmma_flash", "--target", "sm_80"], 65, "written for sm_90a"),
     (["build", "sm90_wgmma_flash", "--target", "x86-64"], 65, "no CUDA architecture"),
-    (["build", "sm90_wgmma_flash", "--nvcc", "nowhere/nvcc"], 76, "nowhere/nvcc"),
+    (["build", "sm90_wgmma_flash", "--nvcc", "nowhere/nvcc"], 2, "nowhere/nvcc"),
     (["show", "cpu_tiled", "--sass"], 65, "--source"),
     (["show", "sm90_wgmma_flash", "--ptx", "--sass"], 2, "one of them"),
     (["show", "sm90_wgmma_flash"], 2, "--session"),

@@ -44,3 +44,21 @@ def test_a_race_and_a_session_after_it(wb, tmp_path):
     report = wb.run("report", "--session", "two", check=0).stdout
     assert "Session 2 of a series" in report
     assert "`s`" in report
+
+
+def test_the_demo_ends_with_where_it_stands(wb):
+    wb.turns.take(
+        cpu_unfused=800, cpu_online=400, cpu_tiled=200, cpu_simd_flash=100, cpu_splitkv=20
+    )
+    problems = [SMALL, "B=2 Hq=2 Sq=32 D=32 f32"]
+    done = wb.run(
+        "run", "optimize", "--session", "s", "--effort", "quick", "--rivals", "cpu_splitkv",
+        "--problem", "; ".join(problems), "--evaluations", "3", check=0,
+    )  # fmt: skip
+    assert wb.json("status", "--session", "s")["incumbent"].startswith("cpu_simd_flash@")
+    begin = "Behind PyTorch on 2 of 2 problems: "
+    last = done.stdout.strip().splitlines()[-1]
+    assert last.startswith(begin)
+    for part in last.removeprefix(begin).split("; "):
+        assert " 0.20x of cpu_splitkv: " in part
+        assert part.split(" of cpu_splitkv: ")[1]  # what would change it

@@ -58,10 +58,10 @@ def prefix(wheel, tmp_path_factory):
 def node(prefix, tmp_path):
     """Runs an installed program in an empty folder with hardly any environment."""
 
-    def call(program, *words, check=0):
+    def call(program, *words, check=(0,)):
         env = {**BARE, "HOME": str(tmp_path / "home")}
         done = run(prefix / "bin" / program, *words, cwd=tmp_path, env=env)
-        assert done.returncode == check, f"{words}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode in check, f"{words}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     return call
@@ -94,7 +94,8 @@ def test_a_python_subject_finds_its_loop(node, tmp_path):
         "    out.cast('B')[:] = v.cast('B')\n"
     )
     words = ("check", "py_mine", "--problem", "B=1 Hq=2 Sq=1 Skv=1 D=32 f32", "--json")
-    done = json.loads(node("sdpa-wb", *words, check=1))  # edge shapes have more keys
+    # Drawn shapes have more keys: an error, or where there are as many queries a wrong output.
+    done = json.loads(node("sdpa-wb", *words, check=(1, 4)))
     assert done["problems"][0]["outcome"] == "pass", done
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = "B=1 Hq=2 Sq=64 D=32 f32"
 EXIT_ENVIRONMENT = 76  # the machine, not the variant
 STEADY_TURNS = ROOT / "tests" / "support" / "steady_turns.py"
+STEADY_PYTHON = STEADY_TURNS.with_name("steady_python.py")
 MOST_BUSY = 8  # tests that may find the machine busy; beyond it a fault could hide behind the word
 busy = []
 
@@ -94,12 +96,29 @@ class Turns:
         for those that no table has named."""
         self._change(times_us=times_us)
 
+    def flag(self, **flags):
+        """From now on every turn of a kernel carries flags: flag(cpu_tiled=["foreign_load"])."""
+        self._change(flags=flags)
+
+    def limit_cpus(self, quota, allowed="0-1", online="0-1", siblings=""):
+        """From now on a worker that starts says so of its CPUs."""
+        source = {"cpus": quota, "source": "/sys/fs/cgroup/job/cpu.max"}
+        limits = {"allowed": allowed, "online": online, "siblings": siblings, "quota": source}
+        self._change(cpu_limits=limits)
+
     def hold(self, verb="turn", nth=1):
         """The nth request of that verb, counted by each worker for itself, is held."""
         self.holds += 1
         held = Hold(self.table.with_suffix(f".hold{self.holds}"))
         self._change(hold={"verb": verb, "nth": nth, "folder": str(held.folder)})
         return held
+
+
+def default_stops():
+    """Signals stop what tests start, also where these run under nohup or in the background of a
+    script, which have them ignored."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Workbench:
@@ -135,7 +154,19 @@ class Workbench:
     def start(self, *words):
         return subprocess.Popen(
             self.argv(*words), cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True,
+            text=True, preexec_fn=default_stops,
+        )  # fmt: skip
+
+    def python(self, package, program, *words):
+        """Runs a Python program that makes workbenches of its own, and finds the tree's kernels."""
+        options = {"worker": str(self.turns.program()), "cache": str(self.cache)}
+        kernels = self.folder / "kernels"
+        if not kernels.exists():
+            kernels.symlink_to(ROOT / "kernels")
+        return subprocess.run(
+            [sys.executable, STEADY_PYTHON, json.dumps(options), program, *words],
+            cwd=self.folder, env=os.environ | importing(package), text=True, capture_output=True,
+            timeout=280,
         )  # fmt: skip
 
     def open_small(self, session="s", **options):

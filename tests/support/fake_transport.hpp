@@ -80,6 +80,11 @@ struct FakeSubject {
       protocol::ProfileResult{false, "a fake worker cannot profile", Json::object()};
 };
 
+/// What a turn of this plan takes, by a clock that the test moves.
+inline std::chrono::nanoseconds time_of(const measure::Plan& plan) {
+  return std::chrono::nanoseconds(std::llround(1e3 * (plan.settle_us + plan.timed_us)));
+}
+
 class FakeWorker {
  public:
   /// By the subject's label ("cpu_tiled@1f0c44aa") or its name ("cpu_tiled"); else `other`.
@@ -89,6 +94,7 @@ class FakeWorker {
   /// A verb in here fails with the failure, whatever its arguments.
   std::map<protocol::Verb, Failure> verb_failures;
   std::vector<std::string> first_call_flags;
+  std::function<void(const protocol::TurnArgs&)> on_turn;  ///< before a turn, when set
   /// The wire breaks at this request (counted from 1); 0: never.
   std::int64_t dies_at_request = 0;
 
@@ -285,6 +291,7 @@ class FakeWorker {
   Outcome<Json> turn(protocol::TurnArgs args) {
     const auto found = m_loaded.find(args.handle);
     if (found == m_loaded.end()) return missing(args.handle);
+    if (on_turn) on_turn(args);
     const FakeSubject& subject = behaviour(found->second.label);
     if (subject.turn_failure) return fail(args.handle, *subject.turn_failure);
     if (!subject.takes(args.problem)) {

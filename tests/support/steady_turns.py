@@ -6,6 +6,8 @@ times that it found give way to those of a table, so that no busy machine decide
 
 TABLE is JSON, read again at every request; where there is none, it is {}:
     "times_us": {"cpu_tiled": 40.0}  microseconds of a call by the kernel's name, 100 for others
+    "flags": {"cpu_tiled": ["cpu_throttled"]}  of every turn of the kernel
+    "cpu_limits": {…}  what the worker says of its CPUs at hello
     "hold": {"verb": "turn", "nth": 3, "folder": DIR}  the nth request of that verb makes DIR/held
         and is answered when there is DIR/go"""
 
@@ -58,6 +60,8 @@ class Steady:
         result, arguments = message["result"], asked.get("args", {})
         if asked["verb"] == "load":
             self.labels[result["handle"]] = arguments["subject"]
+        elif asked["verb"] == "hello":
+            result |= {k: v for k, v in self.table().items() if k == "cpu_limits"}
         elif asked["verb"] == "turn":
             self.turn(result, arguments)
         elif asked["verb"] == "first_calls" and "failed" not in result:
@@ -86,7 +90,8 @@ class Steady:
         result["samples_us"] = [self.noisy(us) for _ in range(samples)]
         result["calls_per_sample"] = calls
         result["wall_us"] = result["reported_us"] = sum(result["samples_us"]) * calls
-        result["flags"] = []
+        name = self.labels[arguments["handle"]].split("@")[0]
+        result["flags"] = self.table().get("flags", {}).get(name, [])
 
     def first_calls(self, result, arguments):
         result["flags"] = []

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/compiled_code.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -26,7 +28,7 @@ Finding build_finding(std::string statement, Json figures) {
 }
 
 std::string more(std::int64_t count) {
-  return count == 0 ? std::string() : " and " + std::to_string(count) + " more";
+  return count == 0 ? std::string() : " and " + fmt::to_string(count) + " more";
 }
 
 }  // namespace
@@ -48,11 +50,11 @@ std::vector<Finding> build_findings(const variant::PtxasRecord& record, std::str
                             return variant::spilled_bytes(one) < variant::spilled_bytes(other);
                           });
     findings.push_back(
-        build_finding(std::to_string(spilling) + " of " + std::to_string(kernels) + " kernels of " +
+        build_finding(fmt::to_string(spilling) + " of " + fmt::to_string(kernels) + " kernels of " +
                           std::string(subject) + " spill registers: " + worst.kernel + " stores " +
-                          std::to_string(worst.spill_store_bytes) + " and loads " +
-                          std::to_string(worst.spill_load_bytes) + " bytes a thread at " +
-                          std::to_string(worst.registers) + " registers",
+                          fmt::to_string(worst.spill_store_bytes) + " and loads " +
+                          fmt::to_string(worst.spill_load_bytes) + " bytes a thread at " +
+                          fmt::to_string(worst.registers) + " registers",
                       {{"spilling_kernels", spilling},
                        {"kernels", kernels},
                        {"worst_kernel", worst.kernel},

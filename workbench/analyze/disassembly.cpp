@@ -154,7 +154,7 @@ std::string bank_words(const SassKernel& kernel) {
 
 Json widths_json(const std::map<int, std::int64_t>& widths) {
   Json json = Json::object();
-  for (const auto& [bits, instructions] : widths) json[std::to_string(bits)] = instructions;
+  for (const auto& [bits, instructions] : widths) json[fmt::to_string(bits)] = instructions;
   return json;
 }
 

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "core/ascii.hpp"
 
 namespace wb::analyze {
 namespace {
@@ -38,7 +39,7 @@ std::int64_t warps_of_scheduler(std::int64_t registers) {
 
 std::optional<SmLimits> sm_limits(std::string_view architecture) {
   // "sm_90a" has features of its own and the resources of sm_90.
-  if (!architecture.empty() && std::isalpha(static_cast<unsigned char>(architecture.back())) != 0) {
+  if (!architecture.empty() && ascii::is_alpha(architecture.back())) {
     architecture.remove_suffix(1);
   }
   for (const SmLimits& limits : k_limits) {

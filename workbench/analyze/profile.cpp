@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <set>
 
 #include "analyze/evidence_view.hpp"
+#include "core/ascii.hpp"
 #include "measure/finding.hpp"
 #include "variant/ptxas_record.hpp"
 
@@ -66,8 +66,7 @@ std::string reading(std::optional<double> sm, std::optional<double> memory) {
 /// where its section was taken.
 bool is_advised(const KernelFacts& kernel, std::string_view words) {
   return std::any_of(kernel.advice.begin(), kernel.advice.end(), [&](std::string advice) {
-    std::transform(advice.begin(), advice.end(), advice.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(advice.begin(), advice.end(), advice.begin(), ascii::lower);
     return advice.find(words) != std::string::npos;
   });
 }

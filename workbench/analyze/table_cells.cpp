@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
+
+#include "core/ascii.hpp"
 
 namespace wb::analyze {
 namespace {
@@ -17,8 +18,7 @@ constexpr double k_largest_size = 1e15;
 
 std::string small(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(), ascii::lower);
   return result;
 }
 

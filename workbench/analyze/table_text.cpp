@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/csv.hpp"
+#include "core/plain_text.hpp"
 
 namespace wb::analyze {
 namespace {
@@ -96,12 +97,16 @@ std::vector<TextRow> csv_records(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<TextTable>> read_tables(std::string_view text, std::string_view what) {
-  constexpr std::string_view k_byte_order_mark = "\xEF\xBB\xBF";
-  if (text.starts_with(k_byte_order_mark)) text.remove_prefix(k_byte_order_mark.size());
+Result<std::vector<TextTable>> read_tables(std::string_view bytes, std::string_view what) {
+  const std::string text = plain_text(bytes);
+  const std::string_view header = std::string_view(text).substr(0, text.find('\n'));
+  const bool has_semicolons =
+      header.find(';') != std::string_view::npos && header.find(',') == std::string_view::npos;
   const Error none{ErrorCode::parse, "read the table of", std::string(what),
-                   "there is no header with a row below it",
-                   "give CSV, or Markdown with bars between the cells"};
+                   has_semicolons ? "its header has semicolons between the cells"
+                                  : "there is no header with a row below it",
+                   has_semicolons ? "save it with commas between the cells and points in numbers"
+                                  : "give CSV, or Markdown with bars between the cells"};
   if (!what.ends_with(".csv") && text.find('|') != std::string_view::npos) {
     auto tables = markdown_tables(text);
     if (!tables.empty()) return tables;

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "audit/document.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -21,10 +21,9 @@ bool has_unread_unit(std::string_view rest) {
   if (rest.empty()) return false;
   if (rest[0] == '_') return true;
   std::size_t end = 0;
-  while (end < rest.size() && std::isalpha(static_cast<unsigned char>(rest[end])) != 0) ++end;
+  while (end < rest.size() && ascii::is_alpha(rest[end])) ++end;
   if (end == 0) return false;
-  const bool per = end + 1 < rest.size() && rest[end] == '/' &&
-                   std::isalpha(static_cast<unsigned char>(rest[end + 1])) != 0;
+  const bool per = end + 1 < rest.size() && rest[end] == '/' && ascii::is_alpha(rest[end + 1]);
   constexpr std::string_view k_prefixes = "KMGTP", k_units = "BbFOHpt";
   const bool scaled = k_prefixes.find(rest[0]) != std::string_view::npos &&
                       (end == 1 || rest.substr(1).starts_with("iB") ||
@@ -103,8 +102,7 @@ bool may_be_grid(const Expression& computed, const Figure& printed) {
   const std::string_view text = computed.text;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
-    while (end < text.size() &&
-           (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.')) {
+    while (end < text.size() && (ascii::is_digit(text[end]) || text[end] == '.')) {
       ++end;
     }
     if (std::find(k_sizes.begin(), k_sizes.end(), text.substr(at, end - at)) != k_sizes.end()) {
@@ -142,7 +140,7 @@ bool is_opened(std::string_view plain, const Expression& computed) {
     const std::string name = trimmed(before.substr(0, before.size() - 1));
     if (name.empty()) return true;
     const std::size_t word = name.find_last_of(" ,;:|(/") + 1;  // 0 where there is none
-    return word < name.size() && std::isalpha(static_cast<unsigned char>(name[word])) != 0;
+    return word < name.size() && ascii::is_alpha(name[word]);
   }
   return std::any_of(k_verbs.begin(), k_verbs.end(),
                      [&](auto verb) { return before.ends_with(" " + std::string(verb)); });
@@ -231,7 +229,7 @@ std::string_view doubt_of(std::string_view plain, const Expression& computed, co
 
 bool is_unmistakable(const Expression& computed, const Figure& printed, std::string_view rest) {
   std::size_t word = 0;
-  while (word < rest.size() && std::isalpha(static_cast<unsigned char>(rest[word])) != 0) ++word;
+  while (word < rest.size() && ascii::is_alpha(rest[word])) ++word;
   const std::string behind = trimmed(rest.substr(word));
   const bool closed =
       behind.empty() || behind[0] == '|' || behind[0] == ')' || behind == "." || behind == ";";

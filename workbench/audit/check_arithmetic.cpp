@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <vector>
 
 #include "audit/arithmetic_doubts.hpp"
 #include "audit/checks.hpp"
 #include "audit/expression.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -68,7 +68,7 @@ std::string read_on(const Document& document, std::size_t index) {
   if (next.fenced || next.in_table || next.item || more.empty()) return line.plain;
   // A unit or a word in lower case; a capital may begin another statement.
   const auto figure = figure_at("1 " + more, 0);
-  const bool goes_on = std::islower(static_cast<unsigned char>(more[0])) != 0 ||
+  const bool goes_on = ascii::is_lower(more[0]) ||
                        more.substr(0, more.find(' ')).find('/') != std::string::npos ||
                        (figure && figure->unit != Unit::none);
   return goes_on ? line.plain + " " + more.substr(0, more.find_first_of(".:;")) : line.plain;

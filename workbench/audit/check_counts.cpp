@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -13,6 +12,7 @@
 
 #include "audit/checks.hpp"
 #include "audit/sums.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -202,7 +202,7 @@ bool is_several(const Row& row) {
   }
   const auto figure = figure_at(label, 0);
   return figure && figure->end + 1 < label.size() && label[figure->end] == ' ' &&
-         std::isalpha(static_cast<unsigned char>(label[figure->end + 1])) != 0;
+         ascii::is_alpha(label[figure->end + 1]);
 }
 
 /// "| **Total** | … | 6 sessions |" under a column "Session".

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <span>
 
 #include "audit/checks.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -47,8 +47,8 @@ std::vector<std::string> tuple_at(std::string_view plain, std::size_t open) {
 bool is_prose(const std::string& part) {
   const std::string text = trimmed(part);
   if (text.find_first_of("{}?[]") != std::string::npos) return true;
-  const bool letters = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == ' ' || c == '-' || c == '_';
+  const bool letters = std::all_of(text.begin(), text.end(), [](char c) {
+    return ascii::is_alnum(c) || c == ' ' || c == '-' || c == '_';
   });
   return letters && text.find(' ') != std::string::npos && text.find(" x ") == std::string::npos;
 }
@@ -86,8 +86,7 @@ bool any_names(const Document& document, std::span<const std::string_view> words
   return std::any_of(document.lines.begin(), document.lines.end(), [&](const Line& line) {
     return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
       const std::size_t at = line.lower.find(word);
-      return at != std::string::npos &&
-             (at == 0 || std::isalpha(static_cast<unsigned char>(line.lower[at - 1])) == 0);
+      return at != std::string::npos && (at == 0 || !ascii::is_alpha(line.lower[at - 1]));
     });
   });
 }

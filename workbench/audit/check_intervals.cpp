@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "audit/checks.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -81,7 +81,7 @@ std::vector<Fit> fits_of(const TableFacts& table, std::size_t column,
     // "(torch_flash)": beside another one than the row's.
     const std::size_t open = measured->rest.find('(');
     const bool other = open != std::string::npos && open + 1 < measured->rest.size() &&
-                       std::isalpha(static_cast<unsigned char>(measured->rest[open + 1])) != 0;
+                       ascii::is_alpha(measured->rest[open + 1]);
     if (other) continue;
     const Interval wide{measured->low.result().low * (1 - k_slack),
                         measured->high.result().high * (1 + k_slack)};

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 
 #include "audit/checks.hpp"
 #include "audit/ratio_column.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -103,7 +103,7 @@ class Judge : RatioColumn {
       const std::string& other = m_table.columns[value.column].name;
       for (std::size_t at = 0; at < name.size();) {
         std::size_t end = at;
-        while (end < name.size() && std::isalnum(static_cast<unsigned char>(name[end])) != 0) ++end;
+        while (end < name.size() && ascii::is_alnum(name[end])) ++end;
         const std::string word = name.substr(at, end - at);
         if (word.size() >= 3 && has_word(other, word) && !has_word(over, word) &&
             !has_word(under, word)) {

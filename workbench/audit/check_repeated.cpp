@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 
 #include "audit/checks.hpp"
 #include "audit/sums.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -65,8 +65,7 @@ bool are_of_items(const Facts& facts, const Told& a, const Told& b) {
   const Section& one = sections[static_cast<std::size_t>(facts.document.at(a.line).section)];
   const Section& other = sections[static_cast<std::size_t>(facts.document.at(b.line).section)];
   const auto is_item = [](const Section& section) {
-    return section.level >= 2 && !section.title.empty() &&
-           std::isdigit(static_cast<unsigned char>(section.title.front())) != 0;
+    return section.level >= 2 && !section.title.empty() && ascii::is_digit(section.title.front());
   };
   return one.line != other.line && one.parent == other.parent && is_item(one) && is_item(other);
 }

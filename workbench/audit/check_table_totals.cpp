@@ -3,12 +3,12 @@
 // right for all that: total_doubts.hpp.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 
 #include "audit/checks.hpp"
 #include "audit/sums.hpp"
 #include "audit/total_doubts.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -21,8 +21,7 @@ bool sums_make_sense(const Column& column) {
 std::string word_behind(const std::string& cell, const Figure& figure) {
   std::string rest = lower_of(trimmed(std::string_view(cell).substr(figure.end)));
   if (rest.size() > 2 && rest.ends_with('s')) rest.pop_back();
-  const bool is_word =
-      std::all_of(rest.begin(), rest.end(), [](unsigned char c) { return std::islower(c) != 0; });
+  const bool is_word = std::all_of(rest.begin(), rest.end(), ascii::is_lower);
   return is_word ? rest : std::string();
 }
 

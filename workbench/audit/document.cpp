@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 
 #include "audit/repair.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
 
 bool is_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  return ascii::is_alnum(c) || c == '_';
 }
 
 /// Without tags that only change the look of a cell: "<sub>1.2</sub>", "<b>3x</b>".
@@ -115,8 +115,7 @@ std::optional<std::pair<std::string, std::string>> two_figures(std::string_view 
   }
   if (first->unit == Unit::none && second->unit != Unit::none) {
     std::size_t digits = second->end;
-    while (digits > 0 &&
-           std::isdigit(static_cast<unsigned char>(second->printed[digits - 1])) == 0) {
+    while (digits > 0 && !ascii::is_digit(second->printed[digits - 1])) {
       --digits;
     }
     parts->first += second->printed.substr(digits);
@@ -330,7 +329,7 @@ std::string trimmed(std::string_view text) {
 
 std::string lower_of(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : lower) c = ascii::lower(c);
   return lower;
 }
 

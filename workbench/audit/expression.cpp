@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 
 #include "audit/document.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 12> k_counted{"times",  "floats",  "eleme
                                                      "warps",  "SMs",     "rows",     "calls"};
 
 bool is_word_letter(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  return ascii::is_alnum(c) || c == '_';
 }
 
 class Parser {
@@ -145,7 +145,7 @@ class Parser {
     // "Q (8192 x 4)": a name in front of brackets says what they are.
     std::size_t name = m_at;
     while (name < m_text.size() && is_word_letter(m_text[name])) ++name;
-    if (name > m_at && std::isalpha(static_cast<unsigned char>(m_text[m_at])) != 0) {
+    if (name > m_at && ascii::is_alpha(m_text[m_at])) {
       const bool times = name == m_at + 1 && m_text[m_at] == 'x';  // "7 days x (0.58 - 0.48)"
       if (times || name + 1 >= m_text.size() || m_text[name] != ' ' || m_text[name + 1] != '(') {
         return std::nullopt;
@@ -209,9 +209,8 @@ bool is_tail(std::string_view plain, std::size_t begin) {
     std::size_t word = at;
     while (word > 0 && is_word_letter(plain[word - 1])) --word;
     std::string name(plain.substr(word, at - word));
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const bool number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+    std::transform(name.begin(), name.end(), name.begin(), ascii::lower);
+    const bool number = ascii::is_digit(name[0]);
     const bool command = word > 0 && plain[word - 1] == '\\';  // "16 \cdot 512"
     return number || command || name == "x" ||
            std::find(k_functions.begin(), k_functions.end(), name) != k_functions.end();
@@ -231,7 +230,7 @@ std::optional<Expression> expression_before(std::string_view plain, std::size_t 
   const std::size_t from = end > k_max_reach ? end - k_max_reach : 0;
   for (std::size_t at = from; at < end; ++at) {
     const char c = plain[at];
-    const bool begins = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '(' || c == '$';
+    const bool begins = ascii::is_alnum(c) || c == '(' || c == '$';
     if (!begins || is_tail(plain, at)) continue;
     auto found = Parser(plain, at, end).whole();
     if (!found) continue;

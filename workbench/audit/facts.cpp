@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "audit/sizes.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -70,8 +70,7 @@ bool fits_brackets(Role role, const std::string& name) {
   const std::size_t open = name.find('('), close = name.rfind(')');
   if (open == std::string::npos || close == std::string::npos || close < open) return true;
   const std::string inner = name.substr(open + 1, close - open - 1);
-  const auto letters = std::count_if(inner.begin(), inner.end(),
-                                     [](unsigned char c) { return std::isalpha(c) != 0; });
+  const auto letters = std::count_if(inner.begin(), inner.end(), ascii::is_alpha);
   if (static_cast<std::size_t>(letters) < k_letters || size_of(inner) == role) return true;
   const auto has_piece = [&](std::string_view piece) {
     return inner.find(piece) != std::string::npos;

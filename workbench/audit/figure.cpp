@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
 #include "audit/units.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -18,7 +18,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 bool is_letter(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0;
+  return ascii::is_alpha(c);
 }
 bool is_word(char c) {
   return is_digit(c) || is_letter(c) || c == '_';
@@ -143,7 +143,7 @@ UnitHere unit_after(std::string_view text, std::size_t at) {
 bool is_hexadecimal(std::string_view text, std::size_t at) {
   if (char_at(text, at) != '0' || char_at(text, at + 1) != 'x') return false;
   const bool inside = at > 0 && (is_word(text[at - 1]) || text[at - 1] == '.');
-  return !inside && std::isxdigit(static_cast<unsigned char>(char_at(text, at + 2))) != 0;
+  return !inside && ascii::is_hex_digit(char_at(text, at + 2));
 }
 
 /// The place before a figure is the inside of a name or of another number.

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <string_view>
 
 #include "audit/document.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 
@@ -29,12 +29,11 @@ std::optional<Rank> rank_of(const std::string& name) {
     rank = Rank{word.share, trimmed(rest.erase(*at, word.word.size())), word.share == 50};
   }
   for (std::size_t at = name.find('p'); at != std::string::npos; at = name.find('p', at + 1)) {
-    const bool begins = at == 0 || (std::isalnum(static_cast<unsigned char>(name[at - 1])) == 0);
+    const bool begins = at == 0 || !ascii::is_alnum(name[at - 1]);
     double share = 0;
     const char* const end = name.data() + name.size();
     const auto [stop, fault] = std::from_chars(name.data() + at + 1, end, share);
-    const bool ends = fault == std::errc() &&
-                      (stop == end || std::isalnum(static_cast<unsigned char>(*stop)) == 0);
+    const bool ends = fault == std::errc() && (stop == end || !ascii::is_alnum(*stop));
     // "P95+": what lies above it.
     if (!begins || !ends || name[at + 1] == '-' || (stop != end && *stop == '+')) continue;
     if (share == 999 || share == 995) share /= 10;

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -138,9 +139,8 @@ bool RatioColumn::has_unread() const {
   const auto is_clock = [](const std::string& cell) {
     const std::size_t colon = cell.find(':');
     return colon != std::string::npos && colon > 0 && colon + 2 < cell.size() &&
-           std::isdigit(static_cast<unsigned char>(cell[colon - 1])) != 0 &&
-           std::isdigit(static_cast<unsigned char>(cell[colon + 1])) != 0 &&
-           std::isdigit(static_cast<unsigned char>(cell[colon + 2])) != 0;
+           ascii::is_digit(cell[colon - 1]) && ascii::is_digit(cell[colon + 1]) &&
+           ascii::is_digit(cell[colon + 2]);
   };
   return merged || std::any_of(m_rows.begin(), m_rows.end(), [&](const Row& row) {
            return std::any_of(row.cells.begin(), row.cells.end(), is_clock);

@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 
 #include "audit/checks.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
 
 bool has_letters(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0; });
+  return std::any_of(text.begin(), text.end(), ascii::is_alnum);
 }
 
 /// What stands before a cell's figure: marks only.
@@ -47,8 +46,7 @@ bool is_blank(const std::string& cell) {
   static constexpr std::array<std::string_view, 8> k_words{"n/a", "na",   "none",   "nan",
                                                            "oom", "fail", "failed", "skipped"};
   const std::string lower = lower_of(trimmed(cell));
-  return std::none_of(lower.begin(), lower.end(),
-                      [](unsigned char c) { return std::isalnum(c) != 0; }) ||
+  return std::none_of(lower.begin(), lower.end(), ascii::is_alnum) ||
          std::find(k_words.begin(), k_words.end(), lower) != k_words.end();
 }
 

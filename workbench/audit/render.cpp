@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "audit/audit.hpp"
 #include "audit/document.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -49,7 +49,7 @@ std::string lines_of(const Finding& finding) {
 std::string finding_text(const Audited& document, const Finding& finding) {
   std::string meaning = safe(finding.meaning);
   if (!meaning.empty()) {
-    meaning[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(meaning[0])));
+    meaning[0] = ascii::upper(meaning[0]);
   }
   std::string text = fmt::format(
       "- `{}:{}` **{}**: printed **{}**. Computed: {}.", code_name(document.name), finding.line,

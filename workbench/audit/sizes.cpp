@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
 #include <charconv>
+
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -52,7 +53,7 @@ constexpr std::array<Word, 34> k_unit_sizes{{
 }};
 
 bool is_unit_letter(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  return ascii::is_alnum(c) || c == '_';
 }
 
 struct Assigned {

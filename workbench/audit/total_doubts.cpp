@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "audit/total_doubts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
+
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 namespace {
@@ -99,8 +102,8 @@ bool may_count_listed(const Total& one, const Scope& scope) {
 
 /// The sum but for one digit ("142.194" of 112.194): a slip; a measured time would differ in more.
 bool is_slip(const Total& one) {
-  const std::string told = std::to_string(std::llround(one.printed.value / one.printed.step)),
-                    sum = std::to_string(std::llround(one.sum.value / one.printed.step));
+  const std::string told = fmt::to_string(std::llround(one.printed.value / one.printed.step)),
+                    sum = fmt::to_string(std::llround(one.sum.value / one.printed.step));
   if (told.size() != sum.size() || told.size() < 3) return false;
   std::size_t other = 0;
   for (std::size_t at = 0; at < told.size(); ++at) other += told[at] != sum[at] ? 1 : 0;
@@ -186,7 +189,7 @@ std::string around(const Facts& facts, const TableFacts& table) {
 bool is_ranking(std::string_view text) {
   for (auto at = find_word(text, "top"); at; at = find_word(text, "top", *at + 3)) {
     const std::size_t digit = *at + 4;
-    if (digit < text.size() && std::isdigit(static_cast<unsigned char>(text[digit])) != 0) {
+    if (digit < text.size() && ascii::is_digit(text[digit])) {
       return true;
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "catalogue/dispatch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "variant/restriction.hpp"
@@ -49,10 +51,11 @@ Result<DispatchRule> parse_rule(const Json& json, const std::string& what) {
       reader.fail("configuration", "must be an object of integers");
     } else {
       for (const auto& [name, value] : configuration->items()) {
-        if (!value.is_number_integer())
+        if (const auto whole = whole_number(value)) {
+          rule.configuration[name] = *whole;
+        } else {
           reader.fail("configuration", name + " is not an integer");
-        else
-          rule.configuration[name] = value.get<std::int64_t>();
+        }
       }
     }
   }
@@ -89,7 +92,7 @@ Result<DispatchTable> parse_dispatch(std::string_view text, std::string_view wha
   WB_TRY(reader.finish());
   DispatchTable table;
   for (std::size_t i = 0; i < rules->size(); ++i) {
-    const std::string name = std::string(what) + ", rule " + std::to_string(i + 1);
+    const std::string name = std::string(what) + ", rule " + fmt::to_string(i + 1);
     WB_TRY_ASSIGN(DispatchRule rule, parse_rule((*rules)[i], name));
     const bool last = i + 1 == rules->size();
     const auto refuse = [&](std::string cause, std::string next) {

@@ -5,11 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <optional>
 
+#include "core/ascii.hpp"
 #include "engine/verb.hpp"
 #include "variant/variant.hpp"
 
@@ -121,21 +121,15 @@ void add_globals(CLI::App& app, GlobalOptions& options) {
 
 std::optional<Error> put_number(Json& args, const ArgumentSpec& spec, const std::string& word) {
   const std::string key(spec.name);
-  const char* begin = word.data();
-  const char* end = begin + word.size();
-  bool good = false;
   if (spec.kind == ArgumentKind::integer) {
-    std::int64_t value = 0;
-    const auto [stop, fault] = std::from_chars(begin, end, value);
-    good = fault == std::errc() && stop == end;
-    args[key] = value;
-  } else {
-    double value = 0;
-    const auto [stop, fault] = std::from_chars(begin, end, value);
-    good = fault == std::errc() && stop == end;
-    args[key] = value;
+    if (const auto value = ascii::whole(word)) {
+      args[key] = *value;
+      return std::nullopt;
+    }
+  } else if (const auto value = ascii::number<double>(word)) {
+    args[key] = *value;
+    return std::nullopt;
   }
-  if (good) return std::nullopt;
   return Error{ErrorCode::usage, "read option", "--" + dashed(key),
                fmt::format("\"{}\" is not {}", word,
                            spec.kind == ArgumentKind::integer ? "an integer" : "a number"),

@@ -3,26 +3,32 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "engine/verb.hpp"
 #include "session/log.hpp"
 #include "session/session.hpp"
+#include "session/storage.hpp"
 
 namespace wb::cli {
 namespace {
 
 constexpr auto k_poll = std::chrono::milliseconds(10);
 constexpr std::uint64_t k_output_max_bytes = 1u << 20;
+constexpr int k_most_closed = 4'096;  // where the system cannot close them all at once
 
 Error io_error(const std::string& what, const fs::path& path) {
   return Error{ErrorCode::io, what, path.string(), std::strerror(errno), ""};
@@ -33,10 +39,16 @@ Error io_error(const std::string& what, const fs::path& path) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  // `cancel job` stops it so, whatever its starter did about the signal.
+  signal(SIGTERM, SIG_DFL);
   setsid();
   const int nothing = open("/dev/null", O_RDONLY);
   const bool ready = nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
                      dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0;
+  // It lives on: nobody shall wait for the end of a pipe, or for a lock, of its starter's.
+  if (syscall(SYS_close_range, 3U, UINT_MAX, 0) != 0) {
+    for (int fd = 3; fd < k_most_closed; ++fd) close(fd);
+  }
   if (ready) execv(program, argv);
   _exit(127);
 }
@@ -47,6 +59,14 @@ std::optional<int> ended(pid_t pid) {
   const pid_t got = waitpid(pid, &status, WNOHANG);
   if (got != pid) return std::nullopt;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// Whether a session has come to its second event: one that is just being made may yet be taken
+/// back, with its folder.
+bool is_begun(const fs::path& log) {
+  std::ifstream file(log);
+  std::string line;
+  return std::getline(file, line) && std::getline(file, line) && !file.eof();
 }
 
 /// Where the job's words go: into its session, once that exists.
@@ -82,12 +102,14 @@ Result<Detached> start_detached(const fs::path& program, const Command& command,
   job.session = command.options.session;
   std::erase(words, "--detach");
   if (job.session.empty()) {
-    WB_TRY(file_system.make_directories(command.options.sessions_root));
     job.session = session::next_session_folder(command.options.sessions_root);
     words.insert(words.end(), {"--session", job.session.string()});
   }
-  const fs::path parent = fs::absolute(job.session).parent_path();
-  std::string file = (parent / ("." + job.session.filename().string() + ".job-XXXXXX")).string();
+  // Beside the session, or nearest to where it will be: a job that is refused makes no folder.
+  fs::path parent = session::whole_path(job.session).parent_path();
+  std::error_code error;
+  while (!fs::exists(parent, error) && parent.has_relative_path()) parent = parent.parent_path();
+  std::string file = (parent / ".sdpa-wb.job-XXXXXX").string();
   const int output = mkostemp(file.data(), O_CLOEXEC | O_APPEND);
   if (output < 0) return io_error("keep the job's output in", parent);
   std::string name = "sdpa-wb";
@@ -108,7 +130,8 @@ Result<Detached> start_detached(const fs::path& program, const Command& command,
   while (!job.holds && !exit_code) {
     std::this_thread::sleep_for(k_poll);
     exit_code = ended(pid);
-    job.holds = lock_holder(job.session / session::k_log_name) == job.pid || exit_code == 0;
+    const fs::path log = job.session / session::k_log_name;
+    job.holds = (lock_holder(log) == job.pid && is_begun(log)) || exit_code == 0;
   }
   if (job.holds) {
     WB_TRY(move_output(job, file, file_system));

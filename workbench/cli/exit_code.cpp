@@ -25,6 +25,18 @@ ExitCode of_invalidity(std::string_view word) {
   return ExitCode::variant_failed;
 }
 
+/// Rows of `measure` say it by their outcome, those of `compare` by their invalidity.
+bool machine_left_no_figure(const Json& rows) {
+  bool any = false;
+  for (const Json& row : rows) {
+    const auto is_number = [&row](const char* key) { return row.value(key, Json()).is_number(); };
+    if (is_number("median_us") || is_number("speedup")) return false;
+    any = any || row.value("outcome", "") == "environment" ||
+          row.value("invalidity", Json()) == "environment";
+  }
+  return any;
+}
+
 ExitCode of_problem_rows(const Json& rows) {
   for (const Json& row : rows) {
     const std::string outcome = row.value("outcome", "");
@@ -77,6 +89,9 @@ ExitCode exit_code_of(std::string_view verb, const Json& result) {
     return of_problem_rows(result["problems"]);
   }
   if (verb == "sanitize" && !result.value("pass", false)) return of_problem_rows(result["runs"]);
+  // What a busy machine let nothing be measured of, though it may be measured another time.
+  const bool is_timed = verb == "measure" || verb == "compare";
+  if (is_timed && machine_left_no_figure(result["problems"])) return ExitCode::environment;
   if (verb == "audit" && result.value("contradictions", 0) > 0) return ExitCode::variant_failed;
   if (verb == "doctor" && !result.value("healthy", false)) return ExitCode::variant_failed;
   if (verb == "diff") {

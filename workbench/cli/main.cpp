@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -18,12 +18,18 @@
 #include "cli/exit_code.hpp"
 #include "cli/mcp.hpp"
 #include "cli/output.hpp"
+#include "cli/printing.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/services.hpp"
+#include "core/inherited.hpp"
+#include "core/writing.hpp"
 #include "engine/verb.hpp"
 #include "playbook/playbook.hpp"
 
 namespace {
+
+using wb::cli::print;
+using wb::cli::say;
 
 /// How long running requests get after a stop before the children that hold them up are ended.
 constexpr auto k_stop_grace = std::chrono::seconds(3);
@@ -40,26 +46,59 @@ void end_children() {
   }
 }
 
-/// Waits for SIGTERM, SIGHUP and SIGINT on a thread of its own. The signals must be blocked.
-void watch_signals(const sigset_t signals, std::atomic<bool>& stop) {
+/// What the main thread and the one that waits for signals tell each other.
+struct Stopping {
+  std::atomic<bool> is_requested{false};
+  std::atomic<bool> is_printing{false};  ///< the verb is done
+};
+
+/// Waits for those signals, which must be blocked, on a thread of its own. An answer that nobody
+/// takes is not waited for: then the signal ends the process as it would have by itself.
+void watch_signals(const sigset_t signals, Stopping& stopping) {
   int number = 0;
-  if (sigwait(&signals, &number) != 0) return;
-  stop = true;
-  std::this_thread::sleep_for(k_stop_grace);
-  end_children();
+  while (sigwait(&signals, &number) == 0) {
+    const bool was_printing = stopping.is_printing;
+    stopping.is_requested = true;
+    std::this_thread::sleep_for(k_stop_grace);
+    if (was_printing && stopping.is_printing) {
+      pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+      raise(number);
+    }
+    end_children();
+  }
 }
 
 int print_error(const wb::Error& error, bool json) {
-  if (json) {
-    const wb::Json object{
-        {"error", {{"code", to_string(error.code)}, {"message", error.message()}}}};
-    std::puts(wb::cli::json_text(object).c_str());
-  }
-  std::fputs(("sdpa-wb: " + error.message() + "\n").c_str(), stderr);
-  return static_cast<int>(wb::cli::exit_code_of(error.code));
+  const int code = static_cast<int>(wb::cli::exit_code_of(error.code));
+  say("sdpa-wb: " + error.message() + "\n");
+  if (!json) return code;
+  const wb::Json object{{"error", {{"code", to_string(error.code)}, {"message", error.message()}}}};
+  return print(wb::cli::json_text(object) + "\n", code);
 }
 
-int run(const wb::cli::Command& command, const std::atomic<bool>& stop) {
+/// Whether the verb has written what it makes to standard output, as `report --output -` does: what
+/// it says about that must then go elsewhere.
+bool has_written_to_standard_output(const wb::cli::Command& command, const wb::Json& result) {
+  const auto output = command.args.find("output");
+  const auto file = result.find("file");
+  return output != command.args.end() && file != result.end() && file->is_string() &&
+         wb::is_standard_output(output->get<std::string>());
+}
+
+/// Prints what came of the verb, and gives the exit code.
+int print_answer(const wb::cli::Command& command, const wb::Result<wb::Json>& result) {
+  if (!result) return print_error(result.error(), command.options.json);
+  const std::string text = command.options.json ? wb::cli::json_text(*result) + "\n"
+                                                : wb::cli::render_result(command.verb, *result);
+  const int code = static_cast<int>(wb::cli::exit_code_of(command.verb, *result));
+  if (!has_written_to_standard_output(command, *result)) {
+    return print(text, code, "the verb itself is done");
+  }
+  say(text);
+  return code;
+}
+
+int run(const wb::cli::Command& command, Stopping& stopping) {
   const bool terminal = isatty(STDERR_FILENO) == 1;
   wb::cli::ProgressLine line(terminal);
   wb::engine::ProgressSink sink;
@@ -69,28 +108,22 @@ int run(const wb::cli::Command& command, const std::atomic<bool>& stop) {
   wb::RealFileSystem file_system;
   const wb::RealClock clock;
   wb::engine::Engine engine(wb::cli::make_services(command.options, wb::cli::Environment::read(),
-                                                   file_system, clock, sink, &stop));
+                                                   file_system, clock, sink,
+                                                   &stopping.is_requested));
   wb::playbook::register_playbook_verbs(engine, {wb::cli::executable_folder() / "sdpa-wb", {}});
   std::optional<std::string> request_id;
   if (!command.options.request_id.empty()) request_id = command.options.request_id;
   const auto result = engine.call(command.verb, command.args, command.options.session, request_id);
   line.finish();
-  if (!result) {
-    if (result.error().code == wb::ErrorCode::canceled) {
-      if (const auto paused = engine.pause("stopped by a signal"); !paused) {
-        std::fputs(("sdpa-wb: " + paused.error().message() + "\n").c_str(), stderr);
-      }
+  if (!result && result.error().code == wb::ErrorCode::canceled) {
+    if (const auto paused = engine.pause("stopped by a signal"); !paused) {
+      say("sdpa-wb: " + paused.error().message() + "\n");
     }
-    return print_error(result.error(), command.options.json);
   }
-  const std::string text = command.options.json ? wb::cli::json_text(*result) + "\n"
-                                                : wb::cli::render_result(command.verb, *result);
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    std::fputs("sdpa-wb: cannot write the result to standard output; the verb itself is done\n",
-               stderr);
-    return static_cast<int>(wb::cli::ExitCode::io);
-  }
-  return static_cast<int>(wb::cli::exit_code_of(command.verb, *result));
+  stopping.is_printing = true;
+  const int code = print_answer(command, result);
+  stopping.is_printing = false;
+  return code;
 }
 
 /// Starts the job, then says which iteration it works on, as soon as there is one.
@@ -101,7 +134,8 @@ int run_detached(const wb::cli::Command& command, const std::vector<std::string>
   if (!job) return print_error(job.error(), command.options.json);
   if (!job->holds) {
     // A message, or with --json an object, of the child's own.
-    std::fputs(job->output.c_str(), command.options.json ? stdout : stderr);
+    if (command.options.json) return print(job->output, job->exit_code);
+    say(job->output);
     return job->exit_code;
   }
   const wb::RealClock clock;
@@ -120,55 +154,66 @@ int run_detached(const wb::cli::Command& command, const std::vector<std::string>
   (*answer)["output"] = job->output_file.string();
   const std::string text = command.options.json ? wb::cli::json_text(*answer) + "\n"
                                                 : (*answer)["text"].get<std::string>();
-  std::fputs(text.c_str(), stdout);
-  return 0;
+  return print(text, 0, "the job goes on");
+}
+
+int run_in_order(const wb::cli::Command& command) {
+  const sigset_t signals = wb::stop_signals();
+  // Blocked before any thread or child starts; children get an empty mask from the spawner.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // The thread below may outlive this call.
+  static Stopping stopping;
+  std::thread([signals] { watch_signals(signals, stopping); }).detach();
+  return run(command, stopping);
+}
+
+int run_words(const std::vector<std::string>& words) {
+  const std::string first = words.empty() ? std::string() : words[0];
+  if (first == "playbook-host") return wb::playbook::playbook_host_main();
+  if (first == "command-reference") return print(wb::cli::command_reference(), 0);
+  if (first == "verb-table") {
+    return print(wb::cli::json_text(wb::engine::verb_table_json(), 1) + "\n", 0);
+  }
+  if (first == "mcp") {
+    if (const auto here = wb::check_working_folder(); !here) {
+      return print_error(here.error(), false);
+    }
+    return wb::cli::mcp_main({words.begin() + 1, words.end()}, wb::cli::Environment::read());
+  }
+  const wb::RealFileSystem file_system;
+  const auto parsed = wb::cli::parse_command_line(words, file_system);
+  if (const auto* text = std::get_if<wb::cli::PrintAndExit>(&parsed)) {
+    say(text->err);
+    return print(text->out, text->exit_code);
+  }
+  const auto& command = std::get<wb::cli::Command>(parsed);
+  if (const auto here = wb::check_working_folder(); !here) {
+    return print_error(here.error(), command.options.json);
+  }
+  if (const auto fit = wb::cli::check_options(command.options); !fit) {
+    return print_error(fit.error(), command.options.json);
+  }
+  return command.options.detach ? run_detached(command, words) : run_in_order(command);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  if (!words.empty() && words[0] == "playbook-host") return wb::playbook::playbook_host_main();
-  if (!words.empty() && words[0] == "mcp") {
-    return wb::cli::mcp_main({words.begin() + 1, words.end()}, wb::cli::Environment::read());
-  }
-  if (!words.empty() && words[0] == "command-reference") {
-    std::fputs(wb::cli::command_reference().c_str(), stdout);
-    return 0;
-  }
-  if (!words.empty() && words[0] == "verb-table") {
-    std::puts(wb::cli::json_text(wb::engine::verb_table_json(), 1).c_str());
-    return 0;
-  }
-  const wb::RealFileSystem file_system;
-  const auto parsed = wb::cli::parse_command_line(words, file_system);
-  if (const auto* text = std::get_if<wb::cli::PrintAndExit>(&parsed)) {
-    std::fputs(text->out.c_str(), stdout);
-    std::fputs(text->err.c_str(), stderr);
-    return text->exit_code;
-  }
-  if (const auto& command = std::get<wb::cli::Command>(parsed); command.options.detach) {
-    return run_detached(command, words);
-  }
-  signal(SIGPIPE, SIG_IGN);
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGHUP, SIGINT}) sigaddset(&signals, number);
-  // Blocked before any thread or child starts; children get an empty mask from the spawner.
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::atomic<bool> stop{false};
+  wb::put_inherited_in_order();
   try {
-    std::thread([signals, &stop] { watch_signals(signals, stop); }).detach();
-    return run(std::get<wb::cli::Command>(parsed), stop);
+    // A program can be started without even its own name.
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    return run_words(words);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return print_error(wb::errno_error("work with", error.path1(), error.code().value()), false);
   } catch (const std::system_error& error) {
-    std::fputs(fmt::format("sdpa-wb: cannot start a thread: {}; end other processes or raise the "
-                           "process limit\n",
-                           error.what())
-                   .c_str(),
-               stderr);
+    say(
+        fmt::format("sdpa-wb: cannot start a thread: {}; end other processes or raise the process "
+                    "limit\n",
+                    error.what()));
     return static_cast<int>(wb::cli::ExitCode::environment);
   } catch (const std::exception& error) {
-    std::fputs(fmt::format("sdpa-wb: internal fault: {}\n", error.what()).c_str(), stderr);
+    say(fmt::format("sdpa-wb: internal fault: {}\n", error.what()));
     return static_cast<int>(wb::cli::ExitCode::internal);
   }
 }

@@ -94,11 +94,21 @@ std::string render_tune(const Json& result) {
                             cell(tune["search_s"]));
 }
 
+std::string notes_of(const Json& result) {
+  std::string text;
+  for (const Json& note : result.value("notes", Json::array())) text += cell(note) + "\n";
+  return text;
+}
+
 std::string render_compare(const Json& result) {
-  std::string text = fmt::format("{}: {}", cell(result["outcome"]), cell(result["speedup"]));
-  text += "x" + interval_text(result["interval"]) + "\n";
-  return text + rows_of(result["problems"], {"problem", "outcome", "speedup", "candidate_us",
-                                             "against_us", "noise_floor_frac", "reason"});
+  std::string text = cell(result["outcome"]);
+  if (result["speedup"].is_number()) {
+    text += fmt::format(": {}x{}", cell(result["speedup"]), interval_text(result["interval"]));
+  }
+  return text + "\n" +
+         rows_of(result["problems"], {"problem", "outcome", "speedup", "candidate_us", "against_us",
+                                      "noise_floor_frac", "reason"}) +
+         notes_of(result);
 }
 
 std::string render_kernels(const Json& result) {
@@ -175,13 +185,14 @@ std::string render_result(std::string_view verb, const Json& result) {
   if (verb == "measure") {
     return cell(result["variant"]) + "\n" +
            rows_of(result["problems"],
-                   {"problem", "outcome", "median_us", "gflop_per_s", "message"});
+                   {"problem", "outcome", "median_us", "gflop_per_s", "message"}) +
+           notes_of(result);
   }
   if (verb == "doctor") return rows_of(result["checks"], {"name", "state", "detail", "next"});
   if (verb == "kernels") return render_kernels(result);
   if (verb == "suites") return render_suites(result);
   if (verb == "open") {
-    return rows_of(result["baseline"], {"problem", "plan", "start_us", "rivals_us"}) +
+    return rows_of(result["baseline"], {"problem", "plan", "start_us", "rivals_us", "message"}) +
            result.value("cannot_show_text", "") + cell(result["session"]) + "\n";
   }
   if (verb == "run") {

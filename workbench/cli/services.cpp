@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "cli/services.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "cli/output.hpp"
 #include "core/process.hpp"
+#include "device/device.hpp"
 #include "variant/installed.hpp"
 
 namespace wb::cli {
@@ -72,13 +77,80 @@ std::function<void(const Json&)> milestone_sink(const std::string& command) {
     } else if (done->timed_out) {
       why = "it ran longer than 10 s and was ended";
     } else if (!done->success()) {
-      why = "exit code " + std::to_string(done->exit_code.value_or(-1));
+      why = "exit code " + fmt::to_string(done->exit_code.value_or(-1));
     }
     if (!why.empty()) std::fputs(("sdpa-wb: --on-event: " + why + "\n").c_str(), stderr);
   };
 }
 
+Error wrong_option(const std::string& option, const std::string& value, std::string cause,
+                   std::string next) {
+  return Error{ErrorCode::usage, "use " + option, printable(value), std::move(cause),
+               std::move(next)};
+}
+
+Result<void> check_cpus(const GlobalOptions& options) {
+  if (options.threads < 0) {
+    return wrong_option("--threads", fmt::to_string(options.threads), "it is less than none",
+                        "name a number of threads, 0 for all");
+  }
+  if (options.cpu_set.empty()) return {};
+  const auto cpus = device::parse_cpu_set(options.cpu_set);
+  if (!cpus) {
+    return wrong_option("--cpu-set", options.cpu_set, cpus.error().cause, "write it like 0-3,8");
+  }
+  if (!options.transport.empty()) return {};
+  const std::vector<int> allowed = device::allowed_cpus();
+  for (const int cpu : *cpus) {
+    if (std::find(allowed.begin(), allowed.end(), cpu) != allowed.end()) continue;
+    return wrong_option("--cpu-set", options.cpu_set,
+                        fmt::format("this process may run on {}, and not on CPU {}",
+                                    device::cpu_set_text(allowed), cpu),
+                        "name some of those");
+  }
+  return {};
+}
+
+/// A folder that is there, or could be made: what it would lie in is one, and may be written.
+Result<void> check_cache(const fs::path& cache) {
+  if (cache.empty()) return {};
+  std::error_code error;
+  fs::path place = fs::absolute(cache, error);
+  const auto refused = [&](int number) {
+    return wrong_option("--cache", cache.string(),
+                        place.string() + ": " + std::generic_category().message(number),
+                        "name a folder that is there or can be made");
+  };
+  if (fs::is_directory(place, error)) return {};
+  while (!fs::exists(fs::symlink_status(place, error)) && place.has_relative_path()) {
+    place = place.parent_path();
+  }
+  if (!fs::is_directory(place, error)) return refused(ENOTDIR);
+  if (::access(place.c_str(), W_OK | X_OK) != 0) return refused(errno);
+  return {};
+}
+
 }  // namespace
+
+Result<void> check_options(const GlobalOptions& options) {
+  const bool is_here = options.transport.empty();
+  const std::string transport = is_here ? std::string() : options.transport.front();
+  const std::array<std::pair<const char*, std::string>, 6> programs{
+      {{"--compiler", options.compiler},
+       {"--nvcc", options.nvcc},
+       {"--host-compiler", options.host_compiler},
+       {"--transport", transport},
+       {"--worker", is_here ? options.worker : std::string()},
+       {"--python", is_here ? options.python : std::string()}}};
+  for (const auto& [option, program] : programs) {
+    if (program.empty()) continue;
+    if (const auto found = find_program(program); !found) {
+      return wrong_option(option, program, found.error().cause, "name a program that is there");
+    }
+  }
+  WB_TRY(check_cpus(options));
+  return check_cache(options.cache);
+}
 
 Environment Environment::read() {
   Environment environment;

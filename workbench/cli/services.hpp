@@ -34,6 +34,10 @@ struct Environment {
   static Environment read();
 };
 
+/// Whether what the options name is there: programs, CPUs, folders. With a transport those of the
+/// worker's machine are not looked at. Errors: usage, naming the option.
+Result<void> check_options(const GlobalOptions& options);
+
 /// The folder of the running executable; empty when it cannot be known.
 fs::path executable_folder();
 

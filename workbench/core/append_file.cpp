@@ -9,9 +9,9 @@
 
 #include <cerrno>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
+#include "core/ascii.hpp"
 #include "core/files.hpp"
 #include "core/posix_files.hpp"
 
@@ -29,13 +29,13 @@ long holder_pid(const struct stat& facts) {
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
     // "1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF"; waiting locks have "->" after the number.
-    std::istringstream words(line);
-    std::string number, kind, advice, access, place;
-    long pid = 0;
-    if (!(words >> number >> kind >> advice >> access >> pid >> place) || kind != "FLOCK") continue;
-    if (place == wanted) return pid;
+    const auto words = ascii::words(line);
+    if (words.size() < 6 || words[1] != "FLOCK") continue;
+    const auto pid = ascii::number<long>(words[4]);
+    if (!pid) continue;
+    if (words[5] == wanted) return *pid;
     // Layered file systems show another device number than fstat; the inode still agrees.
-    if (place.ends_with(wanted_inode)) by_inode = pid;
+    if (words[5].ends_with(wanted_inode)) by_inode = *pid;
   }
   return by_inode;
 }

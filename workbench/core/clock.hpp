@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The clock seam: everything that needs the time of day or a deadline takes a Clock, so that tests
-// can set it. Timed samples never come from here; the worker reads its own monotonic clock.
+// The clock seam: everything that needs the time of day, a deadline or a pause takes a Clock, so
+// that tests can set it and need not wait. Timed samples never come from here; the worker reads its
+// own monotonic clock.
 #pragma once
 
 #include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace wb {
 
@@ -15,6 +17,8 @@ class Clock {
   virtual ~Clock() = default;
   virtual std::chrono::system_clock::time_point now() const = 0;
   virtual std::chrono::steady_clock::time_point steady_now() const = 0;
+  /// Returns when this time has passed.
+  virtual void sleep(std::chrono::nanoseconds time) const = 0;
 };
 
 class RealClock final : public Clock {
@@ -25,6 +29,7 @@ class RealClock final : public Clock {
   std::chrono::steady_clock::time_point steady_now() const override {
     return std::chrono::steady_clock::now();
   }
+  void sleep(std::chrono::nanoseconds time) const override { std::this_thread::sleep_for(time); }
 };
 
 /// "2026-11-20T18:03:22.123Z", UTC, milliseconds.

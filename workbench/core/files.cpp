@@ -3,10 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
@@ -25,6 +29,27 @@ using detail::retry_on_signal;
 using detail::sync_folder;
 
 constexpr std::size_t k_read_chunk_bytes = 64u << 10;
+
+/// One bit for each descriptor that a UniqueFd owns. No lock guards them, because a child of fork()
+/// reads them, in which nobody would release it.
+constexpr std::size_t k_word_bits = 64, k_noted_descriptors = 1u << 16;
+constinit std::array<std::atomic<std::uint64_t>, k_noted_descriptors / k_word_bits> owned_words{};
+
+void note_owned(int fd, bool is_owned) {
+  const auto at = static_cast<std::size_t>(fd);
+  if (fd < 0 || at >= k_noted_descriptors) return;
+  std::atomic<std::uint64_t>& word = owned_words[at / k_word_bits];
+  const std::uint64_t bit = std::uint64_t{1} << (at % k_word_bits);
+  is_owned ? word.fetch_or(bit) : word.fetch_and(~bit);
+}
+
+void close_owned() {
+  for (std::size_t at = 0; at < owned_words.size(); ++at) {
+    for (std::uint64_t bits = owned_words[at].exchange(0); bits != 0; bits &= bits - 1) {
+      ::close(static_cast<int>(at * k_word_bits) + std::countr_zero(bits));
+    }
+  }
+}
 
 /// A file that is unlinked again unless it was kept (renamed to its real name).
 class TemporaryFile {
@@ -105,17 +130,28 @@ Result<void> detail::sync_folder(const fs::path& folder) {
 }
 
 UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
-  if (this != &other) reset(other.release());
+  if (this != &other) reset(std::exchange(other.m_fd, -1));
   return *this;
 }
 
 int UniqueFd::release() {
+  note_owned(m_fd, false);
   return std::exchange(m_fd, -1);
 }
 
 void UniqueFd::reset(int fd) {
-  if (m_fd >= 0 && m_fd != fd) ::close(m_fd);
+  if (m_fd >= 0 && m_fd != fd) {
+    note_owned(m_fd, false);  // first: once it is closed, another thread may get its number
+    ::close(m_fd);
+  }
   m_fd = fd;
+  note_owned(m_fd, true);
+}
+
+Result<void> close_in_forked_children() {
+  const int failed = ::pthread_atfork(nullptr, nullptr, close_owned);
+  if (failed != 0) return errno_error("prepare for forks of", "this process", failed);
+  return {};
 }
 
 Error errno_error(std::string attempted, const fs::path& subject, int error_number) {
@@ -136,6 +172,12 @@ Error errno_error(std::string attempted, const fs::path& subject, int error_numb
     case ENOENT:
       error.code = ErrorCode::not_found;
       error.next = "check the path";
+      break;
+    case EMFILE:
+      error.next = "raise the limit of open files (ulimit -n)";
+      break;
+    case EFBIG:
+      error.next = "raise the limit of a file's size (ulimit -f)";
       break;
     default:
       break;
@@ -202,8 +244,16 @@ Result<void> RealFileSystem::make_directories(const fs::path& path) {
 Result<TempDirectory> TempDirectory::create(std::string_view prefix) {
   std::error_code error;
   const fs::path root = fs::temp_directory_path(error);
-  if (error) return errno_error("find the temporary folder", root, error.value());
-  return create_in(root, prefix);
+  // Where the standard library refuses the folder, it does not say which one that was.
+  const char* named = std::getenv("TMPDIR");
+  auto made =
+      error ? Result<TempDirectory>(errno_error("use the temporary folder",
+                                                named == nullptr ? "/tmp" : named, error.value()))
+            : create_in(root, prefix);
+  if (made.ok() || made.error().code == ErrorCode::no_space) return made;
+  Error refused = made.error();
+  refused.next = "set the variable TMPDIR to a folder that is there and may be written";
+  return refused;
 }
 
 Result<TempDirectory> TempDirectory::create_in(const fs::path& root, std::string_view prefix) {

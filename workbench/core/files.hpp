@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -21,8 +22,8 @@ namespace fs = std::filesystem;
 class UniqueFd {
  public:
   UniqueFd() = default;
-  explicit UniqueFd(int fd) : m_fd(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : m_fd(other.release()) {}
+  explicit UniqueFd(int fd) { reset(fd); }
+  UniqueFd(UniqueFd&& other) noexcept : m_fd(std::exchange(other.m_fd, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept;
   UniqueFd(const UniqueFd&) = delete;
   UniqueFd& operator=(const UniqueFd&) = delete;
@@ -35,6 +36,11 @@ class UniqueFd {
  private:
   int m_fd = -1;
 };
+
+/// From now on a child of fork() closes what the UniqueFds of its parent own: it would share their
+/// locks and hold their pipes open for as long as it lives. For programs that others fork (Python).
+/// Call it once. Errors: io.
+Result<void> close_in_forked_children();
 
 /// One file opened for appending, held with an exclusive flock for its life.
 class AppendFile {

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/ascii.hpp"
+
 namespace wb {
 namespace {
 
@@ -54,6 +56,14 @@ std::string position_words(const char* begin, const char* end) {
   return fmt::format("line {}, column {}", line, column == 0 ? 1 : column);
 }
 
+/// nlohmann reads numbers with strtod, and puts the first byte of the locale's decimal point into
+/// the text for it, which is too little where that has several. Nothing for numbers too small.
+std::optional<double> number_of(std::string text) {
+  constexpr std::string_view k_others = "0123456789+-eE";
+  for (char& c : text) c = k_others.find(c) == std::string_view::npos ? '.' : c;
+  return ascii::number<double>(text);
+}
+
 struct Fault {
   ErrorCode code = ErrorCode::parse;
   std::string cause;
@@ -68,8 +78,8 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool boolean(bool value) override { return add(value) != nullptr; }
   bool number_integer(number_integer_t value) override { return add(value) != nullptr; }
   bool number_unsigned(number_unsigned_t value) override { return add(value) != nullptr; }
-  bool number_float(number_float_t value, const string_t&) override {
-    return add(value) != nullptr;
+  bool number_float(number_float_t value, const string_t& text) override {
+    return add(number_of(text).value_or(value)) != nullptr;
   }
   bool string(string_t& value) override {
     if (!check_nul(value, "a string")) return false;

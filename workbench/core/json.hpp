@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,9 +27,13 @@ struct JsonLimits {
 /// Errors: parse (with line and column), limit (size, depth), invalid (duplicate key, NUL).
 Result<Json> parse_json(std::string_view text, std::string_view what, JsonLimits limits = {});
 
+/// The integer that a value is. A float without a fraction is one (Lua's 64 / 2 is 32.0, and JSON
+/// knows one kind of numbers), as far as a double holds every integer: up to 2^53 on either side.
+std::optional<std::int64_t> whole_number(const Json& value);
+
 /// Reads the fields of one JSON object and remembers the first fault, so that a reader is a list
 /// of fields followed by one finish(). Missing or ill-typed fields return the fallback (or "", min,
-/// 0). An integer is written without point and exponent: 1.0 is refused.
+/// 0). An integer is whatever whole_number() takes for one.
 class ObjectReader {
  public:
   /// `json` must outlive the reader. `what` names the object in messages.

@@ -23,6 +23,19 @@ std::string kind_words(const Json& value) {
 
 }  // namespace
 
+std::optional<std::int64_t> whole_number(const Json& value) {
+  constexpr double k_exact = 9'007'199'254'740'992;  // 2^53
+  if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    if (!(std::abs(number) <= k_exact) || number != std::floor(number)) return std::nullopt;
+    return static_cast<std::int64_t>(number);
+  }
+  constexpr auto k_most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!value.is_number_integer()) return std::nullopt;
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > k_most) return std::nullopt;
+  return value.get<std::int64_t>();
+}
+
 ObjectReader::ObjectReader(const Json& json, std::string what)
     : m_json(json), m_what(std::move(what)) {
   if (!m_json.is_object()) m_fault = "it must be an object, not " + kind_words(m_json);
@@ -65,13 +78,8 @@ std::int64_t ObjectReader::integer_or(std::string_view key, std::int64_t fallbac
                                       std::int64_t max) {
   const Json* value = member(key);
   if (value == nullptr) return fallback;
-  const bool fits = value->is_number_integer() &&
-                    (!value->is_number_unsigned() ||
-                     value->get<std::uint64_t>() <=
-                         static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-  if (fits) {
-    const auto number = value->get<std::int64_t>();
-    if (number >= min && number <= max) return number;
+  if (const auto number = whole_number(*value); number && *number >= min && *number <= max) {
+    return *number;
   }
   fail(key, fmt::format("must be an integer from {} to {}, not {}", min, max, kind_words(*value)));
   return fallback;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inside core only: the system calls under files.cpp and append_file.cpp, with EINTR taken care of.
+// Inside core only: the system calls under its files, with EINTR taken care of.
 #pragma once
 
 #include <fcntl.h>
@@ -17,8 +17,18 @@ auto retry_on_signal(Call call) {
   return result;
 }
 
+/// A descriptor of 3 or above. In a program that has closed one of the first three (a daemon, or
+/// one that was started so), a file of ours would else get what others write to its standard
+/// output.
+inline UniqueFd above_stdio(UniqueFd fd) {
+  if (!fd.valid() || fd.get() > 2) return fd;
+  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+}
+
+/// errno says why it is not valid.
 inline UniqueFd open_fd(const fs::path& path, int flags, mode_t mode = 0) {
-  return UniqueFd(retry_on_signal([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
+  return above_stdio(
+      UniqueFd(retry_on_signal([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); })));
 }
 
 inline fs::path folder_of(const fs::path& path) {

@@ -89,6 +89,11 @@ Result<ProcessOutcome> run_process(const ProcessSpec& spec) {
       Stream{std::move(err.read_end), detail::HeadTail(spec.capture_bytes)}};
   const bool in_time = collect(child, streams, deadline);
   ProcessOutcome outcome = detail::kill_and_reap(child);
+  if (outcome.reaped_elsewhere) {
+    return Error{ErrorCode::environment, "learn the end of", printable(spec.argv[0], 200),
+                 "another part of this program took it (a handler of SIGCHLD that waits for all)",
+                 "let it wait for its own children only"};
+  }
   for (Stream& stream : streams) stream.drain();
   outcome.timed_out = !in_time;
   outcome.out = streams[0].text.text();
@@ -115,8 +120,10 @@ Result<fs::path> find_program(std::string_view name) {
     fs::path path = fs::absolute(name, error);
     if (!error && is_program(path)) return path;
     const bool exists = fs::exists(path, error);
+    const bool is_closed = error == std::errc::permission_denied;
+    const char* missing = is_closed ? "a folder on the way may not be searched" : "no such file";
     return Error{ErrorCode::not_found, "find the program", std::string(name),
-                 exists ? "it is not an executable file" : "no such file", "check the path"};
+                 exists ? "it is not an executable file" : missing, "check the path"};
   }
   const char* variable = std::getenv("PATH");
   const std::string_view folders = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;

@@ -44,11 +44,13 @@ struct ProcessSpec {
 };
 
 /// How a process ended. Exactly one of exit_code and signal is set, or neither when the process
-/// could not be reaped within 5 s after SIGKILL (stuck in a driver or a dead network disk).
+/// could not be reaped within 5 s after SIGKILL (stuck in a driver or a dead network disk), or when
+/// somebody else in this process did it first.
 struct ProcessOutcome {
   std::optional<int> exit_code;
   std::optional<int> signal;
   bool timed_out = false;
+  bool reaped_elsewhere = false;
   std::string out;  ///< captured standard output, cut in the middle when too long
   std::string err;
   double wall_s = 0;
@@ -62,7 +64,8 @@ struct ProcessOutcome {
 /// holds the streams open gets 200 ms). A descendant in a session of its own is not reached, and
 /// not waited for.
 /// Errors: usage (empty argv), invalid (NUL byte, closed keep_fd), not_found (no such program or
-/// folder), io. A failing program is an outcome, not an error.
+/// folder), io, environment (this process ignores SIGCHLD, or reaps children that are not its own).
+/// A failing program is an outcome, not an error.
 Result<ProcessOutcome> run_process(const ProcessSpec& spec);
 
 /// Those of the named variables that this process's environment has.

@@ -180,8 +180,21 @@ Result<void> check_spec(const ProcessSpec& spec) {
   return {};
 }
 
+/// Where SIGCHLD is ignored the system forgets how a child ended before its parent can ask. Our own
+/// programs never do (put_inherited_in_order); what Python does is up to the program in it.
+Result<void> check_child_signal(const ProcessSpec& spec) {
+  struct sigaction now {};
+  ::sigaction(SIGCHLD, nullptr, &now);
+  if (now.sa_handler != SIG_IGN && (now.sa_flags & SA_NOCLDWAIT) == 0) return {};
+  return start_error(
+      spec, ErrorCode::environment,
+      "this process ignores SIGCHLD, so that the end of no child can be known",
+      "give it its default: signal.signal(signal.SIGCHLD, signal.SIG_DFL) in Python");
+}
+
 Result<Prepared> prepare(const ProcessSpec& spec) {
   WB_TRY(check_spec(spec));
+  WB_TRY(check_child_signal(spec));
   Prepared child;
   WB_TRY_ASSIGN(child.program, find_program(spec.argv[0]));
   child.env_words = environment_words(spec);
@@ -310,7 +323,9 @@ ProcessOutcome kill_and_reap(const Child& child) {
   if (!wait_until_ended(child, deadline_after(k_reap_patience))) return outcome;
   int status = 0;
   rusage usage{};
-  if (::wait4(child.pid, &status, WNOHANG, &usage) != child.pid) return outcome;
+  const pid_t reaped = ::wait4(child.pid, &status, WNOHANG, &usage);
+  outcome.reaped_elsewhere = reaped == -1 && errno == ECHILD;
+  if (reaped != child.pid) return outcome;
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   const auto seconds = [](const timeval& time) {

@@ -20,7 +20,8 @@ struct Child {
 };
 
 /// Forks and execs with the three descriptors as stdio. Returns after the exec took place, so its
-/// failure is an Error: not_found, usage (no argv), invalid (NUL, closed keep_fd), io.
+/// failure is an Error: not_found, usage (no argv), invalid (NUL, closed keep_fd), io, environment
+/// (SIGCHLD is ignored).
 Result<Child> spawn_child(const ProcessSpec& spec, int in, int out, int err);
 
 /// True once the child ended (it stays a zombie, so its pid and group id cannot be reused).

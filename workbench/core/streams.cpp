@@ -11,16 +11,9 @@
 #include <ctime>
 #include <utility>
 
+#include "core/posix_files.hpp"
+
 namespace wb::detail {
-namespace {
-
-/// A descriptor of 3 or above, so that arranging the child's stdio cannot overwrite it.
-UniqueFd above_stdio(UniqueFd fd) {
-  if (!fd.valid() || fd.get() > 2) return fd;
-  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
-}
-
-}  // namespace
 
 int poll_timeout_ms(Deadline deadline) {
   const auto left =
@@ -39,7 +32,7 @@ Result<Pipe> make_pipe() {
 }
 
 Result<UniqueFd> open_dev_null(int flags) {
-  UniqueFd fd = above_stdio(UniqueFd(::open("/dev/null", flags | O_CLOEXEC)));
+  UniqueFd fd = open_fd("/dev/null", flags);
   if (!fd.valid()) return errno_error("open", "/dev/null", errno);
   return fd;
 }

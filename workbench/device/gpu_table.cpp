@@ -4,9 +4,9 @@
 // facts; this table gives what no driver tells: peaks and bandwidth.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
+#include "core/ascii.hpp"
 #include "device/device.hpp"
 
 namespace wb::device {
@@ -91,15 +91,13 @@ constexpr std::array<GpuRow, 12> k_rows{{
 // clang-format on
 
 bool same_in_any_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return ascii::lower(x) == ascii::lower(y); });
 }
 
 /// `mark` as whole words: "NVIDIA L4" is not in "NVIDIA L40S", nor "H200" in "GH200".
 bool has_mark(std::string_view text, std::string_view mark) {
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  const auto is_word = ascii::is_alnum;
   if (mark.empty()) return true;
   for (std::size_t at = 0; at + mark.size() <= text.size(); ++at) {
     const std::size_t after = at + mark.size();

@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 
 #include "analyze/analysis.hpp"
 #include "analyze/disassembly.hpp"
 #include "analyze/measured_table.hpp"
 #include "analyze/profile_facts.hpp"
+#include "core/ascii.hpp"
+#include "core/plain_text.hpp"
 #include "engine/verb_table.hpp"
 #include "measure/ncu_report.hpp"
 #include "report/evidence.hpp"
@@ -35,14 +36,13 @@ constexpr std::array<const char*, 3> k_files{"table", "ncu", "sass"};
 
 std::string small(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(), ascii::lower);
   return result;
 }
 
 /// `words` in `name` as whole words: "H20" is not in "H200".
 bool holds_words(const std::string& name, const std::string& words) {
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  const auto is_word = ascii::is_alnum;
   for (std::size_t at = name.find(words); at != std::string::npos; at = name.find(words, at + 1)) {
     const std::size_t end = at + words.size();
     if ((at == 0 || !is_word(name[at - 1])) && (end == name.size() || !is_word(name[end]))) {
@@ -108,7 +108,8 @@ Json result_of(const Device& device, const std::vector<Finding>& findings,
 Result<void> add_table(const FileSystem& files, const Json& args, Evidence& evidence,
                        std::vector<std::string>& gaps) {
   const std::string path = args.value("table", "");
-  WB_TRY_ASSIGN(const std::string text, files.read(path, k_table_bytes));
+  WB_TRY_ASSIGN(const std::string text,
+                read_plain_text(files, path, k_table_bytes, "read the table"));
   analyze::TableReading reading;
   reading.ours = args.value("ours", "");
   reading.reference = args.value("reference", "");
@@ -136,7 +137,8 @@ Result<void> add_ncu(const FileSystem& files, const Json& args, Evidence& eviden
   }
   WB_TRY_ASSIGN(const problem::Problem problem,
                 problem::parse_problem(args["problem"].get<std::string>()));
-  WB_TRY_ASSIGN(const std::string text, files.read(path, k_report_bytes));
+  WB_TRY_ASSIGN(const std::string text,
+                read_plain_text(files, path, k_report_bytes, "read the profile"));
   WB_TRY_ASSIGN(const Json launches, measure::read_ncu_report(text, k_most_launches));
   std::string subject = "profiled";
   for (const Observation& observation : evidence.observations) {
@@ -255,8 +257,8 @@ Result<FileFindings> findings_of_files(const FileSystem& files, const Json& args
   result.findings = analyze::analyze(evidence);
   name_ours(evidence, result);
   if (args.contains("sass")) {
-    WB_TRY_ASSIGN(const std::string text,
-                  files.read(args["sass"].get<std::string>(), k_listing_bytes));
+    WB_TRY_ASSIGN(const std::string text, read_plain_text(files, args["sass"].get<std::string>(),
+                                                          k_listing_bytes, "read the listing"));
     WB_TRY_ASSIGN(const std::vector<analyze::SassKernel> kernels, analyze::read_sass(text));
     std::vector<Finding> found = analyze::sass_findings(kernels);
     std::move(found.begin(), found.end(), std::back_inserter(result.findings));

@@ -81,7 +81,7 @@ Result<Json> Engine::State::run_reading(const VerbSpec& verb, const Json& args,
       return Error{ErrorCode::usage, "write", "the report", "a playbook writes no files",
                    "take its text from the answer"};
     }
-    return verb_report(context.services.file_system, session, args);
+    return verb_report(context.services, session, args);
   }
   if (verb.name == "brief") return verb_brief(session);
   if (verb.name == "history") return verb_history(session, args);

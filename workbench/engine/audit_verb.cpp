@@ -9,6 +9,9 @@
 
 #include "audit/audit.hpp"
 #include "audit/import.hpp"
+#include "core/plain_text.hpp"
+#include "core/writing.hpp"
+#include "engine/page_verbs.hpp"
 #include "engine/verb_table.hpp"
 #include "session/storage.hpp"
 
@@ -110,6 +113,12 @@ Result<std::string> read_report(const Services& services, const fs::path& path, 
                  fmt::format("it is larger than {} MiB", audit::k_max_document_bytes >> 20),
                  "give the report itself, not data or logs"};
   }
+  if (bytes) {
+    if (const auto encoding = foreign_encoding(*bytes); !encoding.empty()) {
+      return Error{ErrorCode::invalid, doing, path.string(), "it is " + std::string(encoding),
+                   "save it as UTF-8"};
+    }
+  }
   return bytes;
 }
 
@@ -174,11 +183,12 @@ Result<Json> verb_import_report(const Services& services, const Json& args) {
   if (args.contains("output")) {
     file = args["output"].get<std::string>();
     std::error_code ignored;
-    if (fs::exists(file, ignored)) {  // it may be the report itself
+    // It may be the report itself.
+    if (fs::is_regular_file(file, ignored) && !is_standard_output(file)) {
       return Error{ErrorCode::invalid, "write the repaired report", file, "there is a file already",
                    "name another, or remove it"};
     }
-    WB_TRY(services.file_system.write_atomic(file, imported.text, Durability::none));
+    WB_TRY(write_named(services, file, imported.text, Durability::none));
     imported.text = fmt::format(
         "{}: {} lines, {} sections, {} tables\n{}\n", file, imported.lines,
         imported.sections.size(), imported.tables.size(),

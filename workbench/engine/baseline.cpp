@@ -3,6 +3,7 @@
 // with two processes of the same code per instance, and start and rivals are timed beside each
 // other.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -120,7 +121,8 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
   return rivals;
 }
 
-/// The rows of open's result: the start and each rival on each problem and plan.
+/// The rows of open's result: the start and each rival on each problem and plan. What has no figure
+/// is null, and the message says why.
 Json baseline_rows(const TimingRequest& request, const TimingResult& result) {
   Json rows = Json::array();
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
@@ -128,12 +130,21 @@ Json baseline_rows(const TimingRequest& request, const TimingResult& result) {
       const auto& lanes = result.lanes[p][k];
       Json row{{"problem", label(request.problems[p])},
                {"plan", to_string(request.plans[k])},
-               {"start_us", lane_median_us(lanes[0])},
-               {"rivals_us", Json::object()}};
+               {"start_us", figure_or_null(lane_median_us(lanes[0]))},
+               {"rivals_us", Json::object()},
+               {"message", ""}};
+      std::vector<std::string> missing;
+      const auto note = [&](std::size_t s) {
+        const std::string why = why_no_figure(lanes[s]);
+        if (!why.empty()) missing.push_back(request.subjects[s]->label + ": " + why);
+      };
+      note(0);
       for (std::size_t s = 2; s < request.subjects.size(); ++s) {
         if (lanes[s].turns.empty() && !lanes[s].failure) continue;  // not supported
-        row["rivals_us"][request.subjects[s]->label] = lane_median_us(lanes[s]);
+        row["rivals_us"][request.subjects[s]->label] = figure_or_null(lane_median_us(lanes[s]));
+        note(s);
       }
+      row["message"] = fmt::format("{}", fmt::join(missing, "; "));
       rows.push_back(std::move(row));
     }
   }

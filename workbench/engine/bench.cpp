@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The timing stage: fresh processes, ABBA turns, every turn an event.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "engine/timing.hpp"
 #include "measure/roofline.hpp"
@@ -164,11 +165,27 @@ Result<void> take_turn(Context& context, const TimingRequest& request, const Pla
     }
     disturbed_by.insert(turn->flags.begin(), turn->flags.end());
     if (!decides || (retries_left-- <= 0 && !lane.turns.empty())) break;
-    std::this_thread::sleep_for(k_first_pause * (1 << attempt));
+    if (attempt + 1 < k_turn_attempts) {
+      context.services.clock.sleep(k_first_pause * (1 << attempt));
+    }
   }
   lane.disturbed_by.merge(disturbed_by);
   return {};
 }
+
+struct Disturbance {
+  std::string_view flag, cause, cure;
+};
+constexpr std::array<Disturbance, 4> k_disturbances{{
+    {measure::k_flag_cpu_throttled, "the CPU quota of its control group stopped it",
+     "lift the quota (`sdpa-wb doctor` names its file) or give whole CPUs instead of it"},
+    {measure::k_flag_fewer_cpus, "it may use fewer CPUs than when the worker started",
+     "widen the cpuset again or start anew"},
+    {measure::k_flag_foreign_load, "other processes used the CPUs or the GPU",
+     "let the machine be quiet"},
+    {measure::k_flag_throttled, "heat or its hardware slowed the GPU down",
+     "see to its cooling and power"},
+}};
 
 void fail_disturbed(TimingResult& result) {
   for (auto& problem : result.lanes) {
@@ -199,7 +216,6 @@ void refuse_impossible(const Context& context, const problem::Problem& problem, 
 
 void fail_if_disturbed(Lane& lane) {
   if (lane.failure || lane.disturbed_by.empty() || !lane.turns.empty()) return;
-  const bool throttled = lane.disturbed_by.contains(measure::k_flag_throttled);
   if (lane.disturbed_by.contains(measure::k_flag_own_threads)) {
     lane.failure =
         Failure{Invalidity::environment,
@@ -209,22 +225,23 @@ void fail_if_disturbed(Lane& lane) {
                 ""};
     return;
   }
-  const bool foreign = lane.disturbed_by.contains(measure::k_flag_foreign_load);
-  if (!throttled && !foreign) {
+  std::vector<std::string_view> causes, cures;
+  for (const Disturbance& one : k_disturbances) {
+    if (!lane.disturbed_by.contains(one.flag)) continue;
+    causes.push_back(one.cause);
+    cures.push_back(one.cure);
+  }
+  if (causes.empty()) {
     lane.failure = Failure{Invalidity::environment,
                            "no turn counts: its cold calls were faster than its hot ones, or it "
                            "used CPU time between the flush of the caches and the call",
                            ""};
     return;
   }
-  lane.failure =
-      Failure{Invalidity::environment,
-              fmt::format("{}{}{} in every turn; {} and try again",
-                          foreign ? "other processes used the CPUs or the GPU" : "",
-                          foreign && throttled ? ", or " : "",
-                          throttled ? "heat or its hardware slowed the GPU down" : "",
-                          throttled ? "see to its cooling and power" : "let the machine be quiet"),
-              ""};
+  lane.failure = Failure{Invalidity::environment,
+                         fmt::format("{} in every turn; {} and try again",
+                                     fmt::join(causes, ", or "), fmt::join(cures, ", ")),
+                         ""};
 }
 
 Result<TimingResult> time_subjects(Context& context, const TimingRequest& request) {

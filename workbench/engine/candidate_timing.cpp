@@ -46,8 +46,8 @@ Result<void> record_comparisons(Context& context, Run& run, const TimingRequest&
       run.problem_rows.push_back({{"problem", label(part.problem.problem)},
                                   {"outcome", to_string(part.comparison->outcome)},
                                   {"speedup", speedup_or_null(part.comparison)},
-                                  {"candidate_us", part.candidate_us},
-                                  {"incumbent_us", part.incumbent_us}});
+                                  {"candidate_us", figure_or_null(part.candidate_us)},
+                                  {"incumbent_us", figure_or_null(part.incumbent_us)}});
     }
   }
   return {};

@@ -174,7 +174,7 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
   closing.subject = fmt::format("Iteration {}: {} ({})", number,
                                 end.variant_label.empty() ? "-" : end.variant_label, outcome);
   closing.trailers = {
-      {"Iteration", std::to_string(number)},
+      {"Iteration", fmt::to_string(number)},
       {"Variant", end.variant_label.empty() ? "none" : end.variant_label},
       {"Artifact", end.artifact_id.empty() ? "none" : short_hash(end.artifact_id)},
       {"Outcome", outcome},

@@ -107,8 +107,17 @@ std::vector<Turn> same_code_turns(const Lane& first, const Lane& second) {
 }
 
 double lane_median_us(const Lane& lane) {
-  if (lane.turns.empty()) return 0;
+  if (lane.turns.empty()) return measure::k_unknown;
   return measure::summarize(lane.turns, k_bootstrap_seed).median_us;
+}
+
+Json figure_or_null(double value) {
+  return std::isfinite(value) && value > 0 ? Json(value) : Json(nullptr);
+}
+
+std::string why_no_figure(const Lane& lane) {
+  if (lane.failure) return lane.failure->message;
+  return lane.turns.empty() ? "no turn counts" : "";
 }
 
 Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,
@@ -141,9 +150,6 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
                                     const std::optional<Problem>& problem,
                                     const ComparisonContext& where, double candidate_us,
                                     double against_us) {
-  const auto number_or_null = [](double value) {
-    return std::isfinite(value) && value > 0 ? Json(value) : Json(nullptr);
-  };
   Json event{{"iteration", context.iteration_or_null()},
              {"phase", where.request.phase},
              {"problem", problem ? Json(to_text(*problem)) : Json(nullptr)},
@@ -151,19 +157,20 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
              {"candidate", comparison.candidate},
              {"against", comparison.rival},
              {"role", where.role},
-             {"speedup", number_or_null(comparison.speedup)},
-             {"interval", number_or_null(comparison.interval.low).is_null()
+             {"speedup", figure_or_null(comparison.speedup)},
+             {"interval", figure_or_null(comparison.interval.low).is_null() ||
+                                  measure::says_nothing(comparison.interval)
                               ? Json(nullptr)
                               : to_json(comparison.interval)},
              {"noise_floor_frac", comparison.noise_floor_frac},
              {"outcome", to_string(comparison.outcome)},
              {"reason", comparison.reason},
-             {"resolution_frac", number_or_null(measure::resolution_frac(comparison))},
+             {"resolution_frac", figure_or_null(measure::resolution_frac(comparison))},
              {"instances", comparison.instances},
              {"rounds", comparison.rounds},
              {"flags", where.flags},
-             {"candidate_us", number_or_null(candidate_us)},
-             {"against_us", number_or_null(against_us)},
+             {"candidate_us", figure_or_null(candidate_us)},
+             {"against_us", figure_or_null(against_us)},
              {"turns", {where.turns.first, where.turns.second}}};
   if (event["iteration"].is_null() && where.plan == PlanKind::hot) {
     event["regime"] = to_string(where.request.regime);

@@ -71,7 +71,7 @@ std::string_view word_of(const Comparison& change) {
 }
 
 Json ratio_json(const Standing& standing) {
-  const bool known = measure::is_valid(standing.ratio.interval);
+  const bool known = measure::is_told(standing.ratio.interval);
   return {{"speedup", known ? Json(standing.ratio.speedup) : Json(nullptr)},
           {"interval", known ? to_json(standing.ratio.interval) : Json(nullptr)},
           {"event", fmt::format("e{}", standing.seq)}};
@@ -79,7 +79,7 @@ Json ratio_json(const Standing& standing) {
 
 Json row_json(const std::string& name, const Standing& before, const Standing& after) {
   const Comparison change = change_between(before.ratio, after.ratio);
-  const bool known = measure::is_valid(change.interval);
+  const bool known = measure::is_told(change.interval);
   return {{"problem", name},
           {"outcome", word_of(change)},
           {"change", known ? Json(change.speedup) : Json(nullptr)},
@@ -135,7 +135,7 @@ Json compare_sides(const Side& before, const Side& after, const std::string& riv
     }
     change.outcome =
         measure::classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
-    const bool known = measure::is_valid(change.interval);
+    const bool known = measure::is_told(change.interval);
     total = {{"problem", ""},
              {"outcome", word_of(change)},
              {"change", known ? Json(change.speedup) : Json(nullptr)},

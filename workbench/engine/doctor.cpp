@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/inherited.hpp"
 #include "engine/building.hpp"
 #include "engine/verb_bodies.hpp"
 #include "variant/compile_sandbox.hpp"
@@ -103,6 +104,17 @@ Json locks_row(const Context& context) {
                    "two writers can hold the lock of one file in the sessions' folder", next);
 }
 
+/// Limits and priorities that this process was started with, and its worker and subjects with it.
+Json process_row() {
+  std::string detail, next;
+  for (const Hindrance& hindrance : inherited_hindrances()) {
+    detail += (detail.empty() ? "" : "; ") + hindrance.what;
+    next += (next.empty() ? "" : "; ") + hindrance.cure;
+  }
+  if (detail.empty()) return check_row("process", "ok", "no limit or priority in the way", "");
+  return check_row("process", "warning", std::move(detail), std::move(next));
+}
+
 /// What NVML said of the settings, each with a comma before it; what it did not say, last.
 std::string gpu_settings_text(const measure::GpuSettings& settings) {
   std::string text;
@@ -158,6 +170,30 @@ std::string isolation_advice(const protocol::HelloResult& hello, const std::stri
          "processes and objects";
 }
 
+/// Which CPUs and how much of them this machine gives, and what takes some of it away unseen.
+Json cpus_row(const device::CpuLimits& limits) {
+  const std::size_t allowed = limits.allowed.size();
+  const bool is_all = limits.online.empty() || limits.online.size() <= allowed;
+  std::string detail =
+      fmt::format("{} of {} CPUs ({})", allowed, std::max(limits.online.size(), allowed),
+                  device::cpu_set_text(limits.allowed));
+  if (!is_all) detail += ", by a cpuset or an affinity";
+  std::string next;
+  if (device::is_short(limits)) {
+    detail += "; a CPU quota limits it to " + device::quota_text(limits);
+    next =
+        "turns that the quota stops do not count: start without it (docker --cpus, limits.cpu of "
+        "Kubernetes, CPUQuota= of systemd) and give whole CPUs (--cpuset-cpus, AllowedCPUs=)";
+  } else if (!limits.siblings.empty()) {
+    const std::string siblings = device::cpu_set_text(limits.siblings);
+    detail += fmt::format("; {} share cores with them", siblings);
+    next = fmt::format("turns beside work on {} do not count: keep those CPUs idle, or allow them",
+                       siblings);
+  }
+  const std::string_view state = next.empty() ? "ok" : "warning";
+  return check_row("cpus", state, std::move(detail), std::move(next));
+}
+
 /// A GPU is no must either. A worker of its own is asked: one measures on one device.
 Json gpu_rows(const Context& context) {
   const std::string next = "CUDA variants can be built and inspected here, not measured";
@@ -198,9 +234,9 @@ Json gpu_rows(const Context& context) {
 }  // namespace
 
 Result<Json> verb_doctor(Context& context) {
-  Json checks =
-      Json::array({compiler_row(context), nvcc_row(context), kernels_row(context),
-                   suites_row(context), system_row(), sessions_row(context), locks_row(context)});
+  Json checks = Json::array({compiler_row(context), nvcc_row(context), kernels_row(context),
+                             suites_row(context), system_row(), process_row(),
+                             sessions_row(context), locks_row(context)});
   auto worker = context.need_worker();
   if (!worker) {
     checks.push_back(check_row("worker", "missing", worker.error().message,
@@ -212,6 +248,7 @@ Result<Json> verb_doctor(Context& context) {
                   fmt::format("{} on {}, {} threads, isolation {}", hello.worker_version,
                               hello.device.name, hello.threads, hello.isolation),
                   isolation_advice(hello, context.services.hello.isolation)));
+    if (hello.cpu_limits) checks.push_back(cpus_row(*hello.cpu_limits));
     const auto canary = (*worker)->canary();
     const bool healthy = canary && canary->healthy;
     checks.push_back(check_row("canary", healthy ? "ok" : "missing",

@@ -75,6 +75,11 @@ Circumstances circumstances_of_environment(const Json& environment) {
   all["persistence mode"] = plain(member_of(gpu, "persistence_mode"));
   all["power limit (W)"] = plain(member_of(gpu, "power_limit_w"));
   all["highest SM clock (MHz)"] = plain(member_of(gpu, "max_sm_clock_mhz"));
+  const Json& limits = member_of(environment, "cpu_limits");
+  if (limits.is_object()) {  // older sessions do not say it
+    const Json& quota = member_of(member_of(limits, "quota"), "cpus");
+    all["CPU quota"] = quota.is_number() ? plain(quota) + " CPUs" : "none";
+  }
   all["system"] = text_of(host, "os") + " " + text_of(host, "kernel");
   if (all["system"] == " ") all["system"].clear();
   return all;

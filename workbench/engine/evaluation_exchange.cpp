@@ -24,8 +24,9 @@ Result<Configuration> read_configuration(const Json& json) {
   if (!json.is_object()) return refused("a configuration is no map");
   Configuration configuration;
   for (const auto& [name, value] : json.items()) {
-    if (!value.is_number_integer()) return refused("the parameter " + name + " is no integer");
-    configuration[name] = value.get<std::int64_t>();
+    const auto whole = whole_number(value);
+    if (!whole) return refused("the parameter " + name + " is no integer");
+    configuration[name] = *whole;
   }
   return configuration;
 }

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
+#include "core/ascii.hpp"
 #include "engine/building.hpp"
 #include "engine/timing.hpp"
 #include "engine/verb_bodies.hpp"
@@ -130,8 +130,9 @@ Json row_of(const Problem& problem, const Outcome<protocol::ProfileResult>& resu
 
 Result<std::vector<std::string>> tools_of(const Json& args) {
   std::vector<std::string> tools;
-  std::istringstream words(args.value("tools", "memcheck,racecheck"));
-  for (std::string word; std::getline(words, word, ',');) {
+  const std::string asked = args.value("tools", "memcheck,racecheck");
+  for (const std::string_view part : ascii::parts(asked, ',')) {
+    const std::string word(part);
     const auto& known = protocol::k_inspection_tools;
     if (word == "ncu" || std::find(known.begin(), known.end(), word) == known.end()) {
       return Error{ErrorCode::usage, "read the tools", word, "it is no tool of compute-sanitizer",

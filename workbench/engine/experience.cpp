@@ -262,7 +262,7 @@ Result<Json> verb_experience(const Services& services, const Json& args) {
   CopyFinder copies;
   Json faults = Json::array(), entries = Json::array(), never = Json::array();
   for (const fs::path& folder : folders) {
-    const std::string name = session::session_name(folder);
+    const std::string name = session::listed_name(folder);
     const auto fault = [&](const Error& error) {
       faults.push_back({{"session", name}, {"message", error.message()}});
     };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "engine/package_name.hpp"
 #include "engine/recorded.hpp"
 #include "engine/verb_table.hpp"
 
@@ -47,13 +48,20 @@ Result<std::string> read_part(const Services& services, const std::string& part)
                "no folder of the search path has it", "run in a checkout, or give --path DIR"};
 }
 
-/// A package, an operator's namespace and a C identifier at once.
-Result<std::string> package_name(const Json& args, const std::string& kernel) {
-  const std::string name = args.value("name", kernel + "_op");
-  if (variant::is_kernel_name(name)) return name;
-  return Error{ErrorCode::usage, "name the package", name,
-               "a name is a lower-case letter, then letters, digits and '_', at most 64",
-               "give --name another"};
+/// A package, an operator's namespace and a C identifier at once, and nobody else's.
+Result<void> check_package_name(const Services& services, const std::string& name,
+                                const std::string& kind) {
+  const auto refused = [&](std::string cause, std::string next) {
+    return Error{ErrorCode::usage, "name the package", name, std::move(cause), std::move(next)};
+  };
+  if (!variant::is_kernel_name(name)) {
+    return refused("a name is a lower-case letter, then letters, digits and '_', at most 64",
+                   "give --name another");
+  }
+  const auto owner = owner_of_name(name, kind, services.hello.python);
+  if (!owner) return {};
+  return refused("it is " + *owner,
+                 fmt::format("give --name another, such as {}_sdpa", name.substr(0, 50)));
 }
 
 Result<std::optional<variant::Configuration>> wanted_configuration(const Json& args) {
@@ -145,11 +153,16 @@ Result<Json> verb_export(Context& context, const session::Session& session, cons
                  "give one of --torch and --c"};
   }
   const std::string kind = torch ? "torch" : "c";
+  std::string package = args.value("name", "");
+  if (args.contains("name")) WB_TRY(check_package_name(context.services, package, kind));
   WB_TRY_ASSIGN(const auto configuration, wanted_configuration(args));
   WB_TRY_ASSIGN(const Proven proven,
                 find_proven(context, session, args["variant"].get<std::string>(), configuration));
   const Subject& subject = proven.subject;
-  WB_TRY_ASSIGN(const std::string package, package_name(args, subject.variant.manifest.name));
+  if (!args.contains("name")) {
+    package = subject.variant.manifest.name + "_op";
+    WB_TRY(check_package_name(context.services, package, kind));
+  }
   WB_TRY_ASSIGN(const auto files, files_of(context, proven, kind, package));
   const fs::path folder = args.value("output", package);
   FileSystem& file_system = context.services.file_system;

@@ -48,7 +48,7 @@ std::string restriction_function(const Subject& subject) {
       {"Skv", "p->seq_kv"},   {"D", "p->dim"},
       {"Dv", "p->dim_v"},     {"causal", "p->causal"},
       {"mask", "p->mask"},    {"dtype_bytes", "p->dtype == WB_F32 ? 4 : 2"}};
-  for (const auto& [name, value] : subject.configuration) values[name] = std::to_string(value);
+  for (const auto& [name, value] : subject.configuration) values[name] = fmt::to_string(value);
   std::set<std::string> used;
   for (const std::string& restriction : restrictions) {
     const auto parsed = variant::Restriction::parse(restriction);

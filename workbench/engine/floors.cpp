@@ -19,7 +19,7 @@ namespace {
 
 constexpr int k_most_renewals = 2;
 
-Json figure_or_null(double value) {
+Json finite_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
@@ -93,7 +93,7 @@ Result<Json> record_floors(Context& context, const TimingRequest& request,
       event["subject"] = request.subjects[0]->label;
       event["used"] = is_used;
       event["unfit"] = unfit.value_or("");
-      event["cannot_show_frac"] = figure_or_null(measure::smallest_gain_frac(floor, instances));
+      event["cannot_show_frac"] = finite_or_null(measure::smallest_gain_frac(floor, instances));
       rows.push_back({{"problem", label(request.problems[p])},
                       {"plan", key.second},
                       {"floor_frac", event["floor_frac"]},
@@ -175,7 +175,7 @@ Json cannot_show(const Context& context) {
     rows.push_back({{"problem", label(problem)},
                     {"plan", to_string(plan)},
                     {"cannot_show_frac",
-                     figure_or_null(measure::smallest_gain_frac(found->second, instances))},
+                     finite_or_null(measure::smallest_gain_frac(found->second, instances))},
                     {"unfit", unfit_words(context, key)}});
   }
   return rows;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "core/ascii.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/recorded.hpp"
 
@@ -21,8 +21,7 @@ constexpr std::size_t k_text_max_bytes = 300;
 constexpr std::size_t k_where_max = 3;
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(), ascii::lower);
   return text;
 }
 
@@ -30,7 +29,7 @@ std::vector<std::string> words_of(const std::string& query) {
   std::vector<std::string> words;
   std::string word;
   for (const char c : lower(query) + " ") {
-    if (std::isspace(static_cast<unsigned char>(c)) == 0) {
+    if (!ascii::is_space(c)) {
       word += c;
     } else if (!word.empty()) {
       words.push_back(std::exchange(word, {}));

@@ -12,6 +12,7 @@
 #include "engine/opening.hpp"
 #include "engine/series.hpp"
 #include "engine/verb_bodies.hpp"
+#include "session/storage.hpp"
 #include "variant/compile_sandbox.hpp"
 
 namespace wb::engine {
@@ -73,6 +74,12 @@ Result<void> check_start(Context& context, const Json& args,
   return {};
 }
 
+/// As the log keeps it: bytes that are not UTF-8 become U+FFFD.
+std::string as_logged(const std::string& text) {
+  const Json whole = Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+  return whole.get<std::string>();
+}
+
 /// Where the commits go, when not into a repository in the folder: the path from the folder, so
 /// that no machine's paths are committed, and both can move together.
 Result<Json> repository_of(const Json& args, const fs::path& folder) {
@@ -83,12 +90,14 @@ Result<Json> repository_of(const Json& args, const fs::path& folder) {
                  "give --repo PATH and --branch NAME"};
   }
   if (!args.contains("repo")) return Json(nullptr);
-  std::error_code failure;
-  const fs::path given = args["repo"].get<std::string>();
-  const fs::path repo = fs::weakly_canonical(fs::absolute(given, failure), failure);
-  const fs::path home = fs::weakly_canonical(fs::absolute(folder, failure), failure);
-  if (failure) return errno_error("find the repository", given, failure.value());
-  return Json{{"path", repo.lexically_relative(home).string()}, {"branch", args["branch"]}};
+  const fs::path repo = session::whole_path(args["repo"].get<std::string>());
+  const std::string path = repo.lexically_relative(session::whole_path(folder)).string();
+  if (as_logged(path) != path) {
+    return Error{ErrorCode::usage, "commit to the repository", repo.string(),
+                 "its path is not UTF-8, and the session's log could not keep it",
+                 "rename the folder, or name it by a link"};
+  }
+  return Json{{"path", path}, {"branch", args["branch"]}};
 }
 
 Result<Json> make_identity(Context& context, const Json& args, const fs::path& folder,
@@ -134,7 +143,7 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
 
 Json identity_of(const Context& context, const Json& args, const fs::path& folder,
                  const Opening& opening) {
-  return Json{{"session", folder.filename().string()},
+  return Json{{"session", as_logged(session::whole_path(folder).filename().string())},
               {"title", args.value("title", fmt::format("{} on suite {}", opening.start,
                                                         opening.suite.name))},
               {"objective", to_json(opening.objective)},
@@ -202,6 +211,11 @@ Result<Json> environment_json(Context& context) {
       {"call_overhead_us", hello.empty_call_us},
       {"host", {{"os", std::string(host.sysname)}, {"kernel", std::string(host.release)}}}};
   if (hello.gpu) environment["gpu"] = to_json(*hello.gpu);
+  if (hello.cpu_limits) {
+    Json limits = to_json(*hello.cpu_limits);
+    if (limits.contains("quota")) limits["quota"].erase("source");  // it may name a person
+    environment["cpu_limits"] = std::move(limits);
+  }
   return environment;
 }
 
@@ -232,11 +246,8 @@ Result<Json> verb_open(Context& context, const Json& given_args, const fs::path&
     return Error{ErrorCode::usage, "open a session in", given.string(),
                  "this process already holds one", "close it first"};
   }
-  fs::path folder = given;
-  if (folder.empty()) {
-    WB_TRY(context.services.file_system.make_directories(context.services.sessions_root));
-    folder = session::next_session_folder(context.services.sessions_root);
-  }
+  const fs::path folder =
+      given.empty() ? session::next_session_folder(context.services.sessions_root) : given;
   std::optional<Predecessor> before;
   if (given_args.contains("after")) {
     WB_TRY_ASSIGN(before, read_predecessor(context.services, given_args["after"]));

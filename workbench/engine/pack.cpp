@@ -185,17 +185,17 @@ std::string text_of_pack(const Json& answer) {
 /// What the reader of two archives could not know: sessions beside this one with the same identity.
 /// An archive beside a folder of the same name is what `pack` made of it.
 Json copies_beside(FileSystem& files, const Session& session) {
-  const fs::path own = fs::absolute(session.folder() / ".").lexically_normal().parent_path();
-  const std::string name = session::session_name(own);
+  const fs::path own = session::whole_path(session.folder());
+  const std::string name = session::listed_name(own);
   CopyFinder finder;
   std::vector<fs::path> beside;
   if (const auto found = session::find_sessions(own.parent_path())) beside = *found;
   const std::string first = session.log().line_hash(1);
   for (const fs::path& folder : beside) {
-    if (session::session_name(folder) == name) continue;
+    if (session::listed_name(folder) == name || session::whole_path(folder) == own) continue;
     const auto other = Session::open_reader(files, folder);
     if (other && other->log().line_hash(1) == first) {
-      finder.add(session::session_name(folder), other->log());
+      finder.add(session::listed_name(folder), other->log());
     }
   }
   finder.add(name, session.log());
@@ -220,15 +220,15 @@ Result<Json> verb_pack(Context& context, const Json& args) {
     Redactor redactor;
     WB_TRY_ASSIGN(contents, redacted_contents(files, session, std::move(contents), redactor));
     redacted = redactor.counts();
-    name = redactor.text(name) + "-redacted";
+    name = session::file_name(redactor.text(name), "-redacted");
   }
   WB_TRY_ASSIGN(const std::string warning, session.warning());
   const Json copies = redact ? Json::array() : copies_beside(files, session);
   WB_TRY_ASSIGN(const std::string bytes, session::pack_archive(name, contents.files));
   Json listed = Json::array();
   for (const auto& [path, content] : contents.files) listed.push_back(path);
-  const fs::path output = args.value("output", name + ".tar.gz");
-  WB_TRY(files.write_atomic(output, bytes, Durability::synced));
+  const fs::path output = args.value("output", session::file_name(name, session::k_archive_suffix));
+  WB_TRY(write_named(context.services, output, bytes, Durability::synced));
   Json answer{{"file", output.string()},
               {"bytes", bytes.size()},
               {"files", std::move(listed)},

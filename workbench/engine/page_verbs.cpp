@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
+#include "core/writing.hpp"
 #include "engine/copies.hpp"
 #include "engine/recorded.hpp"
 #include "engine/verb_table.hpp"
@@ -25,13 +28,13 @@ using verbs::K;
 
 /// Where the page of a session goes: beside the index.
 fs::path page_file(const fs::path& index, const std::string& name) {
-  return index.parent_path() / (name + ".html");
+  return index.parent_path() / session::file_name(name, ".html");
 }
 
 /// Writes the page of one session; what keeps it from having one stands in the entry.
 Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs::path& index) {
   SiteEntry entry;
-  entry.name = session::session_name(folder);
+  entry.name = session::listed_name(folder);
   const auto fault = [&](const Error& error) {
     SiteEntry without = entry;
     without.fault = error.message();
@@ -77,13 +80,35 @@ Result<std::string> page_of(const Session& session, const SessionView& view,
   return report::render_iteration_report(view, *iteration);
 }
 
-}  // namespace
-
-std::string folder_name(const fs::path& folder) {
-  return fs::absolute(folder / ".").lexically_normal().parent_path().filename().string();
+/// The session that rests on this file.
+std::optional<fs::path> session_around(const fs::path& path) {
+  constexpr std::array<std::string_view, 5> k_parts{"session.json", "blobs", "kernels",
+                                                    "iterations", ".git"};
+  std::error_code fault;
+  const fs::path file = fs::canonical(path, fault);
+  if (fault || !fs::is_regular_file(file, fault)) return std::nullopt;
+  for (fs::path folder = file.parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    if (!session::is_session(folder)) continue;
+    const std::string part = file.lexically_relative(folder).begin()->string();
+    const bool is_named = std::find(k_parts.begin(), k_parts.end(), part) != k_parts.end();
+    return is_named || part.starts_with("events.") ? std::optional(folder) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
-Result<Json> verb_report(FileSystem& files, const Session& session, const Json& args) {
+}  // namespace
+
+Result<void> write_named(const Services& services, const fs::path& path, std::string_view bytes,
+                         Durability durability) {
+  if (const auto session = session_around(path)) {
+    return Error{ErrorCode::usage, "write to", path.string(),
+                 "it is a part of the session " + session->string(), "name another file"};
+  }
+  return write_output(services.file_system, path, bytes, durability, services.stop_requested);
+}
+
+Result<Json> verb_report(const Services& services, const Session& session, const Json& args) {
   const bool is_html = args.value("html", false);
   const std::string kind = args.value("kind", "session");
   if (is_html && kind != "session") {
@@ -103,7 +128,7 @@ Result<Json> verb_report(FileSystem& files, const Session& session, const Json& 
   }
   if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
   const fs::path output = args["output"].get<std::string>();
-  WB_TRY(files.write_atomic(output, text, Durability::none));
+  WB_TRY(write_named(services, output, text, Durability::none));
   return Json{{"text", fmt::format("{}: {} bytes\n", output.string(), text.size())},
               {"file", output.string()}};
 }
@@ -116,7 +141,7 @@ Result<Json> verb_site(Context& context, const Json& args) {
   WB_TRY(files.make_directories(out));
   // A session called "index" keeps its page; the index goes beside it.
   const bool is_taken = std::any_of(folders.begin(), folders.end(), [](const auto& folder) {
-    return session::session_name(folder) == "index";
+    return session::listed_name(folder) == "index";
   });
   const fs::path index = out / (is_taken ? "index-of-sessions.html" : "index.html");
   std::vector<SiteEntry> entries;
@@ -134,7 +159,8 @@ Result<Json> verb_site(Context& context, const Json& args) {
     }
     entries.push_back(std::move(entry));
   }
-  const std::string heading = args.value("title", "Sessions in " + folder_name(root));
+  const std::string heading =
+      args.value("title", "Sessions in " + session::whole_path(root).filename().string());
   WB_TRY(files.write_atomic(index, html::site_index(entries, heading), Durability::none));
   std::string text =
       fmt::format("{}\n{} page{}\n", index.string(), pages.size(), pages.size() == 1 ? "" : "s");

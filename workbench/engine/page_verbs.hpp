@@ -3,7 +3,6 @@
 // page of one, a site over many, an archive. They read sessions and write elsewhere.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "engine/context.hpp"
@@ -14,12 +13,14 @@ namespace wb::engine {
 /// Their entries in the verb table.
 std::vector<VerbSpec> page_verb_specs();
 
-/// What a folder is called, however it was written: "runs" for "runs/", "a/../runs", and for "."
-/// there.
-std::string folder_name(const fs::path& folder);
+/// Writes what a user named as output, where he says (write_output). Errors: those of it; usage (a
+/// file that a session rests on, such as its log).
+Result<void> write_named(const Services& services, const fs::path& path, std::string_view bytes,
+                         Durability durability);
 
-/// `report`: Markdown, or with `html` the page; into the file `output` where it is named.
-Result<Json> verb_report(FileSystem& files, const session::Session& session, const Json& args);
+/// `report`: Markdown, or with `html` the page; to `output` where that is named.
+Result<Json> verb_report(const Services& services, const session::Session& session,
+                         const Json& args);
 Result<Json> verb_site(Context& context, const Json& args);
 Result<Json> verb_pack(Context& context, const Json& args);
 

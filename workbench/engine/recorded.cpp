@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
+#include "core/ascii.hpp"
 #include "core/hash.hpp"
 #include "session/storage.hpp"
 
@@ -22,7 +22,7 @@ using variant::Variant;
 namespace {
 
 bool is_word_char(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+  return ascii::is_alnum(c) || c == '_' || c == '-';
 }
 
 /// Replaces whole words only: a problem named "a" must not rewrite every "a" of a sentence's words.

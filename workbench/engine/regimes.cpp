@@ -32,16 +32,15 @@ std::set<std::string, std::less<>> compute_bound(const measure::Evidence& eviden
 
 Json figures_of(const Comparison& comparison, const std::vector<Lane>& lanes,
                 std::pair<std::int64_t, std::int64_t> turns) {
-  const auto number_or_null = [](double value) { return value > 0 ? Json(value) : Json(nullptr); };
-  Json figures{{"speedup", number_or_null(comparison.speedup)},
-               {"interval", measure::is_valid(comparison.interval) ? to_json(comparison.interval)
-                                                                   : Json(nullptr)},
+  Json figures{{"speedup", figure_or_null(comparison.speedup)},
+               {"interval", measure::is_told(comparison.interval) ? to_json(comparison.interval)
+                                                                  : Json(nullptr)},
                {"outcome", to_string(comparison.outcome)},
                {"reason", comparison.reason},
                {"instances", comparison.instances},
                {"rounds", comparison.rounds},
-               {"candidate_us", number_or_null(lane_median_us(lanes[0]))},
-               {"against_us", number_or_null(lane_median_us(lanes[1]))},
+               {"candidate_us", figure_or_null(lane_median_us(lanes[0]))},
+               {"against_us", figure_or_null(lane_median_us(lanes[1]))},
                {"flags", flags_of(lanes[0], lanes[1])},
                {"turns", {turns.first, turns.second}}};
   Json conditions = conditions_of(lanes[0], lanes[1]);

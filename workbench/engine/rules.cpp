@@ -129,7 +129,7 @@ Result<std::vector<fs::path>> adopted_for(const Services& services, const Dispat
   if (!found && found.error().code == ErrorCode::not_found) return folders;
   if (!found) return std::move(found).error();
   for (const fs::path& folder : *found) {
-    if (session::session_name(folder).starts_with(adopted_name(rule))) folders.push_back(folder);
+    if (session::listed_name(folder).starts_with(adopted_name(rule))) folders.push_back(folder);
   }
   std::reverse(folders.begin(), folders.end());
   return folders;
@@ -213,7 +213,7 @@ RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& tabl
     }
     if (adopted.proven) return {.proven = std::move(adopted.proven), .why_not = {}};
     if (adopted.why_not.empty()) continue;
-    add_reason(proof.why_not, session::session_name(folder), adopted.why_not);
+    add_reason(proof.why_not, session::listed_name(folder), adopted.why_not);
     proof.is_offered |= adopted.is_stale && may_build;
     proof.was_refused = adopted.is_refused;
     // Of this very problem the newest trial decides, whatever others say of larger ones.

@@ -40,6 +40,18 @@ Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& su
 
 namespace {
 
+/// What the machine does to every figure taken here.
+Json notes_on_machine(const Context& context) {
+  Json notes = Json::array();
+  if (!context.hello || !context.hello->cpu_limits) return notes;
+  const device::CpuLimits& limits = *context.hello->cpu_limits;
+  if (device::is_short(limits)) {
+    notes.push_back("a CPU quota limits this machine to " + device::quota_text(limits) +
+                    ": turns that it stops do not count");
+  }
+  return notes;
+}
+
 Result<TimingRequest> request_for(const Json& args, std::vector<Problem> problems) {
   TimingRequest request;
   WB_TRY_ASSIGN(const auto how, how_to_time(args));
@@ -147,13 +159,19 @@ Result<Json> verb_measure(Context& context, const Json& args) {
       row["message"] = not_supported(subject, problems[p]).value_or("");
     } else {
       const measure::Measurement measurement = measure::summarize(lane.turns, k_summary_seed);
-      row["median_us"] = measurement.median_us;
+      row["median_us"] = figure_or_null(measurement.median_us);
       row["interval_us"] = to_json(measurement.interval_us);
-      row["gflop_per_s"] = problem::work(problems[p]).flops / measurement.median_us * 1e-3;
+      row["gflop_per_s"] =
+          figure_or_null(problem::work(problems[p]).flops / measurement.median_us * 1e-3);
+      if (measure::says_nothing(measurement.interval_us)) {
+        row["message"] = "its processes differ by a factor of more than 100: no interval";
+      }
     }
     rows.push_back(std::move(row));
   }
-  return Json{{"variant", subject.label}, {"problems", std::move(rows)}};
+  return Json{{"variant", subject.label},
+              {"problems", std::move(rows)},
+              {"notes", notes_on_machine(context)}};
 }
 
 namespace {
@@ -232,9 +250,11 @@ Result<std::optional<ProblemScore>> compare_on(Context& context, const TimingReq
     row["fresh"] = std::move(fresh);
     row["problem"] = label(problem);
     row["against"] = request.subjects[s]->label;
-    row["candidate_us"] = candidate_us;
-    row["against_us"] = against_us;
+    row["candidate_us"] = figure_or_null(candidate_us);
+    row["against_us"] = figure_or_null(against_us);
     row["fastest"] = false;
+    const auto& failure = lanes[0].failure ? lanes[0].failure : lanes[s].failure;
+    row["invalidity"] = failure ? Json(to_string(failure->invalidity)) : Json(nullptr);
     // Ratios are paired by round: they tell two others apart where medians do not.
     const bool has_figure = comparison.speedup > 0;
     if (!score || (has_figure && !(score->comparison->speedup > 0 &&
@@ -274,7 +294,8 @@ Result<Json> verb_compare(Context& context, const Json& args) {
   return Json{{"outcome", to_string(total.outcome)},
               {"speedup", std::isfinite(total.speedup) ? Json(total.speedup) : Json(nullptr)},
               {"interval", to_json(total.interval)},
-              {"problems", std::move(rows)}};
+              {"problems", std::move(rows)},
+              {"notes", notes_on_machine(context)}};
 }
 
 }  // namespace wb::engine

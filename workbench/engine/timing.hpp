@@ -122,7 +122,12 @@ Result<std::int64_t> log_comparison(Context& context, const measure::Comparison&
                                     const std::optional<problem::Problem>& problem,
                                     const ComparisonContext& where, double candidate_us,
                                     double against_us);
+/// NaN where no turn counts: nothing was measured, and 0 would be a figure.
 double lane_median_us(const Lane& lane);
+/// The figure, or null where it is none: not finite, or not above 0.
+Json figure_or_null(double value);
+/// Why there is no figure; empty where there is one.
+std::string why_no_figure(const Lane& lane);
 /// Two lanes of the same code in one list, numbered as the distinct processes they are.
 std::vector<measure::Turn> same_code_turns(const Lane& first, const Lane& second);
 

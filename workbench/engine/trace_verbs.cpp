@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "core/ascii.hpp"
 #include "core/process.hpp"
 #include "engine/verb_table.hpp"
 #include "trace/analyze.hpp"
@@ -92,8 +92,8 @@ Result<Json> suite_here(FileSystem& files, const Json& args) {
                  "name another folder, or remove it"};
   }
   const std::string name = args.value("name", "profile");
-  const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return ascii::is_alnum(c) || c == '_' || c == '-' || c == '.';
   });
   if (name.empty() || !plain) {
     return Error{ErrorCode::usage,
@@ -209,9 +209,8 @@ std::string shell_quoted(const std::string& word) {
 
 Result<void> check_name(std::string_view option, const std::string& name) {
   const bool good =
-      !name.empty() && name.front() != '-' &&
-      std::all_of(name.begin(), name.end(), [](unsigned char c) {
-        return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == '@' || c == ':';
+      !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), [](char c) {
+        return ascii::is_alnum(c) || c == '.' || c == '-' || c == '_' || c == '@' || c == ':';
       });
   if (good) return {};
   return Error{ErrorCode::usage,

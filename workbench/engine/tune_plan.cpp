@@ -190,7 +190,7 @@ Result<TunePlan> plan_race(Context& context, const Json& args) {
     entrants.push_back({std::move(resolved.first), std::move(configuration), word});
   }
   if (entrants.size() < 2 || entrants.size() > k_entrants_max) {
-    return Error{ErrorCode::usage, "race", std::to_string(entrants.size()) + " variants",
+    return Error{ErrorCode::usage, "race", fmt::to_string(entrants.size()) + " variants",
                  fmt::format("a race has 2 to {} of them", k_entrants_max),
                  "use `iterate` for one, `tune` for a variant's configurations"};
   }

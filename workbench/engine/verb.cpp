@@ -79,8 +79,9 @@ std::string misfit_of_map(const ArgumentSpec& spec, const Json& value) {
   if (!value.is_object()) return fmt::format("must be a map, not {}", value.type_name());
   for (const auto& [key, item] : value.items()) {
     if (!is_utf8(key)) return fmt::format("has a name that is not UTF-8: {}", printable(key, 40));
-    if (spec.kind == ArgumentKind::configuration && !item.is_number_integer()) {
-      return fmt::format("gives \"{}\" a value that is not an integer", key);
+    if (spec.kind == ArgumentKind::configuration && !whole_number(item)) {
+      return fmt::format("gives \"{}\" a value that is not an integer: {}", key,
+                         printable(item.dump(-1, ' ', false, Json::error_handler_t::replace), 60));
     }
     if (spec.kind == ArgumentKind::file_map &&
         (!item.is_string() || item.get_ref<const std::string&>().size() > k_max_file_bytes)) {
@@ -162,12 +163,8 @@ std::string misfit(const ArgumentSpec& spec, const Json& value) {
                          near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
     }
     case ArgumentKind::integer:
-      if (value.is_number_float() && value.get<double>() == std::floor(value.get<double>())) {
-        return misfit_of_number(spec, value.get<double>());  // Lua and JSON tools may say 3.0
-      }
-      if (!value.is_number_integer()) {
-        return fmt::format("must be an integer, not {}", value.type_name());
-      }
+      if (!value.is_number()) return fmt::format("must be an integer, not {}", value.type_name());
+      if (!whole_number(value)) return fmt::format("must be an integer, not {}", value.dump());
       return misfit_of_number(spec, value.get<double>());
     case ArgumentKind::real:
       if (!value.is_number()) return fmt::format("must be a number, not {}", value.type_name());
@@ -191,6 +188,22 @@ std::string misfit(const ArgumentSpec& spec, const Json& value) {
       return misfit_of_proposals(value);
   }
   return "has a kind that is not known";
+}
+
+/// As bodies read it: whole floats became integers, and what stands for an empty map or list in Lua
+/// and JSON became one. The value fits.
+Json normal(const ArgumentSpec& spec, const Json& value) {
+  const bool is_map =
+      spec.kind == ArgumentKind::configuration || spec.kind == ArgumentKind::file_map;
+  const bool is_list = spec.kind == ArgumentKind::id_list || is_list_of_maps(spec.kind);
+  if (spec.kind == ArgumentKind::integer) return *whole_number(value);
+  if (is_map && value.is_array()) return Json::object();
+  if (is_list && value.is_object()) return Json::array();
+  Json made = value;
+  if (spec.kind == ArgumentKind::configuration) {
+    for (Json& item : made) item = *whole_number(item);
+  }
+  return made;
 }
 
 Error usage(const VerbSpec& verb, std::string cause, std::string next) {
@@ -253,18 +266,7 @@ Result<Json> check_arguments(const VerbSpec& verb, const Json& args) {
     if (auto fault = misfit(*spec, value); !fault.empty()) {
       return usage(verb, fmt::format("argument \"{}\" {}", key, fault), std::string(spec->doc));
     }
-    if (spec->kind == ArgumentKind::integer && value.is_number_float()) {
-      checked[key] = static_cast<std::int64_t>(value.get<double>());
-    } else if (value.is_array() && value.empty() &&
-               (spec->kind == ArgumentKind::configuration ||
-                spec->kind == ArgumentKind::file_map)) {
-      checked[key] = Json::object();
-    } else if (value.is_object() && value.empty() &&
-               (spec->kind == ArgumentKind::id_list || is_list_of_maps(spec->kind))) {
-      checked[key] = Json::array();
-    } else {
-      checked[key] = value;
-    }
+    checked[key] = normal(*spec, value);
   }
   for (const auto& spec : verb.arguments) {
     if (spec.required && !checked.contains(spec.name)) {

@@ -90,7 +90,10 @@ std::vector<VerbSpec> make_measuring_verbs() {
        .session = SessionNeed::optional,
        .arguments = {k_variant, k_suite, k_problem, k_configuration, k_plan, k_regime, k_effort},
        .result = {{"variant", "string: label"},
-                  {"problems", "list: per problem outcome, median_us, interval_us, gflop_per_s"}},
+                  {"problems",
+                   "list: per problem outcome, median_us, interval_us, gflop_per_s (null where "
+                   "nothing was measured; message says why)"},
+                  {"notes", "list: what of the machine is in every figure, such as a CPU quota"}},
        .is_long = true},
       {.name = "profile",
        .doc =
@@ -153,7 +156,9 @@ std::vector<VerbSpec> make_measuring_verbs() {
                   {"interval", "map: low, high, confidence"},
                   {"problems",
                    "list: per problem and other one the comparison, against, candidate_us, "
-                   "against_us (us), fastest (of the others there)"}},
+                   "against_us (us; null where nothing was measured), fastest (of the others "
+                   "there)"},
+                  {"notes", "list: what of the machine is in every figure, such as a CPU quota"}},
        .is_long = true},
   };
 }

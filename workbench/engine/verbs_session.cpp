@@ -122,7 +122,9 @@ std::vector<VerbSpec> make_session_verbs() {
                       .max = 1e6}},
        .result = {{"session", "string: the session's folder"},
                   {"incumbent", "string: label of the starting variant"},
-                  {"baseline", "list: per problem the medians (us) of start and rivals"},
+                  {"baseline",
+                   "list: per problem the medians (us) of start and rivals (null where nothing was "
+                   "measured; message says why)"},
                   {"cannot_show",
                    "list: per problem the gain (cannot_show_frac) below which a confirmation shows "
                    "nothing, and why its noise floor cannot serve (unfit, or empty)"},

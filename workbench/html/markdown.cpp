@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <md4c.h>
 
-#include <cctype>
 #include <charconv>
 #include <exception>
 
+#include "core/ascii.hpp"
 #include "html/text.hpp"
 
 namespace wb::html {
@@ -17,7 +17,7 @@ namespace {
 bool is_entity(std::string_view text) {
   if (text.size() < 3 || text.front() != '&' || text.back() != ';') return false;
   for (const char c : text.substr(1, text.size() - 2)) {
-    if (c != '#' && std::isalnum(static_cast<unsigned char>(c)) == 0) return false;
+    if (c != '#' && !ascii::is_alnum(c)) return false;
   }
   return true;
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ascii.hpp"
+
 namespace wb::html {
 namespace {
 
@@ -78,7 +80,8 @@ std::vector<double> ticks(const Scale& scale, int wanted) {
 std::string tick_text(double value) {
   const double size = std::abs(value);
   if (size >= 1e15 || (size > 0 && size < 1e-9)) return fmt::format("{:.1g}", value);
-  std::string text = fmt::format("{:.9f}", std::stod(fmt::format("{:.4g}", value)));
+  std::string text =
+      fmt::format("{:.9f}", ascii::number<double>(fmt::format("{:.4g}", value)).value_or(value));
   text.erase(text.find_last_not_of('0') + 1);
   if (text.ends_with('.')) text.pop_back();
   return text;

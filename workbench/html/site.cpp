@@ -9,6 +9,7 @@
 #include "html/html.hpp"
 #include "html/scale.hpp"
 #include "html/text.hpp"
+#include "session/storage.hpp"
 
 namespace wb::html {
 
@@ -24,13 +25,13 @@ std::string or_dash(const std::string& safe) {
 /// The page's address: percent-encoded, so that no name of a folder can be an address of its own.
 std::string address(const std::string& name) {
   std::string out = "./";
-  for (const char c : name) {
+  for (const char c : session::file_name(name, ".html")) {
     const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                           (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
     out += is_plain ? std::string(1, c)
                     : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
   }
-  return out + ".html";
+  return out;
 }
 
 std::string anchor(const SiteEntry& entry) {

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cmath>
 
+#include "core/ascii.hpp"
 #include "report/format.hpp"
 
 namespace wb::html {
@@ -17,7 +17,7 @@ constexpr std::size_t k_max_source_bytes = 300;
 std::size_t citation_length(std::string_view text) {
   if (!text.starts_with("[e")) return 0;
   std::size_t end = 2;
-  while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
+  while (end < text.size() && ascii::is_digit(text[end])) ++end;
   return end > 2 && end < text.size() && text[end] == ']' ? end + 1 : 0;
 }
 
@@ -91,8 +91,7 @@ std::string unmarked(std::string_view markdown) {
       i += length - 1;
       continue;
     }
-    if (rest.front() == '\\' && rest.size() > 1 &&
-        std::ispunct(static_cast<unsigned char>(rest[1])) != 0) {
+    if (rest.front() == '\\' && rest.size() > 1 && ascii::is_punct(rest[1])) {
       out += rest[1];
       ++i;
     } else if (rest.front() != '`' && !rest.starts_with("**")) {

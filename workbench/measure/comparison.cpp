@@ -98,11 +98,23 @@ double same_margin(const CompareOptions& options) {
   return std::min(margin, k_most_same_margin_frac);
 }
 
+/// A share of ten and more is no figure that anyone can use.
+std::string percent(double frac) {
+  return frac < 10 ? fmt::format("{:.2f} %", 100 * frac) : std::string("more than 1000 %");
+}
+
 std::string explain(const Comparison& result, const CompareOptions& options) {
+  if (says_nothing(result.interval)) {
+    return fmt::format(
+        "the {:.0f} % interval says nothing: {} process{} and {} round{} per side differ so much "
+        "that it reaches a factor of more than 100 either way",
+        100 * result.interval.confidence, result.instances, result.instances == 1 ? "" : "es",
+        result.rounds, result.rounds == 1 ? "" : "s");
+  }
   const std::string interval =
       fmt::format("{:.0f} % interval {:.3f} to {:.3f}", 100 * result.interval.confidence,
                   result.interval.low, result.interval.high);
-  const std::string floor = fmt::format("{:.2f} %", 100 * result.noise_floor_frac);
+  const std::string floor = percent(result.noise_floor_frac);
   std::string words;
   switch (result.outcome) {
     case ComparisonOutcome::faster:
@@ -123,9 +135,9 @@ std::string explain(const Comparison& result, const CompareOptions& options) {
   if (result.instances < options.min_instances && has_floor(options)) {
     words += fmt::format(
         "; {} process{} per side, so what two processes of the same code differ "
-        "by ({:.2f} %) is in the interval",
+        "by ({}) is in the interval",
         result.instances, result.instances == 1 ? "" : "es",
-        100 * *options.between_instance_floor_frac);
+        percent(*options.between_instance_floor_frac));
   }
   return words;
 }
@@ -174,7 +186,7 @@ double half_of_shared_instances(std::span<const Comparison> comparisons,
 
 ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
                            double same_margin_frac) {
-  if (!is_valid(interval)) return ComparisonOutcome::ambiguous;
+  if (!is_valid(interval) || says_nothing(interval)) return ComparisonOutcome::ambiguous;
   if (interval.low > 1 + noise_floor_frac) return ComparisonOutcome::faster;
   if (interval.high < 1 - noise_floor_frac) return ComparisonOutcome::slower;
   const double margin = std::min(same_margin_frac, k_most_same_margin_frac);
@@ -234,8 +246,8 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
   result.outcome = classify(result.interval, options.noise_floor_frac, same_margin(options));
   result.reason = explain(result, options);
   if (own < result.least_half_log) {
-    result.reason += fmt::format("; so wide because processes of equal code differ by {:.2f} %",
-                                 100 * options.instance_sd_frac);
+    result.reason +=
+        "; so wide because processes of equal code differ by " + percent(options.instance_sd_frac);
   }
   if (pairs.disturbed > 0) {
     result.reason += fmt::format("; {} of {} rounds left out for {}", pairs.disturbed, pairs.all,
@@ -245,7 +257,7 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
 }
 
 double resolution_frac(const Comparison& comparison) {
-  if (!is_valid(comparison.interval)) return k_unknown;
+  if (!is_valid(comparison.interval) || says_nothing(comparison.interval)) return k_unknown;
   return (1 + comparison.noise_floor_frac) * std::exp(half_log(comparison.interval)) - 1;
 }
 

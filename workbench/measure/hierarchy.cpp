@@ -80,6 +80,8 @@ std::set<Cell> disturbed_cells(std::span<const Turn> turns) {
 std::string disturbance_words(std::initializer_list<std::span<const Turn>> sides) {
   static constexpr std::array k_words{
       std::pair{k_flag_throttled, std::string_view("a throttled GPU")},
+      std::pair{k_flag_cpu_throttled, std::string_view("a CPU quota that stopped it")},
+      std::pair{k_flag_fewer_cpus, std::string_view("a cpuset that was narrowed")},
       std::pair{k_flag_own_threads,
                 std::string_view("threads of its own that waited for each other's CPU (more run "
                                  "than args->threads allows, or they spin)")},

@@ -164,6 +164,7 @@ bool has_flag(const Turn& turn, std::string_view flag) {
 bool is_disturbed(const std::vector<std::string>& flags) {
   return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
     return flag == k_flag_foreign_load || flag == k_flag_throttled ||
+           flag == k_flag_cpu_throttled || flag == k_flag_fewer_cpus ||
            flag == k_flag_cold_below_hot || flag == k_flag_not_idle;
   });
 }

@@ -66,8 +66,8 @@ Json to_json(const Turn& turn);
 /// Samples must be finite numbers; whether they are usable times is judged where they are used.
 Result<Turn> turn_from_json(const Json& json);
 
-/// The words a turn may carry. foreign_load, throttled, cold_below_hot and not_idle keep a turn out
-/// of the figures.
+/// The words a turn may carry. foreign_load, throttled, cpu_throttled, fewer_cpus, cold_below_hot
+/// and not_idle keep a turn out of the figures.
 inline constexpr std::string_view k_flag_resolution_limited = "resolution_limited";
 inline constexpr std::string_view k_flag_not_settled = "not_settled";
 inline constexpr std::string_view k_flag_foreign_load = "foreign_load";
@@ -75,6 +75,10 @@ inline constexpr std::string_view k_flag_foreign_load = "foreign_load";
 inline constexpr std::string_view k_flag_own_threads = "own_threads";
 /// On a GPU: heat or its hardware slowed it down (has_slowdown), whatever ran on it.
 inline constexpr std::string_view k_flag_throttled = "throttled";
+/// A control group had used up its quota of CPU time, and was stopped during timed calls.
+inline constexpr std::string_view k_flag_cpu_throttled = "cpu_throttled";
+/// A cpuset was narrowed: there are fewer CPUs than when the worker counted its threads.
+inline constexpr std::string_view k_flag_fewer_cpus = "fewer_cpus";
 /// On a GPU: others hold a compute context there, and whether they use it cannot be told.
 inline constexpr std::string_view k_flag_foreign_process = "foreign_process";
 /// A cold figure well below the same code's hot one: the caches were not cold, or the time is none.

@@ -211,6 +211,11 @@ bool is_valid(const Interval& interval) {
   return interval.low > 0 && interval.high >= interval.low && std::isfinite(interval.high);
 }
 
+bool says_nothing(const Interval& interval) {
+  constexpr double k_widest = 1e4;  // a factor of 100 on either side
+  return is_valid(interval) && interval.high > k_widest * interval.low;
+}
+
 Measurement summarize(std::span<const Turn> turns_of_one_subject, std::uint64_t seed) {
   Measurement result{k_unknown, k_unknown, k_unknown, unknown_interval(), 0, 0, 0};
   result.turns = static_cast<std::int64_t>(turns_of_one_subject.size());

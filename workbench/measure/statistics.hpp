@@ -34,6 +34,13 @@ struct Interval {
 };
 /// Finite, 0 < low <= high: an interval that may be reasoned with.
 [[nodiscard]] bool is_valid(const Interval& interval);
+/// Valid, but a factor of more than a hundred to either side: two processes that differ so much
+/// tell nothing of what a third would do. Its JSON has no bounds.
+[[nodiscard]] bool says_nothing(const Interval& interval);
+/// Whether it is shown: valid, and saying something.
+[[nodiscard]] inline bool is_told(const Interval& interval) {
+  return is_valid(interval) && !says_nothing(interval);
+}
 Json to_json(const Interval& interval);
 Result<Interval> interval_from_json(const Json& json);
 

@@ -8,6 +8,8 @@
 #include <array>
 #include <map>
 
+#include "core/plain_text.hpp"
+
 namespace wb::playbook {
 namespace {
 
@@ -138,7 +140,8 @@ class Lister {
       const std::string name = "agents/" + stem;
       const fs::path path = folder / (stem + ".md");
       if (m_found.contains(name)) continue;
-      const auto text = m_services.file_system.read(path, k_max_agent_bytes);
+      const auto text = read_plain_text(m_services.file_system, path, k_max_agent_bytes,
+                                        "read the agent's playbook");
       const auto agent = text ? parse_agent(*text, path) : Result<AgentFile>(text.error());
       m_found[name] = agent ? agent_json(*agent) : unread(name, "agent", path, agent.error());
       m_found[name]["name"] = name;

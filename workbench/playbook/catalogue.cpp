@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/plain_text.hpp"
 #include "playbook/agent_file.hpp"
 
 namespace wb::playbook {
@@ -27,10 +28,15 @@ bool is_text(const std::string& bytes) {
 }
 
 Result<std::string> read_source(const FileSystem& file_system, const fs::path& path) {
-  WB_TRY_ASSIGN(std::string text, file_system.read(path, k_max_file_bytes));
-  if (is_text(text)) return text;
-  return Error{ErrorCode::invalid, "read the playbook", path.string(),
-               "it is not UTF-8 text (compiled Lua is not accepted)", "give the Lua source"};
+  WB_TRY_ASSIGN(std::string text,
+                read_plain_text(file_system, path, k_max_file_bytes, "read the playbook"));
+  if (!is_text(text)) {
+    return Error{ErrorCode::invalid, "read the playbook", path.string(),
+                 "it is not UTF-8 text (compiled Lua is not accepted)", "give the Lua source"};
+  }
+  // As Lua's own reader of files does it; the line stays, so that lines keep their numbers.
+  if (text.starts_with('#')) text.erase(0, std::min(text.find('\n'), text.size()));
+  return text;
 }
 
 /// The folder lib/ beside the playbook; playbooks/documents/x.lua shares playbooks/lib/.

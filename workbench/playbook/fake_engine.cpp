@@ -234,7 +234,8 @@ Result<Json> FakeEngine::compare(const Json& args) {
   return Json{{"outcome", outcome},
               {"speedup", speedup},
               {"interval", interval_around(speedup)},
-              {"problems", std::move(rows)}};
+              {"problems", std::move(rows)},
+              {"notes", Json::array()}};
 }
 
 Result<Json> FakeEngine::propose(const Json& args) {
@@ -313,6 +314,7 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
     Json answer{{"variant", variant}, {"problems", Json::array()}};
     if (name == "measure") {
       WB_TRY_ASSIGN(answer["problems"], measured_rows(checked.value("problem", std::string())));
+      answer["notes"] = Json::array();
     }
     if (name == "check") answer["pass"] = m_options.course != Course::failing;
     return answer;

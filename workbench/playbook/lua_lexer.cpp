@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cstdlib>
+#include <charconv>
 #include <string_view>
+
+#include "core/ascii.hpp"
 
 namespace wb::playbook::lua {
 namespace {
@@ -22,10 +23,17 @@ constexpr std::array<std::string_view, 33> k_signs{
     "&",   "~",  "|",  "<",  ">",  "=",  "(",  ")",  "{",  "}",  "[", "]", ";", ":", ",", "."};
 
 bool begins_name(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+  return ascii::is_alpha(c) || c == '_';
 }
 bool continues_name(char c) {
-  return begins_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
+  return begins_name(c) || ascii::is_digit(c);
+}
+
+/// The byte that an escape's digits stand for.
+char byte_of(std::string_view digits, int base) {
+  int value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+  return static_cast<char>(value);
 }
 
 class Lexer {
@@ -77,7 +85,7 @@ class Lexer {
   void skip_blanks() {
     while (m_at < m_text.size() && m_fault.empty()) {
       if (at() == '\n') ++m_line;
-      if (std::isspace(static_cast<unsigned char>(at())) != 0) {
+      if (ascii::is_space(at())) {
         ++m_at;
       } else if (at() == '-' && at(1) == '-') {
         m_at += 2;
@@ -103,16 +111,16 @@ class Lexer {
       ++m_line;
       ++m_at;
     } else if (c == 'z') {
-      for (++m_at; std::isspace(static_cast<unsigned char>(at())) != 0; ++m_at) {
+      for (++m_at; ascii::is_space(at()); ++m_at) {
         m_line += at() == '\n' ? 1 : 0;
       }
     } else if (c == 'x') {
-      text += static_cast<char>(std::strtol(m_text.substr(m_at + 1, 2).c_str(), nullptr, 16));
+      text += byte_of(std::string_view(m_text).substr(m_at + 1, 2), 16);
       m_at += 3;
-    } else if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
+    } else if (ascii::is_digit(c)) {
       std::size_t digits = 1;
-      while (digits < 3 && std::isdigit(static_cast<unsigned char>(at(digits))) != 0) ++digits;
-      text += static_cast<char>(std::strtol(m_text.substr(m_at, digits).c_str(), nullptr, 10));
+      while (digits < 3 && ascii::is_digit(at(digits))) ++digits;
+      text += byte_of(std::string_view(m_text).substr(m_at, digits), 10);
       m_at += digits;
     } else {
       text += '\\';  // \u{…}: no name has one, and nothing else is looked up
@@ -143,7 +151,7 @@ class Lexer {
     const std::size_t begin = m_at;
     const bool is_hex = at() == '0' && (at(1) == 'x' || at(1) == 'X');
     while (continues_name(at()) || at() == '.') {
-      const char c = static_cast<char>(std::tolower(static_cast<unsigned char>(at())));
+      const char c = ascii::lower(at());
       ++m_at;
       if (c == (is_hex ? 'p' : 'e') && (at() == '+' || at() == '-')) ++m_at;
     }
@@ -161,9 +169,7 @@ class Lexer {
           std::find(k_keywords.begin(), k_keywords.end(), word) != k_keywords.end();
       return {is_keyword ? Token::Kind::sign : Token::Kind::name, std::move(word), line};
     }
-    const auto is_digit = [&](std::size_t ahead) {
-      return std::isdigit(static_cast<unsigned char>(at(ahead))) != 0;
-    };
+    const auto is_digit = [&](std::size_t ahead) { return ascii::is_digit(at(ahead)); };
     if (is_digit(0) || (at() == '.' && is_digit(1))) return number();
     if (at() == '"' || at() == '\'') return {Token::Kind::string, quoted(), line};
     if (const int level = long_bracket(); level >= 0) {

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <charconv>
+#include <cstdint>
 #include <utility>
 
 #include "playbook/lua_scopes.hpp"
@@ -27,10 +28,15 @@ constexpr std::array<BinaryOperator, 21> k_binary{{
 constexpr int k_unary = 12;
 
 Json number_of(const std::string& text) {
-  char* end = nullptr;
-  const long long whole = std::strtoll(text.c_str(), &end, 0);
-  if (*end == '\0') return whole;
-  return std::strtod(text.c_str(), nullptr);
+  const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
+  const char* const begin = text.data() + (is_hex ? 2 : 0);
+  const char* const end = text.data() + text.size();
+  std::int64_t whole = 0;
+  const auto read = std::from_chars(begin, end, whole, is_hex ? 16 : 10);
+  if (read.ec == std::errc() && read.ptr == end) return whole;
+  double real = 0;
+  std::from_chars(begin, end, real, is_hex ? std::chars_format::hex : std::chars_format::general);
+  return real;
 }
 
 class Reader : private Scopes {

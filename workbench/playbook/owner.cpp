@@ -180,7 +180,10 @@ Result<Json> complete_arguments(const PlaybookMeta& meta, const Json& given) {
   for (const auto& [name, spec] : meta.arguments.items()) {
     known.push_back(name);
     const Json& value = spec["default"];
-    args[name] = value.is_string() ? value.get<std::string>() : value.dump();
+    const auto whole = whole_number(value);  // 64 / 2 is 32.0 in Lua
+    args[name] = value.is_string() ? value.get<std::string>()
+                 : whole           ? fmt::to_string(*whole)
+                                   : value.dump();
   }
   for (const auto& [name, value] : given.items()) {
     if (!meta.arguments.contains(name)) {

@@ -34,17 +34,17 @@ View read_view(ObjectReader& reader, std::string_view name) {
   View view;
   if (list == nullptr) return view;
   const auto is_gap = [](const Json& value) {
-    return value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
-           value.get<std::int64_t>() <= k_most_gap;
+    const auto gap = whole_number(value);
+    return gap && *gap >= 0 && *gap <= k_most_gap;
   };
   if (!list->is_array() || list->size() != 4 || !std::all_of(list->begin(), list->end(), is_gap)) {
     reader.fail(name, fmt::format("must be four integers from 0 to {}", k_most_gap));
     return view;
   }
-  view.inner = (*list)[0];
-  view.middle = (*list)[1];
-  view.outer = (*list)[2];
-  view.shift = (*list)[3];
+  view.inner = *whole_number((*list)[0]);
+  view.middle = *whole_number((*list)[1]);
+  view.outer = *whole_number((*list)[2]);
+  view.shift = *whole_number((*list)[3]);
   return view;
 }
 

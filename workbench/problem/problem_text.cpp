@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "core/ascii.hpp"
 #include "problem/problem.hpp"
 
 namespace wb::problem {
@@ -136,8 +137,10 @@ class TextReader {
   }
 
   Result<void> read_size(std::string_view key, std::string_view value, std::int64_t& out) const {
-    const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), out);
-    if (code == std::errc() && end == value.data() + value.size()) return {};
+    if (const auto size = ascii::whole(value)) {
+      out = *size;
+      return {};
+    }
     return fault(fmt::format("{} is '{}'", key, printable(value, 40)),
                  fmt::format("give a whole number from 1 to {}", k_max_size));
   }

@@ -13,6 +13,7 @@
 
 #include "core/invalidity.hpp"
 #include "core/json.hpp"
+#include "device/cpu_limits.hpp"
 #include "device/device.hpp"
 #include "measure/conditions.hpp"
 #include "measure/plan.hpp"
@@ -91,6 +92,7 @@ struct HelloResult {
   double empty_call_us = 0;  ///< the least that a call costs; docs/contracts/worker_protocol.md
   double empty_python_call_us = 0;               ///< the same through a Python subject; 0 when none
   std::optional<measure::GpuSettings> gpu = {};  ///< on a GPU
+  std::optional<device::CpuLimits> cpu_limits = {};  ///< older workers do not tell them
   std::vector<std::string> backends;
 };
 

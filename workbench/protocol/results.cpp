@@ -58,6 +58,7 @@ Json to_json(const HelloResult& message) {
                {"empty_python_call_us", message.empty_python_call_us},
                {"backends", message.backends}};
   if (message.gpu) json["gpu"] = to_json(*message.gpu);
+  if (message.cpu_limits) json["cpu_limits"] = to_json(*message.cpu_limits);
   return json;
 }
 
@@ -81,6 +82,10 @@ Result<void> from_json(const Json& json, HelloResult& message) {
   message.gpu.reset();
   if (const Json* gpu = reader.member("gpu")) {
     WB_TRY_ASSIGN(message.gpu, measure::gpu_settings_from_json(*gpu));
+  }
+  message.cpu_limits.reset();
+  if (const Json* limits = reader.member("cpu_limits")) {
+    WB_TRY_ASSIGN(message.cpu_limits, device::cpu_limits_from_json(*limits));
   }
   return reader.finish();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Requests and replies as lines. Both directions are parsed with the same limits, because neither
 // side may trust the length or the depth of what the other sends.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -51,7 +53,7 @@ Result<void> check_version(const Json& json, std::string_view what) {
   const std::string got = version == json.end() ? "none" : printable(dump(*version), 40);
   return Error{
       ErrorCode::invalid, "read", std::string(what),
-      "its protocol version \"v\" is " + got + ", this program speaks " + std::to_string(k_version),
+      "its protocol version \"v\" is " + got + ", this program speaks " + fmt::to_string(k_version),
       "use sdpa-wb and sdpa-wb-worker of the same release"};
 }
 

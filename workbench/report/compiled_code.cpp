@@ -13,7 +13,7 @@ constexpr std::size_t k_max_kernels = 40;
 
 std::string figure_of(const Json& kernel, const char* key) {
   const auto value = integer(kernel, key);
-  return value ? std::to_string(*value) : std::string("not recorded");
+  return value ? fmt::to_string(*value) : std::string("not recorded");
 }
 
 }  // namespace

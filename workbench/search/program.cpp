@@ -28,8 +28,9 @@ Result<std::vector<Configuration>> configurations_of(const Json& answer) {
     Configuration& configuration = configurations.emplace_back();
     if (!item.is_object()) return misunderstood("a configuration is no map");
     for (const auto& [name, value] : item.items()) {
-      if (!value.is_number_integer()) return misunderstood("a parameter's value is no integer");
-      configuration[name] = value.get<std::int64_t>();
+      const auto whole = whole_number(value);
+      if (!whole) return misunderstood("a parameter's value is no integer");
+      configuration[name] = *whole;
     }
   }
   return configurations;

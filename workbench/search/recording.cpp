@@ -88,8 +88,9 @@ Result<RecordedPoint> point_from_json(const Json& json) {
   RecordedPoint point;
   if (const Json* configuration = reader.member("configuration")) {
     for (const auto& [name, value] : configuration->items()) {
-      if (!value.is_number_integer()) reader.fail("configuration", name + " is no integer");
-      if (value.is_number_integer()) point.configuration[name] = value.get<std::int64_t>();
+      const auto whole = whole_number(value);
+      if (!whole) reader.fail("configuration", name + " is no integer");
+      if (whole) point.configuration[name] = *whole;
     }
   }
   const std::string word = reader.string_or("invalidity", "");
@@ -114,8 +115,9 @@ void read_parameters(ObjectReader& reader, const Json& parameters, Manifest& man
   for (const auto& [name, list] : parameters.items()) {
     auto& values = manifest.tune_params[name];
     for (const Json& value : list) {
-      if (list.is_array() && value.is_number_integer()) {
-        values.push_back(value.get<std::int64_t>());
+      const auto whole = whole_number(value);
+      if (list.is_array() && whole) {
+        values.push_back(*whole);
       } else {
         reader.fail("tune_params", name + " must be a list of integers");
       }

@@ -75,19 +75,45 @@ Result<void> SessionFolder::write(const fs::path& relative, std::string_view tex
   return m_file_system->write_atomic(path, text, Durability::synced);
 }
 
-Result<void> SessionFolder::create() {
+Result<void> SessionFolder::require_free() const {
   std::error_code error;
-  const bool exists = fs::exists(path(), error);
-  if (exists && (!fs::is_directory(path(), error) || !fs::is_empty(path(), error))) {
-    return Error{ErrorCode::invalid, "make a session in", path().string(),
-                 fs::is_directory(path(), error) ? "the folder is not empty" : "it is not a folder",
-                 "choose a new folder, or resume the session that is there"};
+  const bool is_folder = fs::is_directory(path(), error);
+  if (!fs::exists(path(), error) || (is_folder && fs::is_empty(path(), error))) return {};
+  return Error{ErrorCode::invalid, "make a session in", path().string(),
+               is_folder ? "the folder is not empty" : "it is not a folder",
+               "choose a new folder, or resume the session that is there"};
+}
+
+Result<void> SessionFolder::create() {
+  WB_TRY(require_free());
+  std::error_code error;
+  for (fs::path one = whole_path(path()); !fs::exists(one, error) && one.has_relative_path();
+       one = one.parent_path()) {
+    m_made.push_back(one);
   }
   for (const char* name : k_sub_folders) {
     WB_TRY(m_file_system->make_directories(path() / name));
   }
-  const fs::path parent = fs::absolute(path(), error).lexically_normal().parent_path();
-  return error ? Result<void>() : sync_folder(parent);
+  const fs::path parent = whole_path(path()).parent_path();
+  return sync_folder(parent);
+}
+
+void SessionFolder::undo_create(bool holds_log) {
+  std::error_code ignored;
+  for (const char* name : k_sub_folders) {
+    if (holds_log) fs::remove_all(path() / name, ignored);
+    fs::remove(path() / name, ignored);  // an empty one
+  }
+  if (holds_log) {
+    fs::remove_all(path() / ".git", ignored);
+    for (const std::string_view name : {k_identity_name, k_log_name}) {
+      fs::remove(path() / name, ignored);
+    }
+  }
+  const fs::path log = path() / k_log_name;
+  const bool is_nobodys = fs::file_size(log, ignored) == 0 && !lock_holder(log);
+  if (is_nobodys) fs::remove(log, ignored);
+  for (const fs::path& one : m_made) fs::remove(one, ignored);  // each within the next one
 }
 
 std::string SessionFolder::identity_text(const Json& identity) {

@@ -25,8 +25,13 @@ class SessionFolder {
   [[nodiscard]] const FolderStorage& stored() const { return m_stored; }
   [[nodiscard]] FileSystem& file_system() const { return *m_file_system; }
 
-  /// Makes the folder and its sub-folders. Errors: invalid (not empty), io, …
+  /// Errors: invalid (a session cannot be made here: not empty, or no folder).
+  [[nodiscard]] Result<void> require_free() const;
+  /// Makes the folder and its sub-folders. Errors: as above, io, …
   Result<void> create();
+  /// For a session that could not be made after all: removes what create() made, and what was
+  /// written since by who holds the log; without the log nothing that may be another process's.
+  void undo_create(bool holds_log);
   /// The text of session.json for this identity.
   [[nodiscard]] static std::string identity_text(const Json& identity);
   Result<void> write_identity(const Json& identity);
@@ -52,6 +57,7 @@ class SessionFolder {
 
   FileSystem* m_file_system;
   FolderStorage m_stored;
+  std::vector<fs::path> m_made;  // by create(): the session's own folder and those around it
 };
 
 }  // namespace wb::session

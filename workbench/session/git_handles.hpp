@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RAII for libgit2's handles and its error text. Private to Repository's files.
+// libgit2 made ready, RAII for its handles, its error text. Private to Repository's files.
 #pragma once
 
 #include <git2.h>
@@ -20,12 +20,14 @@ template <typename T, auto Free>
 using GitHandle = std::unique_ptr<T, GitFree<Free>>;
 
 using GitRepository = GitHandle<git_repository, git_repository_free>;
+using GitConfig = GitHandle<git_config, git_config_free>;
 using GitCommit = GitHandle<git_commit, git_commit_free>;
 using GitTree = GitHandle<git_tree, git_tree_free>;
 using GitTreeEntry = GitHandle<git_tree_entry, git_tree_entry_free>;
 using GitBlob = GitHandle<git_blob, git_blob_free>;
 using GitObjects = GitHandle<git_odb, git_odb_free>;
 using GitReference = GitHandle<git_reference, git_reference_free>;
+using GitReferences = GitHandle<git_reference_iterator, git_reference_iterator_free>;
 using GitWorktree = GitHandle<git_worktree, git_worktree_free>;
 using GitSignature = GitHandle<git_signature, git_signature_free>;
 
@@ -38,11 +40,27 @@ int git_call(GitHandle<T, Free>& handle, Call call, Args... args) {
   return code;
 }
 
-/// Whoever has one may use libgit2. Initialized once and for good: a build with network transports
-/// reads the machine's certificates each time, 8 ms that every call on a session would pay.
+/// Whoever has one may use libgit2.
 class GitLibrary {
  public:
-  GitLibrary() { [[maybe_unused]] static const int initialized = git_libgit2_init(); }
+  GitLibrary();
+  /// Why a configuration beside the repositories' own is not read, such as ~/.gitconfig in a home
+  /// of somebody else's; empty when all are.
+  [[nodiscard]] const std::string& unread() const { return *m_unread; }
+  /// git's rule safe.directory=*, which libgit2 1.5 does not know.
+  [[nodiscard]] bool trusts_every_folder() const;
+
+ private:
+  const std::string* m_unread = nullptr;
+};
+
+/// While one lives, repositories of other users are opened as well.
+class WithoutOwnerCheck {
+ public:
+  WithoutOwnerCheck() { git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0); }
+  WithoutOwnerCheck(const WithoutOwnerCheck&) = delete;
+  WithoutOwnerCheck& operator=(const WithoutOwnerCheck&) = delete;
+  ~WithoutOwnerCheck() { git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 1); }
 };
 
 inline std::string git_message() {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "core/ascii.hpp"
 
 namespace wb::session::identifying {
 namespace {
@@ -56,8 +57,7 @@ bool closes_tag(std::string_view text, std::size_t at) {
 bool begins_path(std::string_view text, std::size_t at) {
   const char left = before(text, at);
   if (closes_tag(text, at)) return false;
-  if (left == '\0' || std::isspace(static_cast<unsigned char>(left)) != 0 ||
-      is_one_of(left, "\"'`()[]{}=:,;|>&!*<@")) {
+  if (left == '\0' || ascii::is_space(left) || is_one_of(left, "\"'`()[]{}=:,;|>&!*<@")) {
     return true;
   }
   if (static_cast<unsigned char>(left) >= 0x80) return !follows_word(text, at);
@@ -142,7 +142,7 @@ std::size_t match_url(std::string_view text, std::size_t at) {
   if (text.substr(end, 3) != "://") return 0;
   end += 3;
   const std::size_t begin = end;
-  while (end < text.size() && std::isspace(static_cast<unsigned char>(text[end])) == 0 &&
+  while (end < text.size() && !ascii::is_space(text[end]) &&
          !is_one_of(text[end], "\"'`<>()[]{}|")) {
     ++end;
   }
@@ -205,8 +205,7 @@ bool follows_word(std::string_view text, std::size_t at) {
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(out.begin(), out.end(), out.begin(), ascii::lower);
   return out;
 }
 

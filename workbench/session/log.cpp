@@ -302,7 +302,7 @@ EventEnvelope EventLog::envelope(std::int64_t seq) const {
 
 Result<Json> EventLog::payload(std::int64_t seq) const {
   if (seq < 1 || seq > size()) {
-    return Error{ErrorCode::not_found, "read the event", std::to_string(seq),
+    return Error{ErrorCode::not_found, "read the event", fmt::to_string(seq),
                  fmt::format("{} has {} events", m_state->path.string(), size()), ""};
   }
   const EventEnvelope line = envelope(seq);

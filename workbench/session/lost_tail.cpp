@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "session/commits.hpp"
+#include "session/storage.hpp"
 
 namespace wb::session {
 namespace {
@@ -35,8 +36,8 @@ struct Place {
 Place place_of(const fs::path& folder, const Json& opened) {
   const auto named = opened.find("repository");
   if (named == opened.end() || !named->is_object()) return {folder / ".git", "main", "", true};
-  return {(folder / text_or(*named, "path", "")).lexically_normal(), text_or(*named, "branch", ""),
-          "sessions/" + text_or(opened, "session", ""), false};
+  return {(whole_path(folder) / text_or(*named, "path", "")).lexically_normal(),
+          text_or(*named, "branch", ""), "sessions/" + text_or(opened, "session", ""), false};
 }
 
 std::string trailer(const std::vector<std::pair<std::string, std::string>>& trailers,

@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "session/repository_state.hpp"
@@ -26,8 +25,6 @@ Result<Repository> Repository::open_or_create(const fs::path& folder,
                                               const std::string& known_tip) {
   auto state = std::make_unique<State>();
   state->git_folder = folder / ".git";
-  // Power cuts must not leave empty objects: every object and ref is synced before it counts.
-  git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(state->git_folder, ignored).type();
   if (type != fs::file_type::not_found && type != fs::file_type::directory) {
@@ -38,8 +35,7 @@ Result<Repository> Repository::open_or_create(const fs::path& folder,
   const std::string path = state->git_folder.string();
   const unsigned flags =
       GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_NO_DOTGIT | GIT_REPOSITORY_OPEN_BARE;
-  int code = git_call(state->repository, git_repository_open_ext, path.c_str(), flags, nullptr);
-  if (is_another_users(code)) return state->another_users();
+  int code = state->open(state->git_folder, flags);
   if (code == GIT_ENOTFOUND) {
     git_repository_init_options options{};
     git_repository_init_options_init(&options, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
@@ -50,6 +46,7 @@ Result<Repository> Repository::open_or_create(const fs::path& folder,
     if (code != 0) return state->error("create the repository", code);
   }
   if (code != 0) return state->error("open the repository", code);
+  WB_TRY(state->check_format());
   GitReference head;
   if (git_call(head, git_reference_lookup, state->repo(), "HEAD") != 0) {
     fs::remove(state->git_folder / "HEAD", ignored);
@@ -70,7 +67,7 @@ Result<std::string> Repository::tip() const {
   return id ? git_hex(*id) : std::string();
 }
 
-Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
+Result<Repository::Committed> Repository::commit(const CommitSpec& spec, const Clock& clock) {
   State& state = *m_state;
   if (!state.is_own) WB_TRY(state.refuse_checked_out());
   std::optional<git_oid> expected;
@@ -115,7 +112,7 @@ Result<Repository::Committed> Repository::commit(const CommitSpec& spec) {
       continue;
     }
     if (attempt >= k_retry_waits_ms.size()) return refused;
-    std::this_thread::sleep_for(std::chrono::milliseconds(k_retry_waits_ms[attempt]));
+    clock.sleep(std::chrono::milliseconds(k_retry_waits_ms[attempt]));
   }
 }
 
@@ -144,13 +141,12 @@ Result<Repository> Repository::open_to_look(const fs::path& path, const std::str
   state->is_own = is_own;
   unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH;
   if (is_own) flags |= GIT_REPOSITORY_OPEN_NO_DOTGIT | GIT_REPOSITORY_OPEN_BARE;
-  const std::string place = path.string();
-  const int code =
-      git_call(state->repository, git_repository_open_ext, place.c_str(), flags, nullptr);
+  const int code = state->open(path, flags);
   if (code == GIT_ENOTFOUND) {
-    return Error{ErrorCode::not_found, "open the repository", place, "there is none", ""};
+    return Error{ErrorCode::not_found, "open the repository", path.string(), "there is none", ""};
   }
   if (code != 0) return state->error("open the repository", code);
+  WB_TRY(state->check_format());
   return Repository(std::move(state));
 }
 

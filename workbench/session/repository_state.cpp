@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -17,38 +16,6 @@ namespace {
 
 constexpr auto k_stale_lock_age = std::chrono::seconds(60);
 constexpr auto k_empty_lock_age = std::chrono::seconds(1);
-
-ErrorCode code_of(int code, const std::string& message) {
-  if (code == GIT_ELOCKED) return ErrorCode::locked;
-  if (code == GIT_EOWNER) return ErrorCode::invalid;
-  // libgit2 keeps the system's reason in its text only.
-  const auto says = [&](int number) {
-    return message.find(std::strerror(number)) != std::string::npos;
-  };
-  if (says(ENOSPC) || says(EDQUOT)) return ErrorCode::no_space;
-  if (says(EROFS) || says(EACCES) || says(EPERM)) return ErrorCode::read_only;
-  return ErrorCode::io;
-}
-
-std::string next_step(ErrorCode code, const fs::path& git_folder, bool is_own) {
-  switch (code) {
-    case ErrorCode::locked:
-      return "wait for the git command that holds the branch; the commit is made at the next try";
-    case ErrorCode::no_space:
-      return "free some disk space and try again";
-    case ErrorCode::read_only:
-      return "check the owner and the permissions of that folder";
-    case ErrorCode::invalid:
-      return "open the session as the user who made it, or name the folder in git's "
-             "safe.directory";
-    default:
-      if (!is_own) return "see what `git fsck` says there; the session's log has everything";
-      return fmt::format(
-          "move {} away and open the session again: the history is made again from "
-          "the log",
-          git_folder.string());
-  }
-}
 
 bool is_oid(const std::string& text) {
   return text.size() == GIT_OID_HEXSZ &&
@@ -66,24 +33,6 @@ std::string message_of(const CommitSpec& spec) {
 }
 
 }  // namespace
-
-Error Repository::State::error(std::string attempted, int code) const {
-  const std::string message = git_message();
-  const ErrorCode kind = code_of(code, message);
-  return Error{kind, std::move(attempted), git_folder.string(), printable(message, 300),
-               next_step(kind, git_folder, is_own)};
-}
-
-Error Repository::State::another_users() const {
-  Error made = error("open the repository", GIT_EOWNER);
-  made.cause = "it belongs to another user, and git trusts only its user's own repositories";
-  return made;
-}
-
-Error Repository::State::damage(std::string attempted, std::string cause) const {
-  return Error{ErrorCode::damaged, std::move(attempted), git_folder.string(), std::move(cause),
-               next_step(ErrorCode::damaged, git_folder, is_own)};
-}
 
 Result<git_oid> Repository::State::oid(const std::string& hex) const {
   git_oid id;

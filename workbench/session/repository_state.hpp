@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Repository::State: the libgit2 handle and the steps that a commit is made of. Private to
-// repository.cpp, repository_state.cpp and users_branch.cpp.
+// repository.cpp, repository_refusals.cpp, repository_state.cpp and users_branch.cpp.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,6 @@
 
 namespace wb::session {
 
-/// Whether opening failed because git trusts only its user's own repositories. libgit2 1.5 takes
-/// the absence of the setting safe.directory for the absence of the repository.
-inline bool is_another_users(int code) {
-  return code == GIT_EOWNER ||
-         (code == GIT_ENOTFOUND && git_message().find("safe.directory") != std::string::npos);
-}
-
 struct Repository::State {
   GitLibrary library;  // outlives the handle below
   fs::path git_folder;
@@ -26,10 +19,17 @@ struct Repository::State {
   bool is_own = true;  ///< the session's, not the user's
   std::string mended;
 
-  /// An Error for what libgit2 has just refused with this code.
+  /// An Error for what libgit2 has just refused with this code: its cause and that cause's cure.
   [[nodiscard]] Error error(std::string attempted, int code) const;
-  [[nodiscard]] Error another_users() const;
+  /// git_repository_open_ext of `path`, with git's own rule about whom to trust.
+  int open(const fs::path& path, unsigned flags);
+  /// Errors: too_new, when its objects or refs are stored in a way that libgit2 does not read.
+  [[nodiscard]] Result<void> check_format() const;
   [[nodiscard]] Error damage(std::string attempted, std::string cause) const;
+  [[nodiscard]] std::string cure_of_damage() const;
+  /// The advice for what only a new repository cures: the session's own is made again; for the
+  /// user's, `otherwise`.
+  [[nodiscard]] std::string start_anew(std::string otherwise) const;
   [[nodiscard]] git_repository* repo() const { return repository.get(); }
   [[nodiscard]] std::string ref() const { return "refs/heads/" + branch; }
 
@@ -38,6 +38,8 @@ struct Repository::State {
   GitCommit whole_commit(const git_oid& id) const;
   Result<std::optional<git_oid>> tip() const;
   Result<void> mend(const std::string& known_tip);
+  /// Errors: usage, when git can keep no branch of that name beside those that are there.
+  [[nodiscard]] Result<void> refuse_collision() const;
   /// Errors: locked, when a work tree of the repository stands on the branch, born or unborn.
   [[nodiscard]] Result<void> refuse_checked_out() const;
   Result<git_oid> write_tree(const git_commit* parent, const CommitSpec& spec) const;

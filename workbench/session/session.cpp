@@ -50,7 +50,7 @@ fs::path next_session_folder(const fs::path& root) {
   std::int64_t highest = 0;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root, error)) {
-    const std::string name = session_name(entry.path());
+    const std::string name = listed_name(entry.path());
     if (name.size() == 6 && name.starts_with("s-")) {
       std::int64_t number = 0;
       std::from_chars(name.data() + 2, name.data() + name.size(), number);
@@ -76,12 +76,20 @@ Result<Session> Session::create(FileSystem& file_system, const Clock& clock, con
   state->clock = &clock;
   Json payload = identity;
   if (!payload.contains("author")) payload["author"] = to_json(author_of(SessionView{}));
+  WB_TRY(state->folder.require_free());
   WB_TRY(state->begin_on_branch(payload));
-  WB_TRY(state->folder.create());
-  WB_TRY(state->folder.write_identity(payload));
-  WB_TRY_ASSIGN(state->log, EventLog::create(file_system, clock, folder));
-  WB_TRY(state->log->append("session_opened", payload));
-  WB_TRY(state->open_repository());
+  const auto make = [&]() -> Result<void> {
+    WB_TRY(state->folder.create());
+    // The log first: who holds it is the one that makes a session here.
+    WB_TRY_ASSIGN(state->log, EventLog::create(file_system, clock, folder));
+    WB_TRY(state->folder.write_identity(payload));
+    WB_TRY(state->log->append("session_opened", payload));
+    return state->open_repository();
+  };
+  if (auto made = make(); !made.ok()) {
+    state->folder.undo_create(state->log.has_value());
+    return std::move(made).error();
+  }
   return Session(std::move(state));
 }
 
@@ -197,7 +205,7 @@ Result<std::string> Session::close_iteration(const Closing& closing) {
   WB_TRY_ASSIGN(const SessionView* view, state.current(FoldDepth::brief));
   const IterationView* iteration = view->find(closing.iteration);
   if (iteration == nullptr || iteration->is_closed() || !closing.closed.is_object()) {
-    return Error{ErrorCode::invalid, "close iteration", std::to_string(closing.iteration),
+    return Error{ErrorCode::invalid, "close iteration", fmt::to_string(closing.iteration),
                  iteration == nullptr ? "it was never opened" : "it is closed already", ""};
   }
   for (const auto& [name, text] : closing.pages) {

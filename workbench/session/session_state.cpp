@@ -78,7 +78,9 @@ Result<void> Session::State::open_branch(const Json& opened) {
                  "give the session's folder a name, with --session"};
   }
   tree_prefix = "sessions/" + name + "/";
-  const fs::path path = (folder.path() / text_or(*named, "path", "")).lexically_normal();
+  // From where the folder really lies: a path of ".." means nothing behind a link.
+  const fs::path path =
+      (whole_path(folder.path()) / text_or(*named, "path", "")).lexically_normal();
   WB_TRY_ASSIGN(repository, Repository::open_branch(path, text_or(*named, "branch", "")));
   return {};
 }
@@ -88,12 +90,22 @@ Result<void> Session::State::begin_on_branch(Json& identity) {
   if (!repository) return {};
   WB_TRY_ASSIGN(const std::string parent, repository->start());
   identity["repository"]["parent_oid"] = parent;
-  if (parent.empty()) return {};
+  const std::string branch = identity["repository"].value("branch", "");
   const std::string place = tree_prefix.substr(0, tree_prefix.size() - 1);
-  WB_TRY_ASSIGN(const bool taken, repository->has_path(parent, place));
-  if (!taken) return {};
-  return Error{ErrorCode::invalid, "open a session on", identity["repository"].value("branch", ""),
-               "the branch already has " + place, "give --session another name"};
+  if (!parent.empty()) {
+    WB_TRY_ASSIGN(const bool taken, repository->has_path(parent, place));
+    if (taken) {
+      return Error{ErrorCode::invalid, "open a session on", branch,
+                   "the branch already has " + place, "give --session another name"};
+    }
+    if (repository->file_at(parent, "sessions").ok()) {
+      return Error{ErrorCode::usage, "open a session on", branch,
+                   "the branch has a file called sessions, where the folder of sessions would be",
+                   "name another branch"};
+    }
+  }
+  return repository->try_commit(
+      parent, {{tree_prefix + "session.json", SessionFolder::identity_text(identity)}});
 }
 
 Result<void> Session::State::open_repository() {
@@ -126,11 +138,11 @@ Result<void> Session::State::commit_root() {
 }
 
 Result<Repository::Committed> Session::State::commit(CommitSpec spec) {
-  if (tree_prefix.empty()) return repository->commit(spec);
+  if (tree_prefix.empty()) return repository->commit(spec, *clock);
   std::map<std::string, std::string> files;
   for (auto& [path, content] : spec.files) files.emplace(tree_prefix + path, std::move(content));
   spec.files = std::move(files);
-  return repository->commit(spec);
+  return repository->commit(spec, *clock);
 }
 
 /// Sources and pages that a closed iteration names. What is absent or was changed since is left out

@@ -37,9 +37,10 @@ struct Session::State {
   [[nodiscard]] Result<void> require_owner(std::string_view what) const;
   Result<void> note_recovery(std::uint64_t cut_bytes, const Json& saved_as, std::string reason);
   Result<void> record_recoveries();
-  /// For a session to be made: opens the user's branch that `identity` names, if it does, and says
-  /// there where on it the session begins. Errors: as of Repository::open_branch; invalid (no name
-  /// for a folder, or the branch has a session of that name).
+  /// For a session to be made: opens the user's branch that `identity` names, if it does, says
+  /// there where on it the session begins, and asks whether its first commit could be made. Errors:
+  /// as of Repository::open_branch and try_commit; invalid (no name for a folder, or the branch has
+  /// a session of that name), usage (a file is in its folder's place).
   Result<void> begin_on_branch(Json& identity);
   Result<void> open_branch(const Json& opened);
   Result<void> open_repository();

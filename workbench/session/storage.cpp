@@ -31,11 +31,6 @@ bool is_session_folder(const fs::path& path) {
   return fs::is_directory(path, error) && has_log(FolderStorage(files, path));
 }
 
-/// The path without what may stand behind a folder's name: "runs" for "runs/".
-fs::path plain_path(const fs::path& path) {
-  return path.has_filename() ? path : path.parent_path();
-}
-
 }  // namespace
 
 Result<std::string> SessionStorage::read_unpacked(const std::string& name,
@@ -240,14 +235,6 @@ bool is_session(const fs::path& path) {
   return is_session_folder(path) || archive_at(path).has_value();
 }
 
-std::string session_name(const fs::path& path) {
-  std::string name = fs::absolute(path / ".").lexically_normal().parent_path().filename().string();
-  if (name.size() > k_archive_suffix.size() && name.ends_with(k_archive_suffix)) {
-    name.resize(name.size() - k_archive_suffix.size());
-  }
-  return name;
-}
-
 Result<std::vector<fs::path>> find_sessions(const fs::path& root) {
   std::map<std::string, fs::path> found;
   std::error_code error;
@@ -255,9 +242,9 @@ Result<std::vector<fs::path>> find_sessions(const fs::path& root) {
        it.increment(error)) {
     const fs::path& path = it->path();
     if (is_session_folder(path)) {
-      found.insert_or_assign(session_name(path), path);
+      found.insert_or_assign(listed_name(path), path);
     } else if (archive_at(path) == path) {
-      found.try_emplace(session_name(path), path);
+      found.try_emplace(listed_name(path), path);
     }
   }
   if (error) return errno_error("look for sessions in", root, error.value());

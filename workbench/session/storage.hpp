@@ -15,11 +15,11 @@
 
 #include "core/files.hpp"
 #include "session/archive.hpp"
+#include "session/names.hpp"
 
 namespace wb::session {
 
 inline constexpr std::uint64_t k_max_session_file_bytes = 256ull << 20;
-inline constexpr std::string_view k_archive_suffix = ".tar.gz";
 
 class SessionStorage {
  public:
@@ -111,11 +111,8 @@ Result<std::unique_ptr<SessionStorage>> open_storage(const FileSystem& file_syst
 /// Whether a folder with a log or an archive is at `path`, as open_storage() looks for them.
 bool is_session(const fs::path& path);
 
-/// What a session is called, in either form: "mine" for "a/mine", "a/mine/" and "a/mine.tar.gz".
-std::string session_name(const fs::path& path);
-
-/// Folders and archives of sessions in `root`, by name; of a folder and an archive of one name the
-/// folder. Errors: not_found (none is there), io.
+/// Folders and archives of sessions in `root`, by their listed names; of a folder and an archive of
+/// one name the folder. Errors: not_found (none is there), io.
 Result<std::vector<fs::path>> find_sessions(const fs::path& root);
 
 /// 1 to 128 of A-Z a-z 0-9 . _ - @, not beginning with a dot.

@@ -94,7 +94,7 @@ std::string operations_table(const Json& metrics) {
                                integer_member(params, "N_Q"), integer_member(params, "N_KV"),
                                integer_member(params, "d_h_qk"))
                  : std::string("not known");
-    std::vector<std::string> cells{std::to_string(++place),
+    std::vector<std::string> cells{fmt::to_string(++place),
                                    name_cell(operation["name"].get<std::string>()),
                                    shape,
                                    operation["count"].dump(),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "trace/findings_tables.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 
@@ -44,7 +46,7 @@ std::string call_section(const Json& metrics) {
   int place = 0;
   for (const Json& operation : metrics["operations"]) {
     const Json& times = operation["per_call"];
-    text += row({std::to_string(++place), name_cell(operation["name"].get<std::string>()),
+    text += row({fmt::to_string(++place), name_cell(operation["name"].get<std::string>()),
                  operation["count"].dump(), number(member(times, "mean_us")),
                  number(member(times, "median_us")), number(member(times, "min_us")),
                  number(member(times, "max_us")), number(member(times, "std_us")),
@@ -71,7 +73,7 @@ std::string kernel_section(const Json& metrics) {
            std::string(kernel_type(name)),
            sum > 0 ? fmt::format("{:.1f}", 100 * real_member(kernel, "total_duration_us") / sum)
                    : "not known",
-           std::to_string(integer_member(kernel, "count")),
+           fmt::to_string(integer_member(kernel, "count")),
            number(member(kernel, "mean_duration_us")), number(member(kernel, "median_duration_us")),
            number(member(kernel, "min_duration_us")), number(member(kernel, "max_duration_us")),
            number(deviation),

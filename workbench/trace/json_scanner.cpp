@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/ascii.hpp"
+
 namespace wb::trace {
 namespace {
 
@@ -163,7 +165,7 @@ bool JsonScanner::escape() {
   }
   if (!has(6)) return fail(ErrorCode::parse, "the text ends inside a string");
   for (std::size_t i = 2; i < 6; ++i) {
-    if (std::isxdigit(static_cast<unsigned char>(m_buffer[m_pos + i])) == 0) {
+    if (!ascii::is_hex_digit(m_buffer[m_pos + i])) {
       return fail(ErrorCode::parse, "an escape \\u without four digits");
     }
   }

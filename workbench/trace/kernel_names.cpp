@@ -2,9 +2,9 @@
 // GPU kernels that are attention by their name, and what such a kernel is for.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 
+#include "core/ascii.hpp"
 #include "trace/metrics.hpp"
 #include "trace/op_names.hpp"
 #include "trace/units.hpp"
@@ -23,7 +23,7 @@ bool holds_any(std::string_view text, const std::array<std::string_view, n>& par
 bool begins_word(std::string_view text, std::string_view part) {
   for (std::size_t at = text.find(part); at != std::string_view::npos;
        at = text.find(part, at + 1)) {
-    if (at == 0 || std::isalpha(static_cast<unsigned char>(text[at - 1])) == 0) return true;
+    if (at == 0 || !ascii::is_alpha(text[at - 1])) return true;
   }
   return false;
 }

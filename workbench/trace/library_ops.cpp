@@ -5,7 +5,6 @@
 // is not in the table gets a row with its time and no work: a wrong place would be a wrong figure.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 
 #include "trace/op_names.hpp"

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
+#include "core/ascii.hpp"
 #include "trace/platforms.hpp"
 
 namespace wb::trace {
@@ -20,8 +20,7 @@ Json rounded_or_null(std::optional<double> value, int digits) {
 }
 
 bool contains_any(std::string text, std::initializer_list<std::string_view> parts) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(), ascii::lower);
   return std::any_of(parts.begin(), parts.end(),
                      [&](std::string_view part) { return text.find(part) != std::string::npos; });
 }

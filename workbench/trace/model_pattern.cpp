@@ -109,7 +109,7 @@ std::string model_section(const Json& pattern) {
     if (!one.is_object()) continue;
     const std::string name = string_member(one, "operator");
     loose_softmax = loose_softmax || (name == "softmax" && real_member(one, "outside_ms") > 0);
-    text += markdown::row({markdown::name_cell(name), std::to_string(integer_member(one, "events")),
+    text += markdown::row({markdown::name_cell(name), fmt::to_string(integer_member(one, "events")),
                            markdown::number(one.value("inside_ms", Json()), "{:.3f}"),
                            markdown::number(one.value("outside_ms", Json()), "{:.3f}")});
   }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 
+#include "core/ascii.hpp"
 #include "core/json.hpp"
 
 namespace wb::trace {
@@ -84,7 +84,7 @@ bool read_count(std::string_view text, double& value) {
 std::string dtype_word(std::string_view recorded) {
   std::string low;
   for (const char c : recorded) {
-    low += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    low += ascii::lower(c);
   }
   const std::size_t scope = low.rfind(':');
   if (scope != std::string::npos) low.erase(0, scope + 1);

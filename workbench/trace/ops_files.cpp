@@ -121,13 +121,13 @@ void who(Cells& cells, const Trace& trace, const SdpaCall& call) {
   cells.text("Input Strides", argument_text(trace, call, &OpArgs::strides));
   cells.text("Concrete Inputs", argument_text(trace, call, &OpArgs::concrete));
   cells.number("ex_UID", std::nullopt);
-  cells.list.back().second = std::to_string(trace.host[call.host].uid);
+  cells.list.back().second = fmt::to_string(trace.host[call.host].uid);
 }
 
 void figures(Cells& cells, const OpRow& row) {
   const auto work = row.work;
   const auto bytes = work ? work->bytes : std::nullopt;
-  cells.text("operation_count", std::to_string(row.calls.size()));
+  cells.text("operation_count", fmt::to_string(row.calls.size()));
   cells.number("total_duration_us", row.duration_us.sum);
   cells.number("mean_duration_us", row.duration_us.mean);
   cells.number("std_duration_us", row.duration_us.std);
@@ -208,7 +208,7 @@ Json tree_data(const Trace& trace, const SdpaCalls& calls, const std::vector<OpR
       chain.push_back(trace.text(name));
     for (const KernelLine& line : row.kernels) kernels.push_back(line.name);
     const std::uint32_t uid = trace.host[first.host].uid;
-    tree[std::to_string(uid)] = {
+    tree[fmt::to_string(uid)] = {
         {"op_name", row.name},
         {"ex_uid", uid},
         {"input_dims", argument_text(trace, first, &OpArgs::dims)},

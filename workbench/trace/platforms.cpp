@@ -7,9 +7,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
+#include "core/ascii.hpp"
 #include "device/device.hpp"
 #include "trace/units.hpp"
 
@@ -97,9 +97,8 @@ constexpr ShortName k_short_names[] = {{"L4", "NVIDIA L4"},
 
 std::string lower_words(std::string_view text) {
   std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) {
-    return c == '_' ? ' ' : static_cast<char>(std::tolower(c));
-  });
+  std::transform(low.begin(), low.end(), low.begin(),
+                 [](char c) { return c == '_' ? ' ' : ascii::lower(c); });
   return low;
 }
 

@@ -3,10 +3,10 @@
 // calls but NumPy's scalar types.
 #include <fmt/format.h>
 
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
+#include "core/ascii.hpp"
 #include "trace/csv.hpp"
 
 namespace wb::trace {
@@ -35,7 +35,7 @@ class LiteralReader {
   }
   [[nodiscard]] char peek() const { return m_at < m_text.size() ? m_text[m_at] : '\0'; }
   void blanks() {
-    while (m_at < m_text.size() && std::isspace(static_cast<unsigned char>(m_text[m_at])) != 0) {
+    while (m_at < m_text.size() && ascii::is_space(m_text[m_at])) {
       ++m_at;
     }
   }
@@ -53,7 +53,7 @@ class LiteralReader {
     if (c == '\'' || c == '"') return string();
     if (c == '[' || c == '(') return list(depth);
     if (c == '{') return dict(depth);
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0) return word(depth);
+    if (ascii::is_alpha(c)) return word(depth);
     return number();
   }
 
@@ -110,8 +110,7 @@ class LiteralReader {
 
   Result<Json> word(int depth) {
     const std::size_t begin = m_at;
-    while (std::isalnum(static_cast<unsigned char>(peek())) != 0 || peek() == '_' ||
-           peek() == '.') {
+    while (ascii::is_alnum(peek()) || peek() == '_' || peek() == '.') {
       ++m_at;
     }
     const std::string_view name = m_text.substr(begin, m_at - begin);
@@ -135,7 +134,7 @@ class LiteralReader {
     if (peek() == '+') ++m_at;
     const std::size_t begin = m_at;
     while (m_at < m_text.size() &&
-           (std::isalnum(static_cast<unsigned char>(peek())) != 0 || peek() == '.' ||
+           (ascii::is_alnum(peek()) || peek() == '.' ||
             ((peek() == '-' || peek() == '+') &&
              (m_at == begin || m_text[m_at - 1] == 'e' || m_text[m_at - 1] == 'E')))) {
       ++m_at;

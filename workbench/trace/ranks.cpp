@@ -7,11 +7,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/ascii.hpp"
 #include "trace/trace.hpp"
 
 namespace wb::trace {
@@ -19,7 +19,7 @@ namespace {
 
 /// A process number's label: what is left without the digits at its end, or at its start.
 std::string label_of(std::string pid, bool at_end) {
-  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  const auto digit = [](char c) { return ascii::is_digit(c); };
   if (at_end) {
     while (!pid.empty() && digit(pid.back())) pid.pop_back();
   } else {

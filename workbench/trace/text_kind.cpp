@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
+
+#include "core/ascii.hpp"
 
 namespace wb::trace {
 namespace {
@@ -56,7 +57,7 @@ std::optional<ForeignText> foreign_text(std::string_view head) {
     return ForeignText{"it is a tar archive, not a trace", k_unpack};
   }
   std::size_t at = 0;
-  while (at < head.size() && std::isspace(static_cast<unsigned char>(head[at])) != 0) ++at;
+  while (at < head.size() && ascii::is_space(head[at])) ++at;
   if (at == head.size()) {
     const bool whole = head.size() < k_kind_bytes;
     if (whole && at > 0)
@@ -64,8 +65,7 @@ std::optional<ForeignText> foreign_text(std::string_view head) {
     return std::nullopt;
   }
   std::string low(head.substr(at));
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(low.begin(), low.end(), low.begin(), ascii::lower);
   if (low.starts_with("<!doctype html") || low.starts_with("<html") || low.starts_with("<head")) {
     return ForeignText{"it is a web page (HTML), not a trace",
                        "download the file itself, not the page that shows it"};

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <string_view>
+
+#include "core/ascii.hpp"
 
 namespace wb::trace {
 
@@ -14,8 +15,7 @@ inline constexpr double k_us_per_ms = 1e3, k_giga = 1e9;
 /// Of ASCII letters.
 inline std::string lower(std::string_view text) {
   std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(low.begin(), low.end(), low.begin(), ascii::lower);
   return low;
 }
 

@@ -37,6 +37,16 @@ Failure failure(Invalidity invalidity, const Error& error) {
   return Failure{invalidity, error.message(), {}};
 }
 
+/// Of a cache that cannot be written.
+Error no_cache(Error error) {
+  if (error.code != ErrorCode::no_space) {
+    error.next =
+        "keep built artifacts in another folder: --cache DIR, or the variable "
+        "XDG_CACHE_HOME";
+  }
+  return error;
+}
+
 /// What an error of the cache or of an id means for the variant: its own fault (a configuration or
 /// a grant) or the machine's.
 Failure failure_of(const Error& error) {
@@ -370,11 +380,11 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
   const fs::path temporary = m_root / "tmp";
   for (const fs::path& folder : {temporary, entry.folder.parent_path()}) {
     const auto made = m_file_system.make_directories(folder);
-    if (!made.ok()) return failure(Invalidity::environment, made.error());
+    if (!made.ok()) return failure(Invalidity::environment, no_cache(made.error()));
   }
   remove_stale_folders(temporary);
   auto folder = PrivateFolder::create(temporary);
-  if (!folder.ok()) return failure(Invalidity::environment, folder.error());
+  if (!folder.ok()) return failure(Invalidity::environment, no_cache(folder.error()));
   auto built = make_entry(m_file_system, entry, folder->path(), *complete, options, toolchain);
   if (!built.ok()) return built;
   folder->unlock();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "variant/compile_failure.hpp"
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <initializer_list>
 
@@ -16,7 +18,7 @@ bool holds_one_of(std::string_view text, std::initializer_list<std::string_view>
 }
 
 std::string mib(std::uint64_t bytes) {
-  return std::to_string(bytes >> 20) + " MiB";
+  return fmt::to_string(bytes >> 20) + " MiB";
 }
 
 }  // namespace
@@ -62,7 +64,7 @@ std::string describe(CompileFault fault, std::string_view compiler, const Proces
       return name + " refused the source";
     case CompileFault::timeout:
       return name + " was stopped at the deadline of " +
-             std::to_string(spec.deadline.count() / 1000) + " s";
+             fmt::to_string(spec.deadline.count() / 1000) + " s";
     case CompileFault::memory_limit:
       return name + " reached the workbench's memory limit of " +
              mib(spec.limits.address_space_bytes.value_or(0)) + "; the source needs too much";

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "core/ascii.hpp"
 
 namespace wb::variant {
 
@@ -124,7 +125,7 @@ std::vector<std::string> names_of_rule(std::string_view rule) {
     } else if (c == '\n') {
       end_name();
       is_target = true;  // of another rule
-    } else if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+    } else if (ascii::is_space(c)) {
       end_name();
     } else {
       name += c;

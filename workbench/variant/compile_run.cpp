@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "variant/compile_run.hpp"
 
+#include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -167,7 +168,7 @@ std::vector<std::string> macro_words(const Configuration& configuration,
                                      std::string_view build_id) {
   std::vector<std::string> words = {"-DWB_BUILD_ID=\"" + std::string(build_id) + "\""};
   for (const auto& [name, value] : configuration) {
-    words.push_back("-D" + name + "=" + std::to_string(value));
+    words.push_back("-D" + name + "=" + fmt::to_string(value));
   }
   return words;
 }

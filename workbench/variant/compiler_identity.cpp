@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "variant/compiler_identity.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -48,8 +49,8 @@ std::map<std::string, std::string> compiler_environment(const fs::path& compiler
 Result<std::string> binary_stamp(const fs::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return errno_error("look at the compiler", path, errno);
-  return path.string() + " " + std::to_string(info.st_size) + " " +
-         std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec);
+  return path.string() + " " + fmt::to_string(info.st_size) + " " +
+         fmt::to_string(info.st_mtim.tv_sec) + "." + fmt::to_string(info.st_mtim.tv_nsec);
 }
 
 std::string first_line_of(const std::string& text) {
@@ -69,6 +70,8 @@ Result<std::string> ask_compiler(const fs::path& compiler, std::vector<std::stri
     return Error{ErrorCode::environment, "ask the compiler for its version", compiler.string(),
                  cause, remedy};
   };
+  // What keeps every child from being served is no fault of the compiler: its own advice stays.
+  if (!outcome.ok() && outcome.error().code == ErrorCode::environment) return outcome.error();
   if (!outcome.ok()) return fault(outcome.error().cause);
   if (outcome->timed_out) return fault("it did not answer within 20 s");
   std::string words = outcome->out + outcome->err;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Configurations: completed by the manifest's defaults, checked against its values and
 // restrictions.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "variant/restriction.hpp"
@@ -47,9 +49,9 @@ Result<void> check_values(const Manifest& manifest, const Configuration& configu
     const auto& values = param->second;
     if (std::find(values.begin(), values.end(), value) == values.end()) {
       std::string all;
-      for (const std::int64_t v : values) all += (all.empty() ? "" : ", ") + std::to_string(v);
+      for (const std::int64_t v : values) all += (all.empty() ? "" : ", ") + fmt::to_string(v);
       return Error{ErrorCode::invalid, "set a parameter of", manifest.name,
-                   name + "=" + std::to_string(value) + " is not one of its values",
+                   name + "=" + fmt::to_string(value) + " is not one of its values",
                    "choose from " + all};
     }
   }

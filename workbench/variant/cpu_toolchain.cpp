@@ -2,8 +2,8 @@
 // g++ and clang++ for backend cpu: which flags, which target, who the compiler is.
 #include <array>
 #include <fstream>
-#include <sstream>
 
+#include "core/ascii.hpp"
 #include "core/hash.hpp"
 #include "core/process.hpp"
 #include "variant/compile_flags.hpp"
@@ -43,8 +43,8 @@ fs::path place_of_gold(const fs::path& compiler) {
   if (!named.ok()) return {};
   const fs::path place = first_line_of(*named);
   if (place.is_absolute() || place != k_gold) return place;
-  std::istringstream folders(compiler_environment(compiler, "/tmp").at("PATH"));
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  const std::string folders = compiler_environment(compiler, "/tmp").at("PATH");
+  for (const std::string_view folder : ascii::parts(folders, ':')) {
     std::error_code error;
     if (fs::exists(fs::path(folder) / k_gold, error)) return fs::path(folder) / k_gold;
   }

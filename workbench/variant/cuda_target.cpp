@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "variant/cuda_target.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -64,7 +66,7 @@ std::optional<CudaTarget> parse_cuda_target(std::string_view word) {
 }
 
 std::string to_text(CudaTarget target) {
-  return "sm_" + std::to_string(target.number) +
+  return "sm_" + fmt::to_string(target.number) +
          (target.suffix == 0 ? std::string() : std::string(1, target.suffix));
 }
 

@@ -54,11 +54,15 @@ class Deck {
   std::size_t m_at = 0;
 };
 
-/// Remainders modulo 64, so that the first 32 of them already hold every remainder modulo 32, the
-/// first 16 every one modulo 16, and so on.
+/// Remainders modulo 64: first those beside a multiple, twice, as tiles end there; then all, so
+/// that 32 of them already hold every remainder modulo 32, 16 every one modulo 16, and so on.
 class Residues {
  public:
   std::int64_t next(KeyedRandom& random) {
+    if (m_beside > 0) {
+      if (m_beside == m_ends.size()) shuffle(m_ends, random);
+      return m_ends[--m_beside];
+    }
     if (m_at == 0) {
       m_first = random.below(k_residues);
       m_step = 2 * random.below(k_residues / 2) + 1;
@@ -69,7 +73,18 @@ class Residues {
   }
 
  private:
+  std::vector<std::int64_t> m_ends{1, 1, k_residues - 1, k_residues - 1};
+  std::size_t m_beside = m_ends.size();
   std::int64_t m_at = 0, m_first = 0, m_step = 1;
+};
+
+/// What a fault may hang on together: how numbers are stored, which keys a row sees, and whether an
+/// LSE is asked for. Each is dealt out as often as the others, all of them in one verdict.
+struct Cell {
+  Dtype dtype = Dtype::f32;
+  Causal causal = Causal::none;
+  MaskKind mask = MaskKind::none;
+  bool want_lse = true;
 };
 
 template <typename T>
@@ -89,7 +104,9 @@ class Drawer {
         m_masks(claimed(m_support.masks, {MaskKind::none, MaskKind::boolean, MaskKind::additive})),
         m_layouts(claimed(m_support.layouts, {Layout::bhsd, Layout::bshd})),
         m_sizes(terms.manifest, random),
-        m_extents(extents_for(terms.count)) {}
+        m_extents(extents_for(terms.count)),
+        m_all_cells(cells()),
+        m_cells(m_all_cells) {}
 
   std::vector<EdgeDraw> draw() {
     std::vector<EdgeDraw> drawn;
@@ -112,8 +129,25 @@ class Drawer {
     return Deck<Extent>(std::move(list));
   }
 
-  void draw_mask(Problem& p) {
-    p.mask = m_random.pick(m_masks);
+  [[nodiscard]] std::vector<Cell> cells() const {
+    std::vector<Cell> list;
+    for (const Dtype dtype : m_dtypes) {
+      for (const Causal causal : m_causal) {
+        for (const MaskKind mask : m_masks) {
+          list.push_back({dtype, causal, mask, false});
+          // Twice, what most timed calls are.
+          if (causal == Causal::none && mask == MaskKind::none) list.push_back(list.back());
+          // A Python subject may decline an LSE, so none is asked for.
+          if (m_terms.manifest.backend != Backend::python) {
+            list.push_back({dtype, causal, mask, true});
+          }
+        }
+      }
+    }
+    return list;
+  }
+
+  void draw_mask_values(Problem& p) {
     if (p.mask == MaskKind::boolean) {
       p.keep_frac = m_random.pick<double>({0.05, 0.5, 0.7, 0.95});
     } else if (p.mask == MaskKind::additive && m_random.chance(0.6)) {
@@ -150,13 +184,16 @@ class Drawer {
     if (p.scale == usual) p.scale.reset();
   }
 
-  Draw draw_kind(const Problem& p) {
+  /// Without an LSE, as timed calls are, most scores are far from 0: what leaves out the care for
+  /// those may do so there alone.
+  Draw draw_kind(const Problem& p, bool want_lse) {
     const double u = m_random.uniform();
     const bool may_lose_rows = m_support.rows_without_keys;
     if (may_lose_rows && p.mask_values == MaskValues::finite_min && u < 0.85) return Draw::edge;
     if (p.mask != MaskKind::none && may_lose_rows && u < 0.25) return Draw::edge;
-    if (u < 0.5) return Draw::normal;
-    return u < 0.68 ? Draw::large : u < 0.9 ? Draw::low : Draw::normal;
+    const double v = m_random.uniform();
+    if (v < (want_lse ? 0.6 : 0.3)) return Draw::normal;
+    return v < (want_lse ? 0.8 : 0.65) ? Draw::large : Draw::low;
   }
 
   // The call -------------------------------------------------------------------------------------
@@ -204,35 +241,41 @@ class Drawer {
                                         : m_random.between(300, problem::k_latest_call);
     } else {
       const double u = m_random.uniform();
-      form.call = u < 0.5 ? 1 : u < 0.85 ? m_random.between(2, 9) : m_random.between(10, 70);
+      form.call = u < 0.5    ? 1
+                  : u < 0.6  ? 2
+                  : u < 0.85 ? m_random.between(3, 9)
+                             : m_random.between(10, 70);
     }
     if (m_random.chance(0.25)) {
-      const auto other = a_problem(Extent::plain, m_random.below(64), m_random.below(64), one.draw);
+      const Cell cell = m_random.pick(m_all_cells);
+      const std::int64_t q_residue = m_random.below(64), kv_residue = m_random.below(64);
+      const auto other = a_problem(Extent::plain, q_residue, kv_residue, cell, one.draw);
       if (other && *other != one.problem) {
         form.beside = *other;
         form.beside_is_gone = m_random.chance(0.4);
       }
     }
-    one.want_lse = m_terms.manifest.backend != Backend::python && m_random.chance(0.6);
   }
 
   // One run --------------------------------------------------------------------------------------
 
   std::optional<Problem> a_problem(Extent extent, std::int64_t q_residue, std::int64_t kv_residue,
-                                   std::optional<Draw> draw) {
+                                   Cell cell, std::optional<Draw> draw) {
     for (int attempt = 0; attempt < k_tries; ++attempt) {
       Problem p;
       const bool is_near = !m_terms.near.empty() && m_random.chance(0.3);
       const Problem* near = is_near ? &m_random.pick(m_terms.near) : nullptr;
-      p.dtype = near != nullptr ? near->dtype : m_random.pick(m_dtypes);
+      p.dtype = cell.dtype;
       m_sizes.draw_dims(p, extent, near);
-      p.causal = m_random.pick(m_causal);
-      draw_mask(p);
+      p.causal = cell.causal;
+      p.mask = cell.mask;
+      draw_mask_values(p);
       draw_layouts(p);
       m_sizes.draw_heads(p, extent);
       m_sizes.draw_lengths(p, extent, q_residue, kv_residue);
-      // A refusal may be that of these remainders.
+      // A refusal may be that of these remainders, or of this cell.
       if (attempt > 20) {
+        cell = m_random.pick(m_all_cells);
         q_residue = m_random.chance(0.5) ? 0 : m_random.below(k_residues);
         kv_residue = m_random.chance(0.5) ? 0 : m_random.below(k_residues);
       }
@@ -307,13 +350,15 @@ class Drawer {
     // What is drawn in great number needs no care for what is new.
     const std::size_t candidates = number < 4 * k_edge_draws ? k_candidates : 1;
     const std::int64_t dim_residue = m_dim_residues.next(m_random) % 16;
+    const Cell cell = m_cells.next(m_random);
     for (std::size_t i = 0; i < candidates; ++i) {
       m_sizes.start_from(dim_residue);
-      const auto problem = a_problem(extent, q_residue, kv_residue, std::nullopt);
+      const auto problem = a_problem(extent, q_residue, kv_residue, cell, std::nullopt);
       if (!problem) break;  // the claims are narrow: more tries would end alike
       EdgeDraw one;
       one.problem = *problem;
-      one.draw = draw_kind(one.problem);
+      one.want_lse = cell.want_lse;
+      one.draw = draw_kind(one.problem, one.want_lse);
       if (one.draw == Draw::low) draw_scale(one.problem, one.draw);
       draw_call(one, extent);
       std::set<int> pairs = new_pairs(one);
@@ -335,6 +380,8 @@ class Drawer {
   std::vector<Layout> m_layouts;
   EdgeSizes m_sizes;
   Deck<Extent> m_extents;
+  std::vector<Cell> m_all_cells;
+  Deck<Cell> m_cells;
   Residues m_q_residues, m_kv_residues, m_dim_residues;
   std::set<int> m_covered;
 };

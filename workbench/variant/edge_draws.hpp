@@ -54,8 +54,7 @@ struct EdgeTerms {
   const Manifest& manifest;
   /// Whether the variant claims the problem, restrictions of its configuration included.
   std::function<bool(const problem::Problem&)> takes;
-  std::vector<problem::Problem>
-      near;  ///< what it is meant for: a part of the draws has their dims and dtype
+  std::vector<problem::Problem> near;  ///< what it is meant for: a part of the draws has their dims
   std::size_t count = 0;
 };
 

@@ -39,7 +39,10 @@ std::int64_t EdgeSizes::size(std::int64_t residue, std::int64_t most) {
   const double u = m_random.uniform();
   std::int64_t value = residue + (u < 0.62 ? 0 : u < 0.92 ? k_residues : 2 * k_residues);
   // Just before, at and behind the borders of tiles.
-  if (m_random.chance(0.16)) value = k_residues * m_random.between(1, 3) + m_random.between(-1, 1);
+  if (m_random.chance(0.08)) {
+    const std::int64_t multiple = k_residues * m_random.between(1, 3);
+    value = multiple + m_random.between(-1, 1);
+  }
   if (value == 0) value = k_residues;
   return std::min(value, most);
 }
@@ -111,8 +114,14 @@ void EdgeSizes::draw_lengths(Problem& p, Extent extent, std::int64_t q_residue,
   const bool is_many = extent == Extent::heads || extent == Extent::batches;
   p.Sq = is_many ? 1 + (q_residue + 31) % 32 : size(q_residue, 200);
   p.Skv = is_many ? 1 + (kv_residue + 31) % 32 : size(kv_residue, 300);
-  if (m_random.chance(0.12)) p.Skv = p.Sq;
-  if (m_random.chance(0.05)) p.Skv = 1;
+  if (m_random.chance(0.12)) {
+    if (m_random.chance(0.5)) {
+      p.Skv = p.Sq;
+    } else {
+      p.Sq = p.Skv;
+    }
+  }
+  if (m_random.chance(0.03)) p.Skv = 1;
   switch (extent) {
     case Extent::decode:
       p.Sq = m_random.between(1, m_random.chance(0.5) ? 1 : 8);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "variant/grants.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/hash.hpp"
@@ -15,8 +17,8 @@ std::string stamp(const fs::path& path, const fs::path& root) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   const auto time = fs::last_write_time(path, error).time_since_epoch().count();
-  return path.lexically_relative(root).generic_string() + " " + std::to_string(size) + " " +
-         std::to_string(time) + "\n";
+  return path.lexically_relative(root).generic_string() + " " + fmt::to_string(size) + " " +
+         fmt::to_string(time) + "\n";
 }
 
 /// Names, sizes and times, not contents: a header library has hundreds of files, and this runs

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <iterator>
 #include <span>
 
+#include "core/ascii.hpp"
 #include "core/files.hpp"
 
 namespace wb::variant {
@@ -308,9 +308,7 @@ std::vector<std::string> scan_common_imports(std::string_view text) {
     for (const std::string_view opening : {"from common.", "import common."}) {
       if (!line.starts_with(opening)) continue;
       line.remove_prefix(opening.size());
-      const auto is_name = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-      };
+      const auto is_name = [](char c) { return ascii::is_alnum(c) || c == '_'; };
       const auto* stop = std::find_if_not(line.begin(), line.end(), is_name);
       if (stop != line.begin()) names.emplace_back(line.begin(), stop);
       break;

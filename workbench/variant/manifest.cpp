@@ -2,6 +2,8 @@
 // Words of manifests, their JSON form and the support question; manifest_reader.cpp reads them.
 #include "variant/manifest.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -83,7 +85,7 @@ std::string to_text(const Configuration& configuration) {
   std::string text;
   for (const auto& [name, value] : configuration) {
     if (!text.empty()) text += ' ';
-    text += name + '=' + std::to_string(value);
+    text += name + '=' + fmt::to_string(value);
   }
   return text;
 }
@@ -156,15 +158,15 @@ std::optional<std::string> unsupported_reason(const Manifest& manifest,
     if (!lists(support.layouts, layout)) return "layout=" + word(layout);
   }
   if (!lists(support.head_dims, problem.D)) {
-    return "D=" + std::to_string(problem.D) + " is not among its head dims";
+    return "D=" + fmt::to_string(problem.D) + " is not among its head dims";
   }
   for (const std::int64_t dim : {problem.D, problem.Dv}) {
     if (dim > support.head_dim_max) {
-      return "head dim " + std::to_string(dim) + " above " + std::to_string(support.head_dim_max);
+      return "head dim " + fmt::to_string(dim) + " above " + fmt::to_string(support.head_dim_max);
     }
     if (dim % support.head_dim_multiple != 0) {
-      return "head dim " + std::to_string(dim) + " is not a multiple of " +
-             std::to_string(support.head_dim_multiple);
+      return "head dim " + fmt::to_string(dim) + " is not a multiple of " +
+             fmt::to_string(support.head_dim_multiple);
     }
   }
   if (!support.dv_differs && problem.Dv != problem.D) return "Dv != D";
@@ -176,8 +178,8 @@ std::optional<std::string> unsupported_reason(const Manifest& manifest,
       problem::expected_rows_without_keys(masked) > k_negligible_rows) {
     return "rows that may see no key";
   }
-  if (problem.Sq > support.seq_q_max) return "Sq above " + std::to_string(support.seq_q_max);
-  if (problem.Skv > support.seq_kv_max) return "Skv above " + std::to_string(support.seq_kv_max);
+  if (problem.Sq > support.seq_q_max) return "Sq above " + fmt::to_string(support.seq_q_max);
+  if (problem.Skv > support.seq_kv_max) return "Skv above " + fmt::to_string(support.seq_kv_max);
   return {};
 }
 

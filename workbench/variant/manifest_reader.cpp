@@ -3,6 +3,8 @@
 // stays inside the folder, so that whatever passes here can be trusted by all later stages.
 #include "variant/manifest.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -108,21 +110,16 @@ std::vector<std::int64_t> integers(ObjectReader& reader, std::string_view key, c
     return values;
   }
   for (const Json& item : *list) {
-    // An unsigned number above the signed range would wrap in get<int64_t>: ask for the range
-    // first.
-    const bool in_range =
-        item.is_number_integer() && (!item.is_number_unsigned() ||
-                                     item.get<std::uint64_t>() <= static_cast<std::uint64_t>(max));
-    if (!in_range || item.get<std::int64_t>() < min || item.get<std::int64_t>() > max) {
-      reader.fail(key, "every value must be an integer from " + std::to_string(min) + " to " +
-                           std::to_string(max) + ", not " + item.dump());
+    const auto value = whole_number(item);
+    if (!value || *value < min || *value > max) {
+      reader.fail(key, "every value must be an integer from " + fmt::to_string(min) + " to " +
+                           fmt::to_string(max) + ", not " + item.dump());
       return values;
     }
-    const auto value = item.get<std::int64_t>();
-    if (std::find(values.begin(), values.end(), value) != values.end()) {
-      reader.fail(key, std::to_string(value) + " is listed twice");
+    if (std::find(values.begin(), values.end(), *value) != values.end()) {
+      reader.fail(key, fmt::to_string(*value) + " is listed twice");
     }
-    values.push_back(value);
+    values.push_back(*value);
   }
   return values;
 }
@@ -175,15 +172,15 @@ void read_tune_params(ObjectReader& reader, Manifest& manifest) {
       return;
     }
     for (const auto& [name, value] : defaults->items()) {
+      const auto whole = whole_number(value);
       const auto param = manifest.tune_params.find(name);
       if (param == manifest.tune_params.end()) {
         reader.fail("defaults", "\"" + name + "\" is not in tune_params");
-      } else if (!value.is_number_integer() ||
-                 std::find(param->second.begin(), param->second.end(), value.get<std::int64_t>()) ==
-                     param->second.end()) {
+      } else if (!whole || std::find(param->second.begin(), param->second.end(), *whole) ==
+                               param->second.end()) {
         reader.fail("defaults", name + " = " + value.dump() + " is not among its values");
       } else {
-        manifest.defaults[name] = value.get<std::int64_t>();
+        manifest.defaults[name] = *whole;
       }
     }
   }

@@ -2,6 +2,8 @@
 // A recursive-descent parser with a depth limit, and an evaluator with checked arithmetic.
 #include "variant/restriction.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -171,7 +173,7 @@ class RestrictionParser {
  private:
   [[nodiscard]] Error fail(std::string_view why) const {
     return Error{ErrorCode::parse, "parse the restriction", std::string(m_text),
-                 std::string(why) + " at column " + std::to_string(m_at + 1),
+                 std::string(why) + " at column " + fmt::to_string(m_at + 1),
                  "use integers, names, + - * / %, one comparison, &&, ||, ! and parentheses"};
   }
   void skip_spaces() {

@@ -3,6 +3,8 @@
 // the id over its bytes. Which files belong to it: closure.hpp.
 #include "variant/variant.hpp"
 
+#include <fmt/format.h>
+
 #include "core/hash.hpp"
 #include "variant/closure.hpp"
 
@@ -15,7 +17,7 @@ std::string closure_id(const std::map<std::string, std::string>& files) {
   Sha256 hash;
   hash.update("wb variant 1\n");
   for (const auto& [path, text] : files) {
-    hash.update(std::to_string(path.size()) + " " + std::to_string(text.size()) + "\n");
+    hash.update(fmt::to_string(path.size()) + " " + fmt::to_string(text.size()) + "\n");
     hash.update(path);
     hash.update(text);
   }

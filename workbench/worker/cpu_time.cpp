@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
-#include <sstream>
 
+#include "core/ascii.hpp"
 #include "core/files.hpp"
 #include "device/device.hpp"
 
@@ -18,6 +17,8 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr int k_doubtful_ticks = 2;  ///< of each CPU: one at either end
+/// CPUs of others on a core of the subject's: below it they cost a turn next to nothing.
+constexpr double k_most_shared_cpus = 0.25;
 
 nanoseconds tick() {
   return nanoseconds(std::chrono::seconds(1)) / std::max<long>(::sysconf(_SC_CLK_TCK), 1);
@@ -41,32 +42,32 @@ nanoseconds children_time(pid_t pid) {
   const auto text = RealFileSystem().read(fmt::format("/proc/{}/stat", pid), 4'096);
   const std::size_t after_name = text.ok() ? text->rfind(')') : std::string::npos;
   if (after_name == std::string::npos) return nanoseconds(0);
-  std::istringstream words(text->substr(after_name + 1));
-  // state, then 13 numbers, of which the last two are utime and stime; then cutime and cstime.
-  std::string skipped;
-  for (int i = 0; i < 13; ++i) words >> skipped;
-  long long user = 0, system = 0;
-  words >> user >> system;
-  return words ? nanoseconds((user + system) * tick().count()) : nanoseconds(0);
+  // state, then 12 numbers, of which the last two are utime and stime; then cutime and cstime.
+  constexpr std::size_t k_cutime = 13;
+  const auto words = ascii::words(std::string_view(*text).substr(after_name + 1));
+  if (words.size() < k_cutime + 2) return nanoseconds(0);
+  const auto user = ascii::number<long long>(words[k_cutime]);
+  const auto system = ascii::number<long long>(words[k_cutime + 1]);
+  return user && system ? nanoseconds((*user + *system) * tick().count()) : nanoseconds(0);
 }
 
 std::optional<long long> busy_ticks(const std::string& stat, const std::vector<int>& cpus) {
-  std::istringstream lines(stat);
   long long ticks = 0;
   std::size_t found = 0;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name;
+  for (const std::string_view line : ascii::parts(stat, '\n')) {
+    if (!line.starts_with("cpu")) continue;
+    const auto words = ascii::words(line);
+    const auto cpu = ascii::number<int>(words.front().substr(3));
+    if (!cpu) continue;  // the sum of all of them
     // user nice system idle iowait irq softirq steal
-    std::array<long long, 8> spent{};
-    words >> name;
-    if (!name.starts_with("cpu") || name == "cpu") continue;
-    for (long long& value : spent) words >> value;
-    if (!words) return std::nullopt;
-    const int cpu = std::stoi(name.substr(3));
-    if (std::find(cpus.begin(), cpus.end(), cpu) == cpus.end()) continue;
+    if (words.size() < 9) return std::nullopt;
+    if (std::find(cpus.begin(), cpus.end(), *cpu) == cpus.end()) continue;
     ++found;
-    for (const std::size_t i : {0, 1, 2, 5, 6, 7}) ticks += spent[i];
+    for (const std::size_t i : {1, 2, 3, 6, 7, 8}) {
+      const auto spent = ascii::number<long long>(words[i]);
+      if (!spent) return std::nullopt;
+      ticks += *spent;
+    }
   }
   if (found != cpus.size()) return std::nullopt;
   return ticks;
@@ -114,6 +115,48 @@ std::optional<double> ForeignCpus::mean() const {
   const auto passed = std::chrono::steady_clock::now() - m_begin;
   if (!now || !m_before || !(passed.count() > 0)) return std::nullopt;
   return mean_cpus(*now - *m_before, passed, device::allowed_cpus().size());
+}
+
+QuotaWatch::QuotaWatch(const std::filesystem::path& root) {
+  device::CpuGroups groups(root);
+  if (groups.quota()) m_groups.emplace(std::move(groups));
+}
+
+void QuotaWatch::begin() {
+  if (m_groups) m_before = m_groups->stops();
+}
+
+void QuotaWatch::end() {
+  if (m_groups && m_groups->stops() != m_before) m_was_stopped = true;
+}
+
+SiblingWatch::SiblingWatch(const CpuPlace& place)
+    : m_place(place), m_begin(std::chrono::steady_clock::now()), m_before(busy()) {}
+
+std::optional<nanoseconds> SiblingWatch::busy() const {
+  if (m_place.siblings.empty()) return std::nullopt;
+  const auto text = RealFileSystem().read(m_place.root / "proc/stat", 1u << 20);
+  if (!text.ok()) return std::nullopt;
+  const auto ticks = busy_ticks(*text, m_place.siblings);
+  if (!ticks) return std::nullopt;
+  return *ticks * tick();
+}
+
+double SiblingWatch::mean() const {
+  const auto now = busy();
+  const auto passed = std::chrono::steady_clock::now() - m_begin;
+  if (!now || !m_before || !(passed.count() > 0)) return 0;
+  return mean_cpus(*now - *m_before, passed, m_place.siblings.size());
+}
+
+bool shares_cores(const CpuPlace& place, int threads, double sibling_cpus,
+                  std::optional<double> foreign_cpus) {
+  if (sibling_cpus > k_most_shared_cpus) return true;
+  const bool has_threads_of_a_core =
+      place.cores > 0 && place.cores < static_cast<std::int64_t>(place.allowed.size());
+  if (!has_threads_of_a_core || threads > place.cores || !foreign_cpus) return false;
+  return *foreign_cpus > k_most_shared_cpus &&
+         threads + *foreign_cpus > static_cast<double>(place.cores) + k_most_shared_cpus;
 }
 
 }  // namespace wb::worker

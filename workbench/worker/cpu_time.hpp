@@ -7,9 +7,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "device/cpu_limits.hpp"
 
 namespace wb::worker {
 
@@ -49,5 +52,53 @@ class ForeignCpus {
   std::chrono::steady_clock::time_point m_begin;
   Account m_before;
 };
+
+/// What a worker knows of its CPUs since hello; in tests nothing.
+struct CpuPlace {
+  std::filesystem::path root = "/";  ///< of /proc and /sys
+  std::vector<int> allowed = {};
+  std::vector<int> siblings = {};  ///< CpuLimits::siblings
+  std::int64_t cores = 0;          ///< of the allowed CPUs
+};
+
+/// Whether a quota of CPU time stopped this process's control groups, by the stretches that are
+/// asked about. Without a quota when it was made, it reads nothing more.
+class QuotaWatch {
+ public:
+  explicit QuotaWatch(const std::filesystem::path& root);
+  /// Of one stretch: before it, and behind it.
+  void begin();
+  void end();
+  /// In any stretch since the last forget().
+  [[nodiscard]] bool was_stopped() const { return m_was_stopped; }
+  void forget() { m_was_stopped = false; }
+
+ private:
+  std::optional<device::CpuGroups> m_groups;
+  device::CpuGroups::Stops m_before;
+  bool m_was_stopped = false;
+};
+
+/// From its making on: how many of the CPUs were busy that share a core with allowed ones but may
+/// not be used here.
+class SiblingWatch {
+ public:
+  explicit SiblingWatch(const CpuPlace& place);
+  /// Their mean number, less what the clock ticks leave in doubt. 0 without such CPUs, or where it
+  /// cannot be told.
+  [[nodiscard]] double mean() const;
+
+ private:
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> busy() const;
+  const CpuPlace& m_place;
+  std::chrono::steady_clock::time_point m_begin;
+  std::optional<std::chrono::nanoseconds> m_before;
+};
+
+/// Whether others surely worked on a core of the subject's, where each core runs several hardware
+/// threads: on one that may not be used here, or on one that may, where its threads and those of
+/// others are more than the cores. `foreign_cpus`: ForeignCpus::mean().
+bool shares_cores(const CpuPlace& place, int threads, double sibling_cpus,
+                  std::optional<double> foreign_cpus);
 
 }  // namespace wb::worker

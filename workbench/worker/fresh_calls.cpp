@@ -77,10 +77,14 @@ Outcome<void> TurnConductor::try_fresh_calls() {
     limits.subject_us = fresh_device_limit_us(timed_us, m_context.empty_native.timed_us);
   }
   const ForeignCpus foreign(m_subject.pid());
+  QuotaWatch quota(m_context.place.root);
+  quota.begin();
   const auto fastest =
       fastest_call([this] { return time_fresh_call({}); }, limits, std::chrono::steady_clock::now);
   if (!fastest.ok()) return fastest.error();
-  const std::optional<double> foreign_cpus = foreign.mean();
+  quota.end();
+  // Who was stopped by a quota is not accused either.
+  const std::optional<double> foreign_cpus = quota.was_stopped() ? std::nullopt : foreign.mean();
   const auto wrong = spot_fails("a call on fresh inputs");
   if (!wrong.ok()) return wrong.error();
   if (*wrong) return {};
@@ -88,7 +92,9 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   if (!is_within(*fastest, limits)) watch.look_for_others();  // on the device
   const FreshAnswer answer =
       judge_fresh_look(*fastest, limits, foreign_cpus, !watch.flags().empty(), fresh_record());
-  if (answer == FreshAnswer::open) add_flag(measure::k_flag_foreign_load);
+  if (answer == FreshAnswer::open) {
+    add_flag(quota.was_stopped() ? measure::k_flag_cpu_throttled : measure::k_flag_foreign_load);
+  }
   if (answer != FreshAnswer::accused) return {};
   const std::string seen =
       fastest->supervisor_us <= limits.supervisor_us
@@ -274,6 +280,8 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
     }
   }
   const ForeignCpus foreign(callers.front().subject.pid());
+  QuotaWatch quota(callers.front().context.place.root);
+  quota.begin();
   const auto begin = steady_clock::now();
   const auto others_before = other_callers_time(callers);
   const auto budget = std::chrono::duration<double, std::micro>(
@@ -302,8 +310,10 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
   const double callers_cpus =
       std::chrono::duration<double>(other_callers_time(callers) - others_before) /
       std::chrono::duration<double>(steady_clock::now() - begin);
+  quota.end();
   watch.look_for_others();
   result.flags = watch.flags();
+  if (quota.was_stopped()) result.flags.emplace_back(measure::k_flag_cpu_throttled);
   if (!all_foreign || *all_foreign - callers_cpus > k_most_foreign_cpus) {
     result.flags.emplace_back(measure::k_flag_foreign_load);
   }

@@ -142,7 +142,7 @@ std::vector<std::string> inspection_command(const InspectionTask& task) {
     add({"--csv", "--page", "details", "--print-units", "base"});
     // Clocks stay as they are: fixing them needs rights, and others may be measuring.
     add({"--clock-control", "none", "--cache-control", "none"});
-    add({"--profile-from-start", "off", "--launch-count", std::to_string(k_most_launches)});
+    add({"--profile-from-start", "off", "--launch-count", fmt::to_string(k_most_launches)});
     for (const char* section : k_sections) add({"--section", section});
   } else {
     add({"--tool", task.tool});

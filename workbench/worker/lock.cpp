@@ -2,6 +2,7 @@
 #include "worker/lock.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ bool set_lock(int fd, short type, off_t begin, off_t length) {
 }
 
 std::string name_of(int place) {
-  return place < k_gpus_begin ? "CPU " + std::to_string(place) : std::string("the GPU");
+  return place < k_gpus_begin ? "CPU " + fmt::to_string(place) : std::string("the GPU");
 }
 
 bool canceled_within(CancelSource cancel, int wait_ms) {

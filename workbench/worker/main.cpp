@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // sdpa-wb-worker: measures and judges variants for a session elsewhere. Started by sdpa-wb through
 // a transport; people start it only to see its version. docs/contracts/worker_protocol.md.
-#include <signal.h>
+#include <fmt/format.h>
+#include <sysexits.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -11,6 +13,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/inherited.hpp"
+#include "core/writing.hpp"
 #include "protocol/protocol.hpp"
 #include "worker/child.hpp"
 #include "worker/exercise.hpp"
@@ -19,9 +23,20 @@
 
 namespace {
 
+int print_version() {
+  const std::string text = fmt::format("sdpa-wb-worker {}, protocol {}\n",
+                                       wb::worker::worker_version(), wb::protocol::k_version);
+  const auto written = wb::write_all(STDOUT_FILENO, text, "standard output");
+  if (written.ok()) return 0;
+  std::cerr << "sdpa-wb-worker: " << written.error().message() << "\n";
+  return EX_IOERR;
+}
+
 int run(int argc, char** argv) {
   namespace worker = wb::worker;
   const std::string_view argument = argc > 1 ? argv[1] : "";
+  // Closed peers are seen as failed writes; the signal would only hide where.
+  ::signal(SIGPIPE, SIG_IGN);
   if (argument == worker::k_judge_role || argument == worker::k_subject_role) {
     // What a variant prints before it dies shall be in the capture file.
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -31,11 +46,9 @@ int run(int argc, char** argv) {
                                             : worker::run_subject(channel, gpu);
   }
   if (argument == worker::k_exercise_role && argc == 3) return worker::run_exercise(argv[2]);
-  if (argument == "--version") {
-    std::cout << "sdpa-wb-worker " << worker::worker_version() << ", protocol "
-              << wb::protocol::k_version << "\n";
-    return 0;
-  }
+  // The roles above are children of ours, which start in order.
+  wb::put_inherited_in_order();
+  if (argument == "--version") return print_version();
   if (argc > 1 || ::isatty(STDIN_FILENO) == 1) {
     std::cerr << "sdpa-wb-worker serves sdpa-wb over its standard input and output; run `sdpa-wb` "
                  "instead, or `sdpa-wb-worker --version`\n";
@@ -48,8 +61,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Closed peers are seen as failed writes; the signal would only hide where.
-  ::signal(SIGPIPE, SIG_IGN);
   try {
     return run(argc, argv);
   } catch (const std::exception& fault) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "worker/roles.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "core/process.hpp"
@@ -13,7 +15,7 @@ constexpr std::string_view k_gpu_prefix = "--gpu=";
 }  // namespace
 
 std::string gpu_argument(int ordinal) {
-  return std::string(k_gpu_prefix) + std::to_string(ordinal);
+  return std::string(k_gpu_prefix) + fmt::to_string(ordinal);
 }
 
 std::optional<int> parse_gpu_argument(std::string_view argument) {

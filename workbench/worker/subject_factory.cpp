@@ -69,7 +69,7 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
   if (!scratch.ok()) return std::move(scratch).error();
   ChildSpec spec;
   const std::string folder = scratch->path().string();
-  const std::string threads = std::to_string(m_setting.threads);
+  const std::string threads = fmt::to_string(m_setting.threads);
   spec.working_directory = folder;
   spec.env = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
               {"LANG", "C.UTF-8"},

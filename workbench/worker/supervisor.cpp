@@ -65,7 +65,10 @@ TurnContext Supervisor::context(std::string subject) {
           .subject = std::move(subject),
           .gpu = m_greeted->gpu ? &*m_greeted->gpu : nullptr,
           .hot_us = &m_hot_us,
-          .run_us = &m_run_us};
+          .run_us = &m_run_us,
+          .place = {.allowed = m_greeted->limits.allowed,
+                    .siblings = m_greeted->limits.siblings,
+                    .cores = on_gpu() ? 0 : m_greeted->cores}};
 }
 
 Outcome<DeviceLock::Held> Supervisor::take_device() {

@@ -38,6 +38,8 @@ class Supervisor {
     SubjectFactory factory;
     EmptyCall empty_native = {}, empty_python = {};
     std::optional<cuda::GpuMonitor> gpu = {};  ///< where a GPU is measured on
+    device::CpuLimits limits = {};
+    std::int64_t cores = 0;  ///< of its CPUs
   };
   Supervisor(std::string own_program, CancelSource cancel, Store store)
       : m_own_program(std::move(own_program)), m_cancel(cancel), m_store(std::move(store)) {}

@@ -62,8 +62,9 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   SubjectSetting setting;
   setting.own_program = m_own_program;
   setting.cpus = set;
+  const device::CpuLimits limits = device::cpu_limits(cpus);
   setting.threads =
-      args.threads > 0 ? static_cast<int>(args.threads) : static_cast<int>(cpus.size());
+      static_cast<int>(args.threads > 0 ? args.threads : device::default_threads(limits));
   if (args.gpu >= 0) setting.gpu = static_cast<int>(args.gpu);
   const auto wanted = parse_isolation(args.isolation.empty() ? "namespaces" : args.isolation);
   if (!wanted) {
@@ -99,6 +100,8 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
       DeviceLock::open(lock_path, setting.gpu ? std::vector<int>{gpu_place(device.id)} : cpus));
   if (!lock.ok()) return std::move(lock).error();
   m_greeted.emplace(Greeted{*std::move(lock), std::move(judge), std::move(factory), empty_native});
+  m_greeted->limits = limits;
+  m_greeted->cores = setting.gpu ? 0 : device.units;
   // NVML makes no context and holds no device memory: it may be asked from here.
   if (on_gpu()) m_greeted->gpu.emplace(cuda::k_nvml_library, device.id, own_processes(*m_family));
   return device;
@@ -164,6 +167,7 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
   result.backends = {on_gpu() ? "cuda" : "cpu"};
   result.device = std::move(device);
   if (m_greeted->gpu) result.gpu = m_greeted->gpu->settings();
+  result.cpu_limits = m_greeted->limits;
   if (!on_gpu()) calibrate(result.device, cpus);
   const auto empty = measure_empty_call(SubjectKind::native);
   if (!empty.ok()) {

@@ -37,7 +37,9 @@ Outcome<bool> TurnConductor::take_block(bool fresh_inputs, bool last) {
     picked = m_args.spot_check && (last || draw_secret<std::uint32_t>() % k_spot_one_in == 0);
     return picked;
   };
+  m_quota.begin();
   auto time = time_calls(m_blocks.samples_per_block, m_blocks.calls_per_sample, is_picked);
+  m_quota.end();
   if (!time.ok()) return std::move(time).error();
   m_times.push_back(*time);
   return picked;
@@ -61,6 +63,7 @@ Outcome<bool> TurnConductor::spot_fails(const std::string& what) {
 Outcome<void> TurnConductor::take_all_blocks() {
   m_samples_us.clear();
   m_times.clear();
+  m_quota.forget();
   for (std::int64_t block = 0; block < m_blocks.blocks; ++block) {
     const bool due = block % m_blocks.refill_every == 0;
     const bool fresh_inputs = due && !std::exchange(m_is_settled_on_inputs, false);
@@ -150,6 +153,7 @@ void TurnConductor::add_flag(std::string_view flag) {
 Outcome<protocol::TurnResult> TurnConductor::conduct() {
   m_watch.look_for_others();
   const ForeignCpus others(m_subject.pid(), m_context.judge.pid());
+  const SiblingWatch siblings(m_context.place);
   if (auto staged = set_stage(); !staged.ok()) return std::move(staged).error();
   m_watch.after_work(true);
   Witness seen = Witness::mismatch;
@@ -167,7 +171,9 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
   m_watch.look_for_others();
   for (const std::string& flag : m_watch.flags()) add_flag(flag);
   protocol::TurnResult result = summary();
-  if (seen == Witness::mismatch) {
+  // Between the subject's clock and the supervisor's lies what a quota stopped either of them.
+  const bool is_stopped = m_quota.was_stopped();
+  if (seen == Witness::mismatch && !is_stopped) {
     return m_subject.fail(
         Invalidity::runtime,
         fmt::format("clock_mismatch: the subject reported {:.0f} us for its timed calls, the "
@@ -202,11 +208,22 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
     add_flag(measure::k_flag_resolution_limited);
   }
   if (cold() && m_context.clock == Clock::host && was_at_work()) add_flag(measure::k_flag_not_idle);
+  const bool has_fewer = device::allowed_cpus().size() < m_context.place.allowed.size();
+  if (is_stopped) add_flag(measure::k_flag_cpu_throttled);
+  if (has_fewer) add_flag(measure::k_flag_fewer_cpus);
+  // Who is stopped, or has lost CPUs, waits as well: that is neither others' doing nor its own.
   const bool waited = seen == Witness::excused || left_open_too_often(fresh_record()) ||
                       too_much_waiting(m_times) ||
                       waited_us > k_foreign_load_frac * result.wall_us * m_context.threads;
-  if (waited) add_flag(measure::k_flag_foreign_load);
-  if (waited && others.explain_less_than_half_of(waited_us)) add_flag(measure::k_flag_own_threads);
+  const bool by_others = waited && !is_stopped && !has_fewer;
+  if (by_others) add_flag(measure::k_flag_foreign_load);
+  if (by_others && others.explain_less_than_half_of(waited_us)) {
+    add_flag(measure::k_flag_own_threads);
+  }
+  if (m_context.clock == Clock::host &&
+      shares_cores(m_context.place, m_context.threads, siblings.mean(), others.mean())) {
+    add_flag(measure::k_flag_foreign_load);
+  }
   if (!measure::is_disturbed(m_flags)) compare_with_hot(measure::median(result.samples_us));
   result.flags = m_flags;
   return result;

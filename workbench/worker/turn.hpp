@@ -9,6 +9,7 @@
 
 #include "protocol/protocol.hpp"
 #include "worker/block_figure.hpp"
+#include "worker/cpu_time.hpp"
 #include "worker/cuda/gpu_monitor.hpp"
 #include "worker/fresh_look.hpp"
 #include "worker/judge_process.hpp"
@@ -40,6 +41,7 @@ struct TurnContext {
   std::map<std::string, double>* hot_us = nullptr;
   /// What a judged call took at most, likewise.
   std::map<std::string, double>* run_us = nullptr;
+  CpuPlace place = {};
 };
 
 /// flags beside those of measure/plan.hpp

@@ -33,6 +33,7 @@ class TurnConductor {
         m_context(context),
         m_wait(wait),
         m_watch(context.gpu),
+        m_quota(context.place.root),
         m_idle(idle_accounts(subject)) {}
 
   Outcome<protocol::TurnResult> conduct();
@@ -109,6 +110,7 @@ class TurnConductor {
   const TurnContext& m_context;
   const Wait& m_wait;
   ConditionsWatch m_watch;
+  QuotaWatch m_quota;                    // of timed blocks
   std::optional<HandedInputs> m_inputs;  // Python only
   std::unique_ptr<CallOutput> m_output;
   BlockPlan m_blocks;

@@ -12,17 +12,16 @@
 #include <optional>
 #include <utility>
 
+#include "core/inherited.hpp"
 #include "worker/roles.hpp"
 #include "worker/supervisor.hpp"
 
 namespace wb::worker {
 namespace {
 
-/// SIGTERM, SIGINT and SIGHUP end the worker as the end of the wire does: with its children.
+/// What stops a run ends the worker as the end of the wire does: with its children.
 UniqueFd watch_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, number);
+  const sigset_t set = stop_signals();
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }

@@ -36,13 +36,16 @@ def sdpa(q, k, v, mask=None, *, causal="none", scale=None):
     strides; mask broadcasts to [B,Hq,Sq,Skv], bool (True keeps) or of q's dtype (added); causal is
     "none", "top_left" (PyTorch's is_causal) or "bottom_right"; scale defaults to D ** -0.5. The
     result has q's layout. The variant runs where its recorded passes cover the problem, else
-    F.scaled_dot_product_attention: counts() tells how often, last_reason() why. No backward."""
+    F.scaled_dot_product_attention: counts() tells how often, last_reason() why. There is no
+    derivative: where one is wanted, in reverse or forward mode, NotImplementedError."""
+    if isinstance(scale, torch.Tensor):
+        raise TypeError(f"{_NAME}.sdpa: scale is a tensor: it must be a float or None")
     return _ops.forward(q, k, v, mask, causal, scale)
 
 
 def counts():
-    """How often each answered in this process: {"kernel": …, "fallback": …}. Replays of a CUDA
-    graph are not seen: it replays what was captured."""
+    """How often each answered in this process: {"kernel": …, "fallback": …}; a forked child begins
+    at 0. Replays of a CUDA graph are not seen: it replays what was captured."""
     kernel, fallback = _ops.counts()
     return {"kernel": kernel, "fallback": fallback}
 

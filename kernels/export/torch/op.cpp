@@ -4,6 +4,7 @@
 // else PyTorch's own scaled dot product attention, and counts which of the two ran.
 #include <torch/library.h>
 
+#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "fallback.hpp"
@@ -21,25 +22,50 @@ using wb_export::Call;
 using wb_export::Variant;
 using Mask = std::optional<at::Tensor>;
 
+/// PyTorch computes on one thread while it lives.
+class OneThread {
+ public:
+  OneThread() { at::set_num_threads(1); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+  ~OneThread() { at::set_num_threads(m_before); }
+
+ private:
+  const int m_before = at::get_num_threads();
+};
+
 at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Mask& mask,
                    c10::string_view causal, std::optional<double> scale) {
   const Call call = wb_export::check_call(q, k, v, mask, causal, scale);
   const c10::OptionalDeviceGuard guard(q.device());
   at::Tensor out = wb_export::empty_like_q(q, v);
   if (Variant::get().run(call, out)) return out;
+  std::optional<OneThread> alone;
+  if (Variant::get().is_forked()) alone.emplace();  // PyTorch's threads did not come along
   return out.copy_(wb_export::fallback(call));
 }
 
-/// There is no backward: said here, not by a gradient that silently is missing.
+bool has_tangent(const at::Tensor& tensor) {
+  return tensor._fw_grad(/*level=*/0).defined();
+}
+
+/// There is no derivative, in reverse and forward mode: said here, not by a gradient or tangent
+/// that silently is missing.
 at::Tensor forward_autograd(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const Mask& mask, c10::string_view causal,
                             std::optional<double> scale) {
+  const bool has_mask = mask.has_value() && mask->defined();
   const bool wants_gradient = q.requires_grad() || k.requires_grad() || v.requires_grad() ||
-                              (mask.has_value() && mask->defined() && mask->requires_grad());
+                              (has_mask && mask->requires_grad());
   TORCH_CHECK_NOT_IMPLEMENTED(
       !(at::GradMode::is_enabled() && wants_gradient), WB_STRING(WB_PROVEN_NAME)
       "::forward has no backward, and an argument requires a gradient: call it under "
       "torch.no_grad(), pass tensor.detach(), or use scaled_dot_product_attention to train");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !(has_tangent(q) || has_tangent(k) || has_tangent(v) || (has_mask && has_tangent(*mask))),
+      WB_STRING(WB_PROVEN_NAME)
+      "::forward has no derivative in forward mode, and an argument has a tangent: pass "
+      "tensor.detach(), or use scaled_dot_product_attention");
   const at::AutoDispatchBelowADInplaceOrView below;
   static const auto op =
       c10::Dispatcher::singleton()

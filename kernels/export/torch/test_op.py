@@ -4,6 +4,8 @@ results beside F.scaled_dot_product_attention, inside the proven domain and outs
 
 import importlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,6 +138,92 @@ def test_autograd_is_refused():
         op.sdpa(q, k, v, causal=causal)
     with torch.no_grad():
         op.sdpa(q, k, v, causal=causal)
+
+
+def with_tangent(call, x):
+    with torch.no_grad(), torch.autograd.forward_ad.dual_level():
+        return call(torch.autograd.forward_ad.make_dual(x, torch.ones_like(x)))
+
+
+DERIVATIVES = {
+    "a tangent": with_tangent,
+    "jvp": lambda call, x: torch.func.jvp(call, (x,), (torch.ones_like(x),)),
+    "jacfwd": lambda call, x: torch.func.jacfwd(lambda y: call(x * y))(x.new_ones(())),
+    "jacrev": lambda call, x: torch.func.jacrev(lambda y: call(y).sum())(x),
+    "hessian": lambda call, x: torch.func.hessian(lambda y: call(x * y).sum())(x.new_ones(())),
+    "grad": lambda call, x: torch.func.grad(lambda y: call(y).sum())(x),
+    "backward": lambda call, x: call(x.clone().requires_grad_()).sum().backward(),
+}
+
+
+@pytest.mark.parametrize("is_inside", [True, False])
+@pytest.mark.parametrize("name", ["q", "k", "v", "mask", "scale"])
+@pytest.mark.parametrize("how", DERIVATIVES)
+def test_no_derivative_is_dropped(how, name, is_inside):
+    """Nor is one computed by the fallback: what is refused must not depend on the shapes."""
+    (q, k, v), causal, _ = inside()
+    if not is_inside:
+        q, k, v = (x.float()[..., :5] for x in (q, k, v))
+    mask = torch.zeros((1, 1, q.shape[2], k.shape[2]), dtype=q.dtype, device=DEVICE)
+    given = {"q": q, "k": k, "v": v, "mask": mask, "scale": torch.tensor(0.3)}
+    kind = TypeError if name == "scale" else NotImplementedError
+    with pytest.raises(kind, match=r"scale|has no (backward|derivative)"):
+        DERIVATIVES[how](lambda x: op.sdpa(**given | {"scale": 0.3, name: x}, causal=causal),
+                         given[name])  # fmt: skip
+    assert op.counts() == {"kernel": 0, "fallback": 0}
+
+
+def test_where_no_derivative_is_wanted_it_answers():
+    (q, k, v), causal, near = inside()
+    want = op.sdpa(q, k, v, causal=causal)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(q, q)
+        assert torch.equal(op.sdpa(dual.detach(), k, v, causal=causal), want)
+    # Of another argument than the operator's: what it gives is a constant.
+    _, tangent = torch.func.jvp(lambda x: x * op.sdpa(q, k, v, causal=causal), (want,), (want,))
+    torch.testing.assert_close(tangent, want * want, atol=near, rtol=near)
+
+
+FORKS = """
+import importlib, os, signal, sys, threading, torch
+op, width, causal, dtype = importlib.import_module(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]
+inside = torch.randn(1, 2, 8, width).to(getattr(torch, dtype))
+outside = torch.randn(2, 8, 128, 5)
+want = [op.sdpa(q, q, q, causal=causal) for q in (inside, outside)]
+ends = threading.Event()
+
+def busy():
+    while not ends.is_set():
+        op.sdpa(inside, inside, inside, causal=causal)
+
+thread = threading.Thread(target=busy)
+thread.start()
+codes = []
+for leave in [os._exit, sys.exit] * 6:
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(30)
+        got = [op.sdpa(q, q, q, causal=causal) for q in (inside, outside)]
+        is_right = all((x - y).abs().max() < 1e-3 for x, y in zip(got, want))
+        leave(0 if is_right and sum(op.counts().values()) == 2 else 1)
+    codes.append(os.waitpid(pid, 0)[1])
+ends.set()
+thread.join()
+print(codes)
+"""
+
+
+def test_forked_children_call_and_leave():
+    """Beside calls of another thread, whose locks the children never see released; PyTorch's own
+    threads, which the fallback would use, did not come along either."""
+    if DEVICE == "cuda":
+        pytest.skip("CUDA survives no fork")
+    entry = FACTS["domain"]["entries"][0]
+    dtype = str(DTYPES[entry["dtype"]]).partition(".")[2]
+    words = [NAME, str(entry["D"]), entry["causal"][0], dtype]
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS, *words],
+                          capture_output=True, text=True, timeout=500)  # fmt: skip
+    assert done.stdout.strip() == str([0] * 12), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -129,6 +130,7 @@ const char* describe(const Call& call, const at::Tensor& out, const at::Tensor& 
     if (tensor.stride(3) != 1 && tensor.size(3) != 1) return "a last stride is not 1";
     if (!is_aligned(tensor, on_gpu)) return "a tensor does not begin on 256 bytes";
     if (tensor.is_conj() || tensor.is_neg()) return "a tensor is a lazy view";
+    if (tensor.numel() > 0 && tensor.const_data_ptr() == nullptr) return "a tensor has no memory";
   }
   p.struct_size = sizeof p;
   p.abi_version = WB_SDPA_ABI_VERSION;
@@ -154,13 +156,36 @@ const char* describe(const Call& call, const at::Tensor& out, const at::Tensor& 
   return nullptr;
 }
 
+/// On the CPU by no operation of PyTorch: for those it may take threads, which a forked child waits
+/// for in vain.
+void clear_workspace(Plan& plan) {
+  if (!plan.workspace.defined()) return;
+  if (plan.workspace.is_cuda()) {
+    plan.workspace.zero_();
+  } else {
+    std::memset(plan.workspace.mutable_data_ptr(), 0, plan.workspace.nbytes());
+  }
+}
+
+const pid_t k_loaded_in = ::getpid();
+
 }  // namespace
 
-Variant::Variant() : m_library(load_library()) {}
+Variant::Variant(const Library& library) : m_library(library), m_process(::getpid()) {}
 
 Variant& Variant::get() {
-  static Variant* const variant = new Variant();  // threads of its plans may outlive main
-  return *variant;
+  static const Library library = load_library();
+  static std::atomic<Variant*> current{nullptr};
+  Variant* found = current.load();
+  if (found != nullptr && found->m_process == ::getpid()) return *found;
+  auto* const made = new Variant(library);
+  if (current.compare_exchange_strong(found, made)) return *made;
+  delete made;  // another thread was first
+  return *found;
+}
+
+bool Variant::is_forked() const {
+  return m_process != k_loaded_in;
 }
 
 bool Variant::refuse(std::string reason) {
@@ -188,11 +213,12 @@ std::shared_ptr<Plan> Variant::make_plan(const wb_sdpa_problem& problem, const C
   const auto bytes = static_cast<int64_t>(m_library.workspace_bytes(raw));
   const auto options = call.q.options().dtype(at::kByte);
   // Aligned by hand: the CPU's allocator promises less than the ABI.
-  at::Tensor memory = at::zeros({bytes + static_cast<int64_t>(k_gpu_alignment)}, options);
+  at::Tensor memory = at::empty({bytes + static_cast<int64_t>(k_gpu_alignment)}, options);
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data_ptr());
   const auto skipped =
       static_cast<int64_t>((k_gpu_alignment - address % k_gpu_alignment) % k_gpu_alignment);
   if (bytes > 0) plan->workspace = memory.narrow(0, skipped, bytes);
+  clear_workspace(*plan);
   return plan;
 }
 
@@ -249,7 +275,7 @@ bool Variant::run(const Call& call, at::Tensor& out) {
   const std::lock_guard<std::mutex> lock(plan->one_call);
   const int status = m_library.forward(plan->handle.get(), &args);
   if (status != WB_OK) {
-    if (plan->workspace.defined()) plan->workspace.zero_();
+    clear_workspace(*plan);
     WB_CHECK(false, "the exported kernel failed (status ", status, "): ", m_library.last_error());
   }
   ++kernel_calls;

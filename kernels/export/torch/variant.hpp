@@ -4,6 +4,7 @@
 #pragma once
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <map>
@@ -35,22 +36,27 @@ struct Plan {
 
 class Variant {
  public:
+  /// This process's own, never destroyed: threads of its plans may outlive main. A forked child
+  /// begins anew, since those threads, and whoever held a lock, stayed with its parent.
   static Variant& get();
   /// Writes `out` by the kernel, or says by false that the fallback must.
   bool run(const Call& call, at::Tensor& out);
   std::string last_reason();
+  /// The process was forked from the one that loaded this library.
+  [[nodiscard]] bool is_forked() const;
 
   std::atomic<int64_t> kernel_calls{0}, fallback_calls{0};
 
  private:
-  Variant();
+  explicit Variant(const Library& library);
   bool refuse(std::string reason);
   std::shared_ptr<Plan> plan_for(const wb_sdpa_problem& problem, const Call& call, void* stream,
                                  std::string& refusal);
   std::shared_ptr<Plan> make_plan(const wb_sdpa_problem& problem, const Call& call,
                                   std::string& refusal);
 
-  Library m_library;
+  const Library m_library;
+  const pid_t m_process;
   std::mutex m_mutex;  ///< over all below
   std::string m_last_reason;
   std::map<std::pair<std::string, void*>, std::shared_ptr<Plan>> m_plans;

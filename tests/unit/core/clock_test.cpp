@@ -41,6 +41,8 @@ TEST_CASE("the real clock goes on, the fake one only when told", "[core][clock]"
   const wb::RealClock real;
   const auto before = real.steady_now();
   CHECK(real.steady_now() >= before);
+  real.sleep(1ms);
+  CHECK(real.steady_now() - before >= 1ms);
   CHECK(real.now() > system_clock::time_point(milliseconds(1700000000000)));
 
   wb::testing::FakeClock fake;
@@ -49,6 +51,9 @@ TEST_CASE("the real clock goes on, the fake one only when told", "[core][clock]"
   fake.advance(2s);
   CHECK(wb::to_iso8601(fake.now()) == "2026-01-02T03:04:07.678Z");
   CHECK(fake.steady_now() - steady == 2s);
+  fake.sleep(500ms);
+  CHECK(wb::to_iso8601(fake.now()) == "2026-01-02T03:04:08.178Z");
+  CHECK(fake.steady_now() - steady == 2500ms);
   fake.set_time_of_day(system_clock::time_point(0ms));
-  CHECK(fake.steady_now() - steady == 2s);
+  CHECK(fake.steady_now() - steady == 2500ms);
 }

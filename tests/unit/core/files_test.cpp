@@ -272,3 +272,27 @@ TEST_CASE("only paths that stay below their folder are inside", "[core][files]")
   }
   CHECK_FALSE(wb::is_inside(std::string("a\0b", 3)));
 }
+
+TEST_CASE("a forked child closes what the descriptors' owners own, and nothing else", "[core]") {
+  // In a child of its own: from the call on every fork of a process closes.
+  const int step = wb::testing::in_child([] {
+    wb::UniqueFd released(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const wb::UniqueFd others(::dup(released.get()));
+    const int kept = ::dup(released.release());
+    wb::UniqueFd moved(::dup(kept));
+    const int number = moved.get();
+    const wb::UniqueFd owned(std::move(moved));
+    wb::UniqueFd replaced(::dup(kept));
+    replaced = wb::UniqueFd(::dup(kept));
+    if (!wb::close_in_forked_children().ok()) return 1;
+    const int forked = wb::testing::in_child([&] {
+      if (::fcntl(kept, F_GETFD) == -1) return 1;
+      if (owned.get() != number || ::fcntl(owned.get(), F_GETFD) != -1) return 2;
+      if (::fcntl(replaced.get(), F_GETFD) != -1) return 3;
+      return ::fcntl(others.get(), F_GETFD) != -1 ? 4 : 0;
+    });
+    if (forked != 0) return 10 + forked;
+    return ::fcntl(owned.get(), F_GETFD) == -1 || ::fcntl(replaced.get(), F_GETFD) == -1 ? 2 : 0;
+  });
+  CHECK(step == 0);
+}

@@ -11,6 +11,7 @@
 
 #include "engine/engine.hpp"
 #include "support/catch.hpp"
+#include "support/fake_clock.hpp"
 #include "support/fake_toolchain.hpp"
 #include "support/fake_transport.hpp"
 #include "support/places.hpp"
@@ -19,7 +20,7 @@ namespace wb::testing {
 
 struct Bench {
   RealFileSystem file_system;
-  RealClock clock;
+  FakeClock clock;  ///< a turn takes its planned time, all else none
   TempDirectory folder = *TempDirectory::create("wb-engine");
   FakeWorker worker;
   std::atomic<bool> stop{false};
@@ -32,6 +33,7 @@ struct Bench {
   std::unique_ptr<engine::Engine> engine = make();
 
   std::unique_ptr<engine::Engine> make() {
+    worker.on_turn = [this](const protocol::TurnArgs& turn) { clock.advance(time_of(turn.plan)); };
     return std::make_unique<engine::Engine>(
         engine::Services{.file_system = file_system,
                          .clock = clock,

@@ -159,6 +159,18 @@ TEST_CASE("foreign load in every turn is never a figure", "[engine][session]") {
   CHECK(bench.events("incumbent_changed").size() == 1);
 }
 
+TEST_CASE("a kernel whose own threads wait for each other is told so", "[engine][session]") {
+  Bench bench;
+  FakeSubject crowded = Bench::with_time(50);
+  crowded.turn_flags = {"foreign_load", "own_threads"};
+  bench.worker.subjects["cpu_tiled"] = crowded;
+  bench.open();
+  const Json answer = bench.iterate();
+  CHECK(answer["invalidity"] == "environment");
+  CHECK(answer.dump().find("threads of the variant waited for each other") != std::string::npos);
+  CHECK(answer.dump().find("other processes") == std::string::npos);
+}
+
 TEST_CASE("load that does not end costs no more repeats than there are turns",
           "[engine][session]") {
   const auto hot_turns = [](bool load_begins) {

@@ -12,6 +12,7 @@
 #include "engine/engine.hpp"
 #include "search/search_space.hpp"
 #include "support/catch.hpp"
+#include "support/fake_clock.hpp"
 #include "support/fake_toolchain.hpp"
 #include "support/fake_transport.hpp"
 #include "support/places.hpp"
@@ -57,7 +58,7 @@ struct TuneBench {
   using TrueTime = std::function<double(const variant::Configuration&)>;
 
   RealFileSystem file_system;
-  RealClock clock;
+  FakeClock clock;  ///< a turn takes its planned time, all else none
   TempDirectory folder = *TempDirectory::create("wb-tune");
   FakeWorker worker;
   std::shared_ptr<TuneToolchain> toolchain = std::make_shared<TuneToolchain>();
@@ -72,6 +73,7 @@ struct TuneBench {
   std::unique_ptr<engine::Engine> engine = make();
 
   std::unique_ptr<engine::Engine> make() {
+    worker.on_turn = [this](const protocol::TurnArgs& turn) { clock.advance(time_of(turn.plan)); };
     const auto watch = [this](const engine::Progress& progress) {
       if (progress.stage == "tune" && stop_before > 0 && progress.total > 0 &&
           progress.what.find(stop_at) != std::string::npos && progress.done + 1 == stop_before) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "engine/evaluation_exchange.hpp"
 #include "tune_bench.hpp"
 
 using namespace wb;
@@ -196,9 +197,36 @@ const std::vector<std::pair<std::string, Spoil>>& wrong_replies() {
 }
 
 TEST_CASE("a reply is checked and refused by its reason", "[engine][tune][elsewhere]") {
+  Program program;
+  plant_four(program.bench);
+  program.bench.open();
+  program.bench.tune({{"strategy", "exhaustive"}});
+  const Json& sent = program.requests.front();
+  const auto request = request_from_json(sent);
+  REQUIRE(request.ok());
+  const auto reply = program.other->evaluate(sent);
+  REQUIRE(reply.ok());
+  const auto read = [&](const Json& told) {
+    auto json = parse_json(told["reply"].dump(), "a reply");
+    return json ? reply_from_json(*json, *request, 3600.0)
+                : Result<EvaluationReply>(std::move(json).error());
+  };
+  CHECK(read({{"reply", *reply}}).ok());
   for (const auto& [reason, spoil] : wrong_replies()) {
+    Json told{{"reply", *reply}};
+    spoil(told);
+    if (!told.contains("reply")) continue;  // below
     INFO(reason);
-    // Always: it is the machine's fault, not the variant's, and the search ends by itself.
+    const auto refused = read(told);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().cause.find(reason) != std::string::npos);
+  }
+}
+
+TEST_CASE("replies that are always refused end the search", "[engine][tune][elsewhere]") {
+  // No reply at all, and one with something else in it: the machine's fault, not the variant's.
+  for (const auto& [reason, spoil] : {wrong_replies().front(), wrong_replies().back()}) {
+    INFO(reason);
     Program program;
     program.change = [&spoil = spoil](int, Json& told) { spoil(told); };
     plant_four(program.bench);

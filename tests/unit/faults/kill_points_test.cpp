@@ -71,7 +71,7 @@ std::vector<std::string> undisturbed(int steps) {
 void check_goes_on(const fs::path& folder, int steps, std::int64_t acknowledged,
                    const std::vector<std::string>& story) {
   RealFileSystem files;
-  FakeClock clock;
+  WaitingClock clock;  // a lock left behind has to grow old
   clock.advance(std::chrono::hours(2));
   {
     const Session opened = must(Session::open_owner(files, clock, folder));
@@ -191,7 +191,7 @@ TEST_CASE("a session killed again while it recovers goes on", "[faults][kill]") 
     const int second = std::uniform_int_distribution(1, 60)(dice);
     const int code = in_child([&] {
       RealFileSystem files;
-      FakeClock clock;
+      WaitingClock clock;
       arm_call_fault(kill_at(second));
       return Session::open_owner(files, clock, scratch / "s").ok() ? 0 : 1;
     });

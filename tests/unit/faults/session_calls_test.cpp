@@ -38,7 +38,7 @@ bool is_typed(ErrorCode code) {
 /// What must hold of a session folder whatever failed under its writer.
 void check_whole(const fs::path& folder, std::int64_t acknowledged) {
   RealFileSystem files;
-  FakeClock clock;
+  WaitingClock clock;
   clock.advance(std::chrono::hours(2));
   const Result<Session> opened = Session::open_owner(files, clock, folder);
   if (!opened.ok()) {
@@ -61,7 +61,7 @@ struct Run {
 bool run_once(const Run& run, Points& points) {
   const Scratch scratch;
   RealFileSystem files;
-  FakeClock clock;
+  WaitingClock clock;
   std::int64_t acknowledged = 0;
   const int descriptors = open_descriptors();
   arm_call_fault(run.fault);

@@ -210,6 +210,12 @@ TEST_CASE("Rounds with foreign load are left out, up to a quarter", "[measure][u
   for (Turn& turn : turns[1]) turn.flags = {"throttled"};
   CHECK(compare(turns[0], turns[1], with_floor(0.01, 0.05)).reason.find("a throttled GPU in 20") ==
         0);
+  // Its own threads waited for each other: nobody else is told to have had the CPUs.
+  for (Turn& turn : turns[1]) turn.flags = {"foreign_load", "own_threads"};
+  const std::string own = compare(turns[0], turns[1], with_floor(0.01, 0.05)).reason;
+  CHECK(own.find("threads of its own that waited for each other's CPU") == 0);
+  CHECK(own.find("args->threads") != std::string::npos);
+  CHECK(own.find("foreign load") == std::string::npos);
   for (Turn& turn : turns[1]) turn.flags = {"foreign_process"};
   CHECK(compare(turns[0], turns[1], with_floor(0.01, 0.05)).outcome !=
         ComparisonOutcome::ambiguous);

@@ -107,7 +107,7 @@ using When = KillingFileSystem::When;
 /// Opens the folder as its next owner and checks what must hold.
 void check_after_kill(const fs::path& folder, std::int64_t acknowledged) {
   RealFileSystem files;
-  FakeClock clock;
+  WaitingClock clock;  // a lock left behind has to grow old
   clock.advance(std::chrono::hours(2));
   const Result<Session> opened = Session::open_owner(files, clock, folder);
   if (!opened.ok()) {

@@ -155,9 +155,13 @@ TEST_CASE("a stale lock of the branch is removed, a fresh foreign one is waited 
   const fs::path lock = scratch / "s" / ".git" / "refs" / "heads" / "main.lock";
 
   spill(lock, std::string(40, '1') + "\n");
-  const auto refused = repository.commit(spec(root));
+  const FakeClock clock;
+  const auto before = clock.steady_now();
+  const auto refused = repository.commit(spec(root), clock);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == ErrorCode::locked);
+  // So long that an empty lock would have come of age meanwhile.
+  CHECK(clock.steady_now() - before > std::chrono::seconds(1));
   CHECK(fs::exists(lock));
   CHECK(must(repository.tip()) == root);
 
@@ -169,6 +173,7 @@ TEST_CASE("a stale lock of the branch is removed, a fresh foreign one is waited 
 
   // An empty one was left between two steps of a process that is gone.
   spill(lock, "");
+  set_age(lock, 2);
   const auto forgotten = must(repository.commit(spec(made.oid, "forgotten")));
   CHECK(forgotten.removed_stale_lock);
   CHECK(must(repository.tip()) == forgotten.oid);

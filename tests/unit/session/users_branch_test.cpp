@@ -1,68 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Sessions that commit to a branch of the user's repository: what is there already stays as it is.
-#include <git2.h>
-
-#include <cstdlib>
-
-#include "session/session.hpp"
-#include "support/torture.hpp"
-#include "unit/session/example_session.hpp"
-#include "unit/session/scratch.hpp"
+#include "unit/session/users_repository.hpp"
 
 using namespace wb;
 using namespace wb::session;
 using namespace wb::testing;
-
-namespace {
-
-/// The user's repository with one commit on `trunk`, made by the git command.
-struct UsersRepository {
-  Scratch scratch;
-  RealFileSystem files;
-  FakeClock clock;
-  fs::path repo = scratch / "project";
-  fs::path folder = scratch / "sessions" / "s-example";
-
-  UsersRepository() {
-    fs::create_directories(repo);
-    git("init -q -b trunk .");
-    spill(repo / "mine.txt", "mine\n");
-    git("add mine.txt");
-    git("commit -q -m first");
-  }
-  /// What it prints, without the last line end. A command that fails fails the test.
-  std::string git(const std::string& words) const {
-    const fs::path out = scratch / "out";
-    const std::string command =
-        "cd '" + repo.string() +
-        "' && git -c user.name=U -c user.email=u@example.org -c commit.gpgsign=false " + words +
-        " > '" + out.string() + "' 2>&1";
-    const int code = std::system(command.c_str());
-    std::string text = slurp(out);
-    if (code != 0) FAIL(command << ": " << text);
-    while (text.ends_with('\n')) text.pop_back();
-    return text;
-  }
-  Json identity(const std::string& branch = "attention") const {
-    Json made = example_identity();
-    made["session"] = "s-example";
-    made["repository"] = {{"path", "../../project"}, {"branch", branch}};
-    return made;
-  }
-  Result<Session> make(const std::string& branch = "attention") {
-    return Session::create(files, clock, folder, identity(branch));
-  }
-  ErrorCode refusal(const std::string& branch) {
-    const auto made = make(branch);
-    REQUIRE_FALSE(made.ok());
-    INFO(made.error().message());
-    CHECK_FALSE(made.error().next.empty());
-    CHECK_FALSE(fs::exists(folder));
-    return made.error().code;
-  }
-};
-
-}  // namespace
 
 TEST_CASE("a session's commits go to a new branch beside the user's files",
           "[session][users_branch]") {
@@ -188,10 +130,11 @@ TEST_CASE("names that are none, places that hold no repository, a session twice"
   UsersRepository user;
   for (const char* name : {"", "-d", "HEAD", "a..b", "a b", "a/", "x.lock", "@{1}", "a\nb"}) {
     INFO(name);
-    CHECK(user.refusal(name) == ErrorCode::invalid);
+    CHECK(user.refusal(name) == ErrorCode::usage);
   }
+  CHECK(user.refusal(std::string(251, 'n')) == ErrorCode::usage);
   user.git("symbolic-ref refs/heads/alias refs/heads/trunk");
-  CHECK(user.refusal("alias") == ErrorCode::invalid);
+  CHECK(user.refusal("alias") == ErrorCode::usage);
   Json identity = user.identity();
   identity["repository"]["path"] = "../../nowhere";
   const auto nowhere = Session::create(user.files, user.clock, user.folder, identity);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "support/catch.hpp"
 #include "variant/restriction.hpp"
@@ -146,13 +147,18 @@ TEST_CASE("claims that nothing small meets give fewer runs, not others", "[varia
   manifest.restrictions = {"Skv >= 100000000"};
   CHECK(drawn(manifest, 1, 3).empty());
   manifest.restrictions = {"Skv % 128 == 0 && Sq % 64 == 0"};
-  const auto runs = drawn(manifest, 1);
-  CHECK(runs.size() > k_edge_draws / 2);
-  for (const EdgeDraw& run : runs) CHECK(run.problem.Skv % 128 == 0);
+  std::size_t found = 0;
+  for (std::uint64_t key = 0; key < 10; ++key) {
+    for (const EdgeDraw& run : drawn(manifest, key)) {
+      CHECK(run.problem.Skv % 128 == 0);
+      ++found;
+    }
+  }
+  CHECK(found > 10 * k_edge_draws / 3);
 }
 
 TEST_CASE("each kind of use is met by nearly every verdict", "[variant][edges]") {
-  const Verdicts all = verdicts_of(claims(R"({"head_dim_max": 1024})"));
+  const Verdicts all = verdicts_of(claims(R"({"head_dim_max": 1024})"), 200);
   using P = const EdgeDraw&;
   const std::map<std::string, std::function<bool(P)>> kinds = {
       {"a causal rule with a mask",
@@ -197,6 +203,11 @@ TEST_CASE("each kind of use is met by nearly every verdict", "[variant][edges]")
       {"another plan that is gone", [](P r) { return r.form.beside && r.form.beside_is_gone; }},
       {"a second call", [](P r) { return r.form.call == 2; }},
       {"a late call", [](P r) { return r.form.call >= 3'000; }},
+      {"what is timed most, with scores far from 0: no LSE, no mask, no causal rule",
+       [](P r) {
+         return !r.want_lse && r.problem.causal == Causal::none &&
+                r.problem.mask == MaskKind::none && r.draw != Draw::normal;
+       }},
       {"no LSE", [](P r) { return !r.want_lse && r.problem.causal != Causal::none; }},
       {"512 blocks of rows",
        [](P r) { return r.problem.B * r.problem.Hq * ((r.problem.Sq + 63) / 64) >= 512; }},
@@ -207,10 +218,25 @@ TEST_CASE("each kind of use is met by nearly every verdict", "[variant][edges]")
       {"a head dim that is odd", [](P r) { return r.problem.D % 2 == 1; }},
       {"seven keys in the last 32", [](P r) { return r.problem.Skv % 32 == 7; }},
       {"five rows in the last 16", [](P r) { return r.problem.Sq % 16 == 5; }},
+      {"one row in the last 64", [](P r) { return r.problem.Sq % 64 == 1; }},
+      {"63 rows in the last 64", [](P r) { return r.problem.Sq % 64 == 63; }},
+      {"one key in the last 64", [](P r) { return r.problem.Skv % 64 == 1; }},
+      {"63 keys in the last 64", [](P r) { return r.problem.Skv % 64 == 63; }},
       {"one key", [](P r) { return r.problem.Skv == 1; }}};
   for (const auto& [name, kind] : kinds) {
     INFO(name);
     CHECK(share_with(all, kind) >= 0.9);
+  }
+}
+
+TEST_CASE("every dtype, causal rule and kind of mask is tried with and without an LSE",
+          "[variant][edges]") {
+  for (const auto& runs : verdicts_of(claims("{}"), 20)) {
+    std::set<std::tuple<Dtype, Causal, MaskKind, bool>> seen;
+    for (const EdgeDraw& run : runs) {
+      seen.emplace(run.problem.dtype, run.problem.causal, run.problem.mask, run.want_lse);
+    }
+    CHECK(seen.size() == std::size_t{3} * 3 * 3 * 2);
   }
 }
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Texts and numbers of others: by ASCII whatever the locale, with byte order marks and line ends of
+// other systems, and whole floats as integers.
+#include <clocale>
+
+#include "core/ascii.hpp"
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "core/plain_text.hpp"
+#include "support/catch.hpp"
+
+using namespace wb;
+using namespace std::string_view_literals;
+
+TEST_CASE("letters are those of ASCII", "[core][text]") {
+  for (int byte = 128; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    CHECK_FALSE((ascii::is_alnum(c) || ascii::is_space(c) || ascii::is_punct(c)));
+    CHECK((ascii::lower(c) == c && ascii::upper(c) == c));
+  }
+  CHECK((ascii::lower('I') == 'i' && ascii::upper('i') == 'I'));  // not so in Turkish
+  CHECK((ascii::is_space('\v') && ascii::is_space('\r') && !ascii::is_space('\0')));
+  CHECK((ascii::is_punct('_') && ascii::is_punct('~') && !ascii::is_punct('\x7f')));
+}
+
+TEST_CASE("numbers are read whole, and with a point", "[core][text]") {
+  CHECK(ascii::number<double>("1.5") == 1.5);
+  CHECK(ascii::number<int>("-7") == -7);
+  for (const char* text : {"", " 1", "1 ", "1,5", "+1", "x", "1.5.2"}) {
+    INFO(text);
+    CHECK_FALSE(ascii::number<double>(text));
+  }
+  CHECK_FALSE(ascii::number<std::int64_t>("9223372036854775808"));
+  CHECK(ascii::whole("64.0") == 64);
+  CHECK(ascii::whole("-3.000") == -3);
+  for (const char* text : {"64.", ".0", "64.5", "64.0 ", "6.4e1", "inf", "nan", ""}) {
+    INFO(text);
+    CHECK_FALSE(ascii::whole(text));
+  }
+}
+
+TEST_CASE("words and parts of a text", "[core][text]") {
+  CHECK(ascii::words("  a\tbc \n") == std::vector<std::string_view>{"a", "bc"});
+  CHECK(ascii::words("").empty());
+  CHECK(ascii::parts("a,,b,", ',') == std::vector<std::string_view>{"a", "", "b"});
+  CHECK(ascii::parts("", ',').empty());
+}
+
+TEST_CASE("a whole float is an integer, as far as a double holds each", "[core][text]") {
+  CHECK(whole_number(Json(32.0)) == 32);
+  CHECK(whole_number(Json(-0.0)) == 0);
+  CHECK(whole_number(Json(9'007'199'254'740'992.0)) == 9'007'199'254'740'992);
+  for (const Json& value : {Json(1e16), Json(1e300), Json(0.5), Json(std::nan("")),
+                            Json(std::uint64_t{1} << 63), Json("32"), Json(true), Json()}) {
+    INFO(value.dump());
+    CHECK_FALSE(whole_number(value));
+  }
+}
+
+TEST_CASE("texts of other editors lose their marks, not their lines", "[core][text]") {
+  CHECK(plain_text("\xef\xbb\xbf"
+                   "a\r\nb\rc\n") == "a\nb\nc\n");
+  CHECK(plain_text("") == "");
+  CHECK(plain_text("a\r") == "a\n");
+  CHECK(foreign_encoding("plain").empty());
+  CHECK(foreign_encoding("").empty());
+  CHECK(foreign_encoding("\xff\xfe caf\xe9\n").empty());
+  CHECK(foreign_encoding("\xff\xfe"
+                         "a\0"sv) == "UTF-16, not UTF-8");
+  CHECK(foreign_encoding("\xfe\xff\0a"sv) == "UTF-16, not UTF-8");
+  CHECK(foreign_encoding("\xff\xfe\0\0"sv) == "UTF-32, not UTF-8");
+  CHECK(foreign_encoding("r\0e\0"sv) == "UTF-16, not UTF-8");
+  CHECK(foreign_encoding("\0r\0e"sv) == "UTF-16, not UTF-8");
+  const TempDirectory folder = TempDirectory::create("wb-text").value();
+  REQUIRE(RealFileSystem()
+              .write_atomic(folder.path() / "t",
+                            "\xff\xfe"
+                            "a\0"sv,
+                            Durability::none)
+              .ok());
+  const auto read = read_plain_text(RealFileSystem(), folder.path() / "t", 100, "read the table");
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().message().find("UTF-16") != std::string::npos);
+}
+
+TEST_CASE("JSON has the same numbers in a locale with a decimal comma", "[core][text]") {
+  const std::string before = std::setlocale(LC_NUMERIC, nullptr);
+  bool found = false;
+  for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "fa_IR.UTF-8", "ps_AF.UTF-8"}) {
+    if (std::setlocale(LC_NUMERIC, name) == nullptr) continue;
+    found = true;
+    const auto json = parse_json("[1.5, -2.25e3, 1e-400, 12345678.875]", "x");
+    std::setlocale(LC_NUMERIC, before.c_str());
+    REQUIRE(json.ok());
+    CHECK(*json == Json::array({1.5, -2250.0, 0.0, 12345678.875}));
+  }
+  if (!found) SUCCEED("no such locale is installed here");
+}

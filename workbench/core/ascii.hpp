@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// What a character and a number are, for all that is read: by ASCII alone. The functions of
+// <cctype> and <cstdlib> go by the locale of whatever program loaded this library, in which a byte
+// of UTF-8 may be a letter and a number has a comma. Used wherever text is taken apart;
+// .ci/check_numbers.py keeps it so.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace wb::ascii {
+
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+constexpr bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+constexpr bool is_alpha(char c) {
+  return is_lower(c) || is_upper(c);
+}
+constexpr bool is_alnum(char c) {
+  return is_alpha(c) || is_digit(c);
+}
+constexpr bool is_hex_digit(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+/// Blank, tab, and what ends or feeds a line.
+constexpr bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+/// A sign that one sees: neither a letter, nor a digit, nor a blank.
+constexpr bool is_punct(char c) {
+  return c > ' ' && c < '\x7f' && !is_alnum(c);
+}
+constexpr char lower(char c) {
+  return is_upper(c) ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+constexpr char upper(char c) {
+  return is_lower(c) ? static_cast<char>(c - ('a' - 'A')) : c;
+}
+
+/// The number that the whole text is, as std::from_chars reads it: without blanks, plus sign or a
+/// decimal comma. Nothing where it is none, or too large for the type.
+template <typename Number>
+std::optional<Number> number(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, fault] = std::from_chars(text.data(), end, value);
+  if (fault != std::errc() || stop != end || text.empty()) return std::nullopt;
+  return value;
+}
+
+/// The whole number that the text is, also as languages write a float that is one: 64.0.
+inline std::optional<std::int64_t> whole(std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (point == std::string_view::npos) return number<std::int64_t>(text);
+  const std::string_view rest = text.substr(point + 1);
+  if (rest.empty() || rest.find_first_not_of('0') != std::string_view::npos) return std::nullopt;
+  return number<std::int64_t>(text.substr(0, point));
+}
+
+/// What stands between blanks. The text must outlive it.
+inline std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> all;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() && !is_space(text[end])) ++end;
+    if (end > at) all.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
+}
+
+/// What stands between the separators; one at the very end has nothing behind it. The text must
+/// outlive it.
+inline std::vector<std::string_view> parts(std::string_view text, char separator) {
+  std::vector<std::string_view> all;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t stop = text.find(separator, at);
+    const std::size_t end = stop == std::string_view::npos ? text.size() : stop;
+    all.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
+}
+
+}  // namespace wb::ascii

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// libgit2 made ready, once for this process: which repositories it takes, and which configuration
+// beside theirs it reads.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "session/git_handles.hpp"
+
+namespace wb::session {
+namespace {
+
+/// libgit2 opens no repository with an extension that it was not told of. The first four change
+/// nothing for who adds commits to a branch; of the others State::check_format() reads the value.
+constexpr std::array k_extensions{"worktreeconfig",    "partialclone", "preciousobjects",
+                                  "relativeworktrees", "objectformat", "refstorage"};
+
+struct Level {
+  git_config_level_t level;
+  std::string_view file;
+};
+constexpr std::array<Level, 4> k_levels{{{GIT_CONFIG_LEVEL_PROGRAMDATA, "config"},
+                                         {GIT_CONFIG_LEVEL_SYSTEM, "gitconfig"},
+                                         {GIT_CONFIG_LEVEL_XDG, "config"},
+                                         {GIT_CONFIG_LEVEL_GLOBAL, ".gitconfig"}}};
+
+/// Why one of the files of this level cannot be read; empty when all can, or none is there.
+std::string fault_of(const Level& one) {
+  git_buf found{};
+  if (git_libgit2_opts(GIT_OPT_GET_SEARCH_PATH, one.level, &found) != 0) return {};
+  const std::string folders(found.ptr == nullptr ? "" : found.ptr);
+  git_buf_dispose(&found);
+  for (std::size_t begin = 0; begin < folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string path = folders.substr(begin, end - begin) + "/" + std::string(one.file);
+    begin = end + 1;
+    GitConfig config;
+    const int code = git_call(config, git_config_open_ondisk, path.c_str());
+    if (code != 0 && code != GIT_ENOTFOUND) return printable(git_message(), 300);
+  }
+  return {};
+}
+
+/// A configuration that cannot be read would keep libgit2 from opening any repository, although
+/// little is taken from it: it counts as none. Returns why, of the last of them.
+std::string make_ready() {
+  git_libgit2_init();
+  // Power cuts must not leave empty objects: every object and ref is synced before it counts.
+  git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+  auto extensions = k_extensions;
+  git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions.data(), extensions.size());
+  std::string unread;
+  for (const Level& one : k_levels) {
+    const std::string fault = fault_of(one);
+    if (fault.empty()) continue;
+    git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, one.level, "");
+    unread = fault;
+  }
+  return unread;
+}
+
+}  // namespace
+
+// For good: a build with network transports reads the machine's certificates each time, 8 ms that
+// every call on a session would pay.
+GitLibrary::GitLibrary() {
+  static const std::string unread = make_ready();
+  m_unread = &unread;
+}
+
+bool GitLibrary::trusts_every_folder() const {
+  GitConfig config;
+  if (git_call(config, git_config_open_default) != 0) return false;
+  bool is_every = false;
+  const auto look = [](const git_config_entry* entry, void* answer) {
+    // An empty value takes back what stands before it.
+    const std::string_view value = entry->value == nullptr ? "" : entry->value;
+    if (value.empty() || value == "*") *static_cast<bool*>(answer) = !value.empty();
+    return 0;
+  };
+  const int code =
+      git_config_get_multivar_foreach(config.get(), "safe.directory", nullptr, look, &is_every);
+  return code == 0 && is_every;
+}
+
+}  // namespace wb::session
