@@ -32,9 +32,7 @@ HELD_SAMPLES = 16  # queued while the delay holds the stream
 HELD_CYCLES_FIRST = 240_000
 # About 60 us a launch and 2 us a call in it: longer than queueing them takes.
 HELD_CYCLES_EACH, HELD_CYCLES_CALL = 120_000, 4_000
-# Of a chain: five launches or so, about 150 us; more where queueing took longer. A chain whose
-# start is told only when the device has begun seems short.
-HELD_CYCLES_LINK, HELD_CYCLES_A_QUEUED_US = 300_000, 4_000
+HELD_CYCLES_LINK = 80_000  # of a chain: two launches
 
 
 class GpuSubject(loop.Subject):
@@ -91,6 +89,7 @@ class GpuSubject(loop.Subject):
         begin = loop.time.perf_counter_ns()
         if not is_kept:
             self.graphs = {}  # they hold calls with the old tensors
+            self.links, self.links_out = [], None
             values = self.values_of(problem, message, self.shared)
             self.stage = loop.Stage(self.tensors, problem, key, values)
             self.snap = None
@@ -184,7 +183,7 @@ class GpuSubject(loop.Subject):
         self.torch.cuda.set_stream(self.stream)
         self.pool = []  # events
         self.graphs, self.kind = {}, "hot"
-        self.link_cycles = HELD_CYCLES_LINK
+        self.links, self.links_out = [], None
         self.flush_memory = None
         self.driver = ctypes.CDLL("libcuda.so.1")
         self.taken = (0, 1)
@@ -262,25 +261,27 @@ class GpuSubject(loop.Subject):
             raise TypeError("it returned a tensor that is not on the GPU")
 
     def poison(self, seed):
-        for to, source in self.poison_copies(seed):
-            to.copy_(source)
+        tile = self.poison_tile(seed)
+        results = [result for _graph, result in self.graphs.values() if result is not None]
+        for tensor in (self.stage.values["out"], *results):
+            self.tile(self.storage(tensor), tile)
         self.result = None
 
-    def poison_copies(self, seed):
-        """Pairs of tensors, to and from, of the copies that poison the outputs."""
+    def poison_tile(self, seed):
         tile = bytearray(loop.random.Random(seed).randbytes(POISON_TILE_BYTES))
-        tile = self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
-        results = [result for _graph, result in self.graphs.values() if result is not None]
-        copies = []
-        for tensor in (self.stage.values["out"], *results):
-            flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
-            flat.set_(tensor.untyped_storage())
-            size = min(flat.numel(), tile.numel())
-            whole = flat.numel() // size * size
-            copies.append((flat[:whole].view(-1, size), tile[:size]))
-            if whole < flat.numel():
-                copies.append((flat[whole:], tile[: flat.numel() - whole]))
-        return copies
+        return self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
+
+    def storage(self, tensor):
+        """All of it, as bytes."""
+        flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
+        return flat.set_(tensor.untyped_storage())
+
+    @staticmethod
+    def tile(flat, tile):
+        size = min(flat.numel(), tile.numel())
+        whole = flat.numel() // size * size
+        flat[:whole].view(-1, size).copy_(tile[:size])
+        flat[whole:].copy_(tile[: flat.numel() - whole])
 
     def graph_of(self, calls):
         """(graph, what its last call returned); launched once."""
@@ -358,41 +359,48 @@ class GpuSubject(loop.Subject):
     def queue_chain(self, chain, started):
         """As CudaSubject: before each call inputs of the next seed, and a poisoned output; each
         call is a replay of the graph that single calls have."""
+        seeds = chain["seeds"]
         graph, self.result = self.graph_of(1)
-        sets = self.input_sets(chain)
-        poisons = self.poison_copies(chain["poison"])
+        self.provide_links(len(seeds))
+        for (_put, inputs), seed in zip(self.links, seeds, strict=False):
+            for launch, tensor in zip(chain["fills"], inputs, strict=True):
+                if launch is not None:
+                    place = (chain["seed_offset"], seed)
+                    self.fill_kernel.queue(launch, tensor, self.stream, place)
+        self.tile(self.chain_poison, self.poison_tile(chain["poison"]))
         events = self.events(2)
         self.finish()
-        self.torch.cuda._sleep(HELD_CYCLES_FIRST + len(sets) * self.link_cycles)
-        begin = loop.time.perf_counter()
+        self.torch.cuda._sleep(HELD_CYCLES_FIRST + len(seeds) * HELD_CYCLES_LINK)
         events[0].record()
-        for copies in sets:
-            for to, source in itertools.chain(copies, poisons):
-                to.copy_(source)
+        for put, _inputs in self.links[: len(seeds)]:
+            put.replay()
             if chain["with_calls"]:
                 graph.replay()
         events[1].record()
         self.queue_snap()
-        queued_us = (loop.time.perf_counter() - begin) * 1e6
         self.begin(events[0], started)
-        cycles = round(queued_us / len(sets) * HELD_CYCLES_A_QUEUED_US)
-        self.link_cycles = max(self.link_cycles, cycles)
 
-    def input_sets(self, chain):
-        """Of each call the pairs of tensors, to and from, of the copies that put its inputs in
-        place. They are made here, one set for each call, as CudaSubject does."""
+    def provide_links(self, count):
+        """Links of a chain: a graph that puts inputs, and a poison, where the call finds them, and
+        the memory of these inputs."""
         problem, values = self.stage.problem, self.stage.values
-        sets = []
-        for seed in chain["seeds"]:
-            copies = []
-            for name, launch in zip(problem.inputs, chain["fills"], strict=True):
-                if launch is None:
-                    continue
-                tensor = self.tensors.empty(problem, name)
-                self.fill_kernel.queue(launch, tensor, self.stream, (chain["seed_offset"], seed))
-                copies.append((values[name], tensor))
-            sets.append(copies)
-        return sets
+        out = values["out"] if self.result is None else self.result
+        if self.links_out is not out:
+            self.links, self.links_out = [], out
+            self.chain_poison = self.torch.empty_like(self.storage(out))
+        flat = self.storage(out)
+        while len(self.links) < count:
+            inputs = [self.tensors.empty(problem, name) for name in problem.inputs]
+            put = self.torch.cuda.CUDAGraph()
+            put.capture_begin(capture_error_mode="thread_local")
+            try:
+                for name, tensor in zip(problem.inputs, inputs, strict=True):
+                    values[name].copy_(tensor)
+                flat.copy_(self.chain_poison)
+            finally:
+                put.capture_end()
+            put.replay()  # the first is slower
+            self.links.append((put, inputs))
 
     def queue_eager(self, calls, samples, started=None):
         events, call = self.events(samples + 1), self.staged_call()

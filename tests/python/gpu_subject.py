@@ -52,6 +52,19 @@ class FakeGraph:
         self.calls = []  # (call, what it returned first)
         self.replays = 0
 
+    def capture_begin(self, *, capture_error_mode):
+        """Records copies, which is all that a subject itself captures."""
+        assert capture_error_mode == "thread_local"
+        copy = torch.Tensor.copy_
+
+        def record(to, source):
+            self.calls.append((lambda: copy(to, source), None))
+
+        torch.Tensor.copy_ = record
+
+    def capture_end(self):
+        del torch.Tensor.copy_
+
     def replay(self):
         self.replays += 1
         for call, first in self.calls:

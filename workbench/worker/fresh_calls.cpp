@@ -210,6 +210,9 @@ CallersFailure take_single_calls(const std::vector<std::unique_ptr<TurnConductor
   return std::nullopt;
 }
 
+/// What all callers together may take of the device's free memory for inputs of chains.
+constexpr double k_chains_of_free_memory = 0.5;
+
 /// What is common to the chains of a request.
 struct ChainPlan {
   std::int64_t most = 0;    ///< calls; 0: single calls
@@ -238,11 +241,18 @@ CallersFailure take_chains(const std::vector<std::unique_ptr<TurnConductor>>& co
   return std::nullopt;
 }
 
-ChainPlan plan_chains(const std::vector<FirstCaller>& callers,
-                      const std::vector<std::unique_ptr<TurnConductor>>& conductors) {
+Outcome<ChainPlan> plan_chains(const std::vector<FirstCaller>& callers,
+                               const std::vector<std::unique_ptr<TurnConductor>>& conductors,
+                               const Wait& wait) {
+  const TurnContext& context = callers.front().context;
+  if (context.clock == Clock::host) return ChainPlan{};
+  const auto free_bytes = context.judge.free_gpu_bytes(wait.deadline, wait.cancel);
+  if (!free_bytes.ok()) return free_bytes.error();
+  const double room_bytes = k_chains_of_free_memory * static_cast<double>(*free_bytes) /
+                            static_cast<double>(callers.size());
   ChainPlan plan{k_most_chained_calls, false};
   for (std::size_t i = 0; i < callers.size(); ++i) {
-    plan.most = std::min(plan.most, conductors[i]->most_chained_calls());
+    plan.most = std::min(plan.most, conductors[i]->most_chained_calls(room_bytes));
     plan.with_fills |= callers[i].subject.kind() != callers.front().subject.kind();
   }
   return plan;
@@ -287,8 +297,9 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
   const auto budget = std::chrono::duration<double, std::micro>(
       args.budget_us * static_cast<double>(callers.size()));
   const std::int64_t rounds = draw_rounds(args);
-  const ChainPlan chains = plan_chains(callers, conductors);
-  const std::int64_t chained = chains.most;
+  const auto chains = plan_chains(callers, conductors, wait);
+  if (!chains.ok()) return fails(0, chains.error());
+  const std::int64_t chained = chains->most;
   result.chained = chained > 0;
   for (std::size_t i = 0; i < callers.size(); ++i) {
     auto& side = result.sides[i];
@@ -302,7 +313,7 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
     return timed_us < budget.count() && passed < k_most_time_of_budget * budget;
   };
   for (std::int64_t round = 0; round < args.least || (round < rounds && is_time_left()); ++round) {
-    const auto failed = chained > 0 ? take_chains(conductors, chains, round, result)
+    const auto failed = chained > 0 ? take_chains(conductors, *chains, round, result)
                                     : take_single_calls(conductors, round, result);
     if (failed) return fails(failed->first, failed->second);
   }

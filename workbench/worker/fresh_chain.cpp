@@ -2,6 +2,7 @@
 // First calls in chains: on a GPU a single one lasts microseconds, and the messages around it
 // scatter by tens of them. So many follow each other that the messages, which come once, are little
 // beside them. The device itself puts the inputs of each in place, right before it.
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -20,9 +21,9 @@ constexpr std::uint32_t k_judged_chain_one_in = 8;
 
 }  // namespace
 
-std::int64_t TurnConductor::most_chained_calls() const {
+std::int64_t TurnConductor::most_chained_calls(double room_bytes) const {
   return chained_calls(m_args.plan, m_call_us,
-                       static_cast<double>(cuda::device_inputs_bytes(m_args.problem)),
+                       static_cast<double>(cuda::device_inputs_bytes(m_args.problem)), room_bytes,
                        m_context.clock);
 }
 
@@ -61,8 +62,10 @@ Outcome<double> TurnConductor::chained_call_us(ChainOf what, std::int64_t calls)
     if (*wrong) return wrong_timed_output(**wrong);
   }
   // From "started" on: before it the subject queues, for longer than a chain lasts where it is
-  // Python. A supervisor that heard of the start late for want of a CPU has that added.
-  const double us = time->wall_us + time->late_us - time->own_delay_us;
+  // Python. A supervisor that heard of the start late for want of a CPU has that added; one that
+  // was told late counts no less than the subject says, which can only lengthen it.
+  const double told_us = time->wall_us + time->late_us - time->own_delay_us;
+  const double us = std::max(told_us, std::min(time->reported_us, time->around_us));
   m_chained_us += us;
   return us / static_cast<double>(calls);
 }

@@ -44,8 +44,9 @@ class TurnConductor {
   Outcome<void> begin_first_calls() { return set_stage(); }
   /// Microseconds by the supervisor's clock: on new inputs, or on the last ones made again.
   Outcome<double> first_call_us(bool is_new);
-  /// How many calls a chain of this subject may have; 0: its first calls are taken one by one.
-  [[nodiscard]] std::int64_t most_chained_calls() const;
+  /// How many calls a chain of this subject may have, with so much room for their inputs; 0: its
+  /// first calls are taken one by one.
+  [[nodiscard]] std::int64_t most_chained_calls(double room_bytes) const;
   /// The mean time of so many calls, each with what makes its inputs; `fills`: of that alone.
   Outcome<double> chained_call_us(ChainOf what, std::int64_t calls);
   /// Of all chains so far.
