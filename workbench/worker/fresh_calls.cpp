@@ -289,7 +289,7 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
       return fails(result.sides.size() - 1, std::move(begun).error());
     }
   }
-  const ForeignCpus foreign(callers.front().subject.pid());
+  const ForeignCpus foreign(callers.front().subject.pid(), callers.front().context.judge.pid());
   QuotaWatch quota(callers.front().context.place.root);
   quota.begin();
   const auto begin = steady_clock::now();
