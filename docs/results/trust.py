@@ -75,9 +75,9 @@ def fresh_rows():
 def not_asked_sentence():
     rows = [row for row in record(FRESH)["rows"]["gains"] if row["outcome"] != "faster"]
     silent = [row for row in rows if not is_refused(row)]
-    return (f"The other {len(silent)} gains that were not called `faster` were `ambiguous` by their "
-            "timed calls alone: most as the first problem of a comparison, where processes lay up "
-            "to a seventh apart.")  # fmt: skip
+    return (f"The other {len(silent)} gains that were not called `faster` were `ambiguous` by "
+            "their timed calls alone: most as the first problem of a comparison, where times of "
+            "one kernel lay up to a tenth apart.")  # fmt: skip
 
 
 def torch_rows():

@@ -2,8 +2,8 @@
 // Gate: holds a stream while the host queues what is to be timed, so that no delay of the host lies
 // between two events. For the stopwatch.
 //
-// Behind a closed gate the driver takes about 500 launches and then makes the host wait (on an H200,
-// driver 580, 510, and 1,021 of graphs), so open it before.
+// Behind a closed gate the driver takes about 500 launches and then makes the host wait (510 on an
+// H200, driver 580, and 1,021 of graphs), so open it before.
 #pragma once
 
 #include <cstdint>
