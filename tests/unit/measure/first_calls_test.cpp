@@ -107,8 +107,9 @@ TEST_CASE("beside another kind on a GPU repeats decide what the other side leave
 
 namespace {
 
-/// Worse than chains of 100 calls were on an H200, which scattered by 0.1 us: the mean call scatters
-/// by 1.5 us either way, one in twelve waits for the device, one in thirty is heard of late.
+/// Worse than chains of 100 calls were on an H200, which scattered by 0.1 us: the mean call
+/// scatters by 1.5 us either way, one in twelve waits for the device, one in thirty is heard of
+/// late.
 double chained_call(double work_us, Random& random) {
   double us = 10 + work_us + 1.5 * random.normal();
   if (random.uniform() < 1.0 / 12) us += 30 * random.uniform();
