@@ -32,6 +32,7 @@ HELD_SAMPLES = 16  # queued while the delay holds the stream
 HELD_CYCLES_FIRST = 240_000
 # About 60 us a launch and 2 us a call in it: longer than queueing them takes.
 HELD_CYCLES_EACH, HELD_CYCLES_CALL = 120_000, 4_000
+HELD_CYCLES_LINK = 80_000  # of a chain: two launches
 
 
 class GpuSubject(loop.Subject):
@@ -88,6 +89,7 @@ class GpuSubject(loop.Subject):
         begin = loop.time.perf_counter_ns()
         if not is_kept:
             self.graphs = {}  # they hold calls with the old tensors
+            self.links, self.links_out = [], None
             values = self.values_of(problem, message, self.shared)
             self.stage = loop.Stage(self.tensors, problem, key, values)
             self.snap = None
@@ -132,7 +134,9 @@ class GpuSubject(loop.Subject):
 
         loop.gc.disable()  # a collection is not the candidate's work
         try:
-            if self.kind == "eager":
+            if "chain" in message:
+                self.queue_chain(message["chain"], started)
+            elif self.kind == "eager":
                 self.queue_eager(calls, samples, started)
             else:
                 graph, self.result = self.graph_of(calls)
@@ -179,6 +183,7 @@ class GpuSubject(loop.Subject):
         self.torch.cuda.set_stream(self.stream)
         self.pool = []  # events
         self.graphs, self.kind = {}, "hot"
+        self.links, self.links_out = [], None
         self.flush_memory = None
         self.driver = ctypes.CDLL("libcuda.so.1")
         self.taken = (0, 1)
@@ -256,16 +261,23 @@ class GpuSubject(loop.Subject):
             raise TypeError("it returned a tensor that is not on the GPU")
 
     def poison(self, seed):
-        tile = bytearray(loop.random.Random(seed).randbytes(POISON_TILE_BYTES))
-        tile = self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
+        tile = self.poison_tile(seed)
         results = [result for _graph, result in self.graphs.values() if result is not None]
         for tensor in (self.stage.values["out"], *results):
-            self.poison_tensor(tile, tensor)
+            self.tile(self.storage(tensor), tile)
         self.result = None
 
-    def poison_tensor(self, tile, tensor):
+    def poison_tile(self, seed):
+        tile = bytearray(loop.random.Random(seed).randbytes(POISON_TILE_BYTES))
+        return self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
+
+    def storage(self, tensor):
+        """All of it, as bytes."""
         flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
-        flat.set_(tensor.untyped_storage())
+        return flat.set_(tensor.untyped_storage())
+
+    @staticmethod
+    def tile(flat, tile):
         size = min(flat.numel(), tile.numel())
         whole = flat.numel() // size * size
         flat[:whole].view(-1, size).copy_(tile[:size])
@@ -343,6 +355,52 @@ class GpuSubject(loop.Subject):
             self.queue_snap()
         if samples <= HELD_SAMPLES:
             self.begin(events[0], started)
+
+    def queue_chain(self, chain, started):
+        """As CudaSubject: before each call inputs of the next seed, and a poisoned output; each
+        call is a replay of the graph that single calls have."""
+        seeds = chain["seeds"]
+        graph, self.result = self.graph_of(1)
+        self.provide_links(len(seeds))
+        for (_put, inputs), seed in zip(self.links, seeds, strict=False):
+            for launch, tensor in zip(chain["fills"], inputs, strict=True):
+                if launch is not None:
+                    place = (chain["seed_offset"], seed)
+                    self.fill_kernel.queue(launch, tensor, self.stream, place)
+        self.tile(self.chain_poison, self.poison_tile(chain["poison"]))
+        events = self.events(2)
+        self.finish()
+        self.torch.cuda._sleep(HELD_CYCLES_FIRST + len(seeds) * HELD_CYCLES_LINK)
+        events[0].record()
+        for put, _inputs in self.links[: len(seeds)]:
+            put.replay()
+            if chain["with_calls"]:
+                graph.replay()
+        events[1].record()
+        self.queue_snap()
+        self.begin(events[0], started)
+
+    def provide_links(self, count):
+        """Links of a chain: a graph that puts inputs, and a poison, where the call finds them, and
+        the memory of these inputs."""
+        problem, values = self.stage.problem, self.stage.values
+        out = values["out"] if self.result is None else self.result
+        if self.links_out is not out:
+            self.links, self.links_out = [], out
+            self.chain_poison = self.torch.empty_like(self.storage(out))
+        flat = self.storage(out)
+        while len(self.links) < count:
+            inputs = [self.tensors.empty(problem, name) for name in problem.inputs]
+            put = self.torch.cuda.CUDAGraph()
+            put.capture_begin(capture_error_mode="thread_local")
+            try:
+                for name, tensor in zip(problem.inputs, inputs, strict=True):
+                    values[name].copy_(tensor)
+                flat.copy_(self.chain_poison)
+            finally:
+                put.capture_end()
+            put.replay()  # the first is slower
+            self.links.append((put, inputs))
 
     def queue_eager(self, calls, samples, started=None):
         events, call = self.events(samples + 1), self.staged_call()

@@ -109,9 +109,12 @@ class FillKernel:
         self.check(driver.cuModuleLoadData(ctypes.byref(module), image))
         self.check(driver.cuModuleGetFunction(ctypes.byref(self.function), module, name.encode()))
 
-    def queue(self, launch, tensor, stream):
+    def queue(self, launch, tensor, stream, seed=None):
+        """`seed`: its place in the parameter, and the one to take instead of what stands there."""
         parameter = bytearray(base64.b64decode(launch["params_base64"]))
         parameter[:8] = tensor.data_ptr().to_bytes(8, sys.byteorder)
+        if seed is not None:
+            parameter[seed[0] : seed[0] + 4] = seed[1].to_bytes(4, sys.byteorder)
         held = (ctypes.c_char * len(parameter)).from_buffer(parameter)
         pointers = (ctypes.c_void_p * 1)(ctypes.addressof(held))
         grid, block = (launch["blocks"], 1, 1), (launch["threads"], 1, 1)

@@ -1,7 +1,9 @@
 """Can `sdpa-wb compare` be believed on this GPU? Real comparisons in fresh processes, plan hot:
 equal code under two names, which must not be called faster or slower; a planted slowdown
 (planted.py), which must be found; and the same two the other way round (--gains), a true gain,
-which has to stand on fresh inputs as well and must be called faster. Usage:
+which has to stand on fresh inputs as well and must be called faster. With --cheats kernels whose
+timed calls leave out work that first calls on fresh inputs have to do, and whose gain of 1.3x must
+never be called faster. Usage:
 
   gpu_trust.py SDPA_WB [--pairs 100] [--gains 0] [--seconds 540] [--regime burst] [--out FILE] ...
 
@@ -31,6 +33,8 @@ EXIT_ENVIRONMENT = planted.EXIT_ENVIRONMENT
 MOST_BUSY = 3  # comparisons one after the other that the machine refuses
 PROBLEMS = {  # by about what a call takes on an H200
     "cuda": {
+        "10 us": ["B=4 Hq=8 Sq=512 D=64 bf16", "B=3 Hq=10 Sq=512 D=64 bf16",
+                  "B=4 Hq=8 Sq=480 D=64 bf16"],
         "5 us": ["B=1 Hq=8 Sq=512 D=64 bf16", "B=1 Hq=8 Sq=448 D=64 bf16",
                  "B=1 Hq=6 Sq=512 D=64 bf16"],
         "25 us": ["B=8 Hq=12 Sq=512 D=64 bf16", "B=6 Hq=16 Sq=512 D=64 bf16",
@@ -51,6 +55,8 @@ PERCENT = {"cuda": (5.0, 2.0), "cpu": (50.0, 50.0)}  # below and above LONG_US
 ENOUGH_EQUAL = 100  # pairs that the goal speaks of
 # Of each part of planted pairs: the word that is wanted, in how many of how many.
 WANTED = {"planted": ("slower", 19, 20), "gains": ("faster", 49, 50)}
+CHEATS = [f"cheat_{name}" for name in planted.CHEATS]
+CHEATS_PERCENT = 30
 
 
 class Bench:
@@ -125,7 +131,7 @@ class Part:
             raise RuntimeError(f"{len(rows)} answers on {len(problems)} problems")
         for asked, row in zip(problems, rows, strict=True):
             kept = ("outcome", "speedup", "interval", "noise_floor_frac", "candidate_us",
-                    "against_us", "reason")  # fmt: skip
+                    "against_us", "reason", "fresh")  # fmt: skip
             self.rows.append({"asked": asked} | {key: row.get(key) for key in kept})
         return True
 
@@ -142,12 +148,12 @@ def prepare(bench, options, problems, state):
     if options.pairs:
         bench.run("new", "twin", "--from", source, "--in", bench.folder)
         names.append("twin")
-    if options.plants or options.gains:
+    if options.plants or options.gains or options.cheats:
         planted.plant(bench, "planted_base", 0)
         planted.plant(bench, "planted_probe", planted.PROBE_UNITS[bench.backend])
         names += ["planted_base", "planted_probe"]
     planted.build_all(bench, names)
-    if not options.plants and not options.gains:
+    if not options.plants and not options.gains and not options.cheats:
         return
     if "units" not in state:
         found = planted.calibrate(bench, problems)
@@ -160,7 +166,18 @@ def prepare(bench, options, problems, state):
             for problem, us, percent in zip(problems, found["base_us"], percents, strict=True)
         }
     planted.plant(bench, "planted_slow", state["units"])
-    planted.build_all(bench, ["planted_slow"])
+    made = ["planted_slow"]
+    if options.cheats:
+        calibration = state["calibration"]
+        units = {
+            problem: round(us * CHEATS_PERCENT / 100 / calibration["unit_us"])
+            for problem, us in zip(problems, calibration["base_us"], strict=True)
+        }
+        planted.plant(bench, "planted_third", units)
+        for name, when in planted.CHEATS.items():
+            planted.plant(bench, f"planted_{name}", units, when)
+        made += ["planted_third", *(f"planted_{name}" for name in planted.CHEATS)]
+    planted.build_all(bench, made)
 
 
 def answered_of(rows, enough):
@@ -215,6 +232,19 @@ def summary(parts, state, backend):
                 f"{state['regime']} | `{word}` in {wanted} of {of} "
                 f"| {found} of {len(rows)}{median}{more} |"
             )
+    for part in (part for part in CHEATS if part in parts):
+        for name in PROBLEMS[backend]:
+            asked = [row for row in parts[part].rows if class_of(backend, row["asked"]) == name]
+            if not asked:
+                continue
+            # One that is refused has no speedup, and has not won either.
+            won = sum(row["outcome"] == "faster" for row in asked)
+            caught = sum("fresh inputs" in (row["reason"] or "") for row in asked)
+            met &= won == 0
+            lines.append(
+                f"| 1.3x by {part.removeprefix('cheat_')} at {name}, {state['regime']} "
+                f"| never `faster` | {won} of {len(asked)}; fresh inputs named in {caught} |"
+            )
     return lines, met, are_halves
 
 
@@ -256,6 +286,9 @@ def read_options():
     parser.add_argument("--pairs", type=int, default=100, metavar="N", help="of equal code")
     parser.add_argument("--plants", type=int, default=20, metavar="N", help="a class of problems")
     parser.add_argument("--gains", type=int, default=0, metavar="N", help="a class of problems")
+    parser.add_argument("--cheats", type=int, default=0, metavar="N",
+                        help="of each kind, a class of problems")  # fmt: skip
+    parser.add_argument("--classes", nargs="+", metavar="NAME", help="of problems (all)")
     parser.add_argument("--percent", type=float, nargs=2, metavar="P",
                         help=f"planted below and above {LONG_US} us")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=540, metavar="S", help="builds included")
@@ -286,6 +319,8 @@ def run_all(options):
         if (state["backend"], state["regime"]) != (options.backend, options.regime):
             raise RuntimeError(f"{options.out} is of another backend or regime")
     classes = PROBLEMS[options.backend]
+    if options.classes:
+        classes = {name: classes[name] for name in options.classes}
     # One of each class, then the next: a small batch has all classes.
     longest = max(map(len, classes.values()))
     problems = [group[i] for i in range(longest) for group in classes.values() if i < len(group)]
@@ -299,6 +334,9 @@ def run_all(options):
         "planted": Part(*slow, options.plant_effort, **more),
         "gains": Part(*fast, options.plant_effort, **more),
     }
+    for part, name in zip(CHEATS, planted.CHEATS, strict=True):
+        cheat = (part, f"planted_{name}", "planted_third", options.cheats * len(classes))
+        parts[part] = Part(*cheat, options.effort, **more)
     for name, rows in state.get("rows", {}).items():
         parts[name].rows = rows
     with tempfile.TemporaryDirectory(prefix="sdpa_wb_trust_") as name:

@@ -16,6 +16,11 @@ How long a unit is, is measured: `probe` is the same code with PROBE_UNITS for e
 the slow copy is compared with is `base`, the same code with 0 units: counting finished blocks costs
 both the same. Kernels do not start early here (EARLY_START=0): the counter is of one call at a
 time.
+
+CHEATS are copies whose delay is left out of most timed calls. In `memory` it comes only where the
+first query is another one than at the call before; in `pause` only where the device had done
+something else, or nothing, since the call before. What `third` takes in every call they take in
+first calls on fresh inputs only.
 """
 
 import json
@@ -25,19 +30,47 @@ EXIT_ENVIRONMENT = 76  # the machine, not the variant
 PROBE_UNITS = {"cuda": 100_000, "cpu": 200_000}  # about 50 and 100 us
 SOURCES = {"cuda": "sm80_mma_flash", "cpu": "cpu_tiled"}
 
+# The condition on which the delay of a cheat comes.
+CHEATS = {"memory": "planted_is_new(p)", "pause": "planted_is_late()"}
+ALWAYS = "true"
+
 CUDA_TAIL = """
 // Planted: the last block to finish goes on for so many cycles.
 __device__ unsigned g_planted_done;
+__device__ unsigned long long g_planted_query, g_planted_end_ns;
+
+__device__ __forceinline__ bool planted_is_new(const Params& p) {
+  const auto query = *reinterpret_cast<const unsigned long long*>(p.q);
+  const bool is_new = query != g_planted_query;
+  g_planted_query = query;
+  return is_new;
+}
+
+// The blocks of a call end some microseconds after its first one began.
+__device__ __forceinline__ unsigned long long planted_ns() {
+  unsigned long long ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+  return ns;
+}
+__device__ unsigned long long g_planted_begin_ns;
+__device__ __forceinline__ bool planted_is_late() {
+  return g_planted_begin_ns - g_planted_end_ns > 4000;
+}
 
 template <class S>
 __global__ void __launch_bounds__(S::k_threads, S::BPS) mma_flash(const Params p) {
+  if (threadIdx.x == 0 && blockIdx.x + blockIdx.y == 0) g_planted_begin_ns = planted_ns();
   planted_body<S>(p);
   __syncthreads();
   if (threadIdx.x == 0 && atomicAdd(&g_planted_done, 1u) == gridDim.x * gridDim.y - 1) {
     g_planted_done = 0;
+    __threadfence();
     const long long begin = clock64();
-    while (clock64() - begin < p.planted_units) {
+    if (PLANTED_WHEN) {
+      while (clock64() - begin < p.planted_units) {
+      }
     }
+    g_planted_end_ns = planted_ns();
   }
 }
 
@@ -92,7 +125,7 @@ def table(units):
     return "".join(rows) + "  return 0;\n"
 
 
-def edit_cuda(folder, units):
+def edit_cuda(folder, units, when):
     path = folder / "mma_flash.cuh"
     text = path.read_text()
     text = replace_once(text, "struct Params {\n", "struct Params {\n  long long planted_units;\n")
@@ -101,7 +134,8 @@ def edit_cuda(folder, units):
         "__global__ void __launch_bounds__(S::k_threads, S::BPS) mma_flash(const Params p) {",
         "__device__ __forceinline__ void planted_body(const Params& p) {",
     )
-    path.write_text(replace_once(text, "\n}  // namespace wb::gpu\n", CUDA_TAIL))
+    tail = replace_once(CUDA_TAIL, "PLANTED_WHEN", when)
+    path.write_text(replace_once(text, "\n}  // namespace wb::gpu\n", tail))
     path = folder / "kernel.cu"
     text = path.read_text()
     text = replace_once(
@@ -121,18 +155,20 @@ def edit_cuda(folder, units):
     (folder / "kernel.json").write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-def edit_cpu(folder, units):
+def edit_cpu(folder, units, when):
+    if when != ALWAYS:
+        raise RuntimeError("cheats are planted on a GPU only")
     path = folder / "kernel.cpp"
     text = path.read_text()
     old = "\nWB_CPU_KERNEL(tiled::needs, tiled::forward)\n"
     path.write_text(replace_once(text, old, CPU_TAIL % table(units)))
 
 
-def plant(bench, name, units):
+def plant(bench, name, units, when=ALWAYS):
     """A kernel of that name in the bench's folder, copied from the backend's SOURCES."""
     bench.run("new", name, "--from", SOURCES[bench.backend], "--in", bench.folder)
     edit = edit_cuda if bench.backend == "cuda" else edit_cpu
-    edit(bench.folder / "kernels" / name, units)
+    edit(bench.folder / "kernels" / name, units, when)
 
 
 def median_us(bench, name, problems):

@@ -25,7 +25,7 @@ PROBLEM = {"B": 1, "Hq": 2, "Hkv": 2, "Sq": 3, "Skv": 4, "D": 8, "dtype": "f32",
 SIZES = {"q": 48, "k": 64, "v": 64, "out": 48, "lse": 6}  # elements
 SHAPES = {"out": (1, 2, 3, 8), "lse": (1, 2, 3)}
 INPUTS = ("q", "k", "v")
-NO_ADDRESS = bytes(8)
+NO_ADDRESS, NO_SEED = bytes(8), bytes(4)
 STREAM = 7
 
 
@@ -51,6 +51,19 @@ class FakeGraph:
     def __init__(self):
         self.calls = []  # (call, what it returned first)
         self.replays = 0
+
+    def capture_begin(self, *, capture_error_mode):
+        """Records copies, which is all that a subject itself captures."""
+        assert capture_error_mode == "thread_local"
+        copy = torch.Tensor.copy_
+
+        def record(to, source):
+            self.calls.append((lambda: copy(to, source), None))
+
+        torch.Tensor.copy_ = record
+
+    def capture_end(self):
+        del torch.Tensor.copy_
 
     def replay(self):
         self.replays += 1
@@ -117,6 +130,8 @@ class FakeDriver:
         assert (function.value, shape, memory_bytes, extra) == (42, [3, 1, 1, 32, 1, 1], 0, None)
         assert stream.value == STREAM
         address, name = struct.unpack("=Qc", ctypes.string_at(pointers[0], 9))
+        seed = int.from_bytes(ctypes.string_at(pointers[0] + 9, 4), sys.byteorder)
+        self.driven.seeds.append((name.decode(), seed))
         values = self.driven.values[name.decode()]
         ctypes.memmove(address, values.data_ptr(), 4 * values.numel())
         return self.driven.launch_answer
@@ -170,6 +185,7 @@ class Driven:
         monkeypatch.setattr(gpu.ctypes, "CDLL", self.driver)
         self.persisting_resets = self.launch_answer = self.import_answer = 0
         self.maps, self.mapped, self.unmapped = {}, 0, 0
+        self.seeds = []  # of launches: the input's name, and what stands behind it
         self.here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.here.settimeout(10)
         self.subject = gpu.GpuSubject(there, 0)
@@ -218,10 +234,13 @@ class Driven:
 
     @staticmethod
     def fills():
+        params = (NO_ADDRESS + name + NO_SEED for name in (b"q", b"k", b"v"))
         return [
-            {"blocks": 3, "threads": 32, "params_base64": base64.b64encode(NO_ADDRESS + name)}
-            for name in (b"q", b"k", b"v")
+            {"blocks": 3, "threads": 32, "params_base64": base64.b64encode(each)} for each in params
         ]
+
+    def seeds_of(self, name):
+        return [seed for input_name, seed in self.seeds if input_name == name]
 
     def turn(self, kind, placement=0):
         message = {"problem": PROBLEM, "placement": placement, "settle_us": 100, "kind": kind}

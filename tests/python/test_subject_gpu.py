@@ -2,6 +2,7 @@
 """The loop of Python subjects on a GPU, driven message by message on a CPU (gpu_subject.py). What
 only a device can tell (times, streams) is for tests/scenario/test_gpu.py."""
 
+import json
 import os
 import socket
 import subprocess
@@ -54,6 +55,36 @@ def test_a_graph_is_ready_before_the_inputs_are_fresh(driven):
     d.subject.prime({**message, "fills": d.fills()}, [])
     assert seen  # the graph of three calls was made and launched
     assert fresh not in seen
+
+
+def chain_of(driven, seeds, **more):
+    """Of these seeds, whose inputs are what the test drew last."""
+    chain = {"seeds": seeds, "poison": 7, "with_calls": True, "seed_offset": 9}
+    return {**chain, "fills": driven.fills(), **more}
+
+
+@pytest.mark.parametrize("function", [returns_double, writes_double])
+def test_a_chain_ends_with_the_output_of_its_last_inputs(driven, function):
+    d = driven(function)
+    d.turn("hot")
+    fresh = d.draw("q")
+    message = {"n": 5, "samples": 1, "calls": 1, "chain": chain_of(d, [4, 5, 6])}
+    answer = d.subject.go(message, [])
+    assert json.loads(d.here.recv(1024)) == {"n": 5, "ok": True}
+    assert answer["block_ns"] > 0
+    assert d.subject.graphs[1][0].replays >= 3
+    assert torch.equal(d.shown(), 2 * fresh.reshape(-1))
+    assert d.seeds_of("q")[-3:] == [4, 5, 6]
+
+
+def test_a_chain_without_calls_leaves_the_poison(driven):
+    d = driven(writes_double)
+    d.turn("hot")
+    before = d.subject.graph_of(1)[0].replays
+    message = {"n": 5, "samples": 1, "calls": 1, "chain": chain_of(d, [4, 5], with_calls=False)}
+    d.subject.go(message, [])
+    assert d.subject.graphs[1][0].replays == before
+    assert not torch.equal(d.shown(), 2 * d.values["q"].reshape(-1))
 
 
 @pytest.mark.parametrize("kind", ["hot", "eager"])

@@ -104,8 +104,8 @@ protocol::FirstCallsArgs arguments_of(const TimingRequest& request, std::size_t 
 FirstCallPairs pairs_of(const protocol::FirstCallsResult::Side& candidate,
                         const protocol::FirstCallsResult::Side& other, bool is_disturbed) {
   FirstCallPairs pairs;
-  pairs.candidate = {candidate.fresh_us, candidate.again_us};
-  pairs.other = {other.fresh_us, other.again_us};
+  pairs.candidate = {candidate.fresh_us, candidate.again_us, candidate.fill_us};
+  pairs.other = {other.fresh_us, other.again_us, other.fill_us};
   pairs.overhead_us = candidate.overhead_us - other.overhead_us;
   pairs.allowance_us = std::max(0.0, candidate.allowance_us - other.allowance_us);
   pairs.disturbed = is_disturbed;
@@ -176,7 +176,13 @@ Result<void> take_first_calls(Context& context, const TimingRequest& request, st
   for (std::size_t i = 1; i < callers.size(); ++i) {
     FirstCallPairs pairs =
         pairs_of(answer->sides[0], answer->sides[i], measure::is_disturbed(answer->flags));
-    pairs.other_is_rough = are_of_two_kinds_on_gpu(request, callers[i]);
+    pairs.are_chains = answer->chained;
+    const bool are_two_kinds = are_of_two_kinds_on_gpu(request, callers[i]);
+    pairs.other_is_rough = are_two_kinds && !pairs.are_chains;
+    // Of one kind all but the calls is the same work, which the difference of both leaves out.
+    if (!are_two_kinds) pairs.candidate.fill_us.clear();
+    // Compiled code needs no more messages than Python: nothing excuses it.
+    if (pairs.are_chains) pairs.overhead_us = std::max(pairs.overhead_us, 0.0);
     result.first_calls[problem][callers[i]].append(pairs);
   }
   return {};

@@ -18,10 +18,12 @@ namespace wb::measure {
 inline constexpr std::int64_t k_least_first_calls = 6, k_most_first_calls = 200;
 inline constexpr double k_first_calls_us = 300'000;
 
-/// One side's single calls by the supervisor's clock: on new inputs, and then on the same inputs,
-/// which were made again in between just as new ones are. Entry i of each side is of one round.
+/// One side's calls by the supervisor's clock: on new inputs, and then on the same inputs, which
+/// were made again in between just as new ones are. Entry i of each side is of one round: a single
+/// call, or on a GPU the mean one of a chain, with what makes its inputs.
 struct FirstCalls {
   std::vector<double> fresh_us, again_us;
+  std::vector<double> fill_us = {};  ///< of chains: what makes the inputs alone; else empty
 };
 
 /// Of a candidate beside another, over all processes of the comparison.
@@ -29,14 +31,18 @@ struct FirstCallPairs {
   FirstCalls candidate, other;
   /// What an empty call takes more on the candidate's side than on the other's: compiled beside
   /// Python. What a Python library may need besides, which no empty call tells; 0: of one kind.
+  /// Where chains have fill_us, these tell it, and overhead_us only how much they may.
   double overhead_us = 0, allowance_us = 0;
-  bool disturbed = false;  ///< others had the CPUs or the GPU meanwhile: nobody is accused
-  /// Python beside compiled code on a GPU: what their calls take beside the work scatters by more
-  /// than short calls last, so by the other side only a clear no counts.
+  bool are_chains = false;  ///< of all callers, on a GPU
+  bool disturbed = false;   ///< others had the CPUs or the GPU meanwhile: nobody is accused
+  /// Python beside compiled code on a GPU, call by call: what their calls take beside the work
+  /// scatters by more than short calls last, so by the other side only a clear no counts.
   bool other_is_rough = false;
   std::string missing = {};  ///< why some are, in words; empty: none is
 
   [[nodiscard]] std::size_t rounds() const { return candidate.fresh_us.size(); }
+  /// Chains without calls on both sides, which callers of two kinds take.
+  [[nodiscard]] bool has_fills() const;
   void append(const FirstCallPairs& more);
 };
 

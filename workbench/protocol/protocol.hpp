@@ -223,10 +223,14 @@ struct FirstCallsArgs {
 };
 struct FirstCallsResult {
   struct Side {
-    std::vector<double> fresh_us, again_us;  ///< by round, by the supervisor's clock
+    /// By round, by the supervisor's clock: a call, or the mean one of a chain.
+    std::vector<double> fresh_us, again_us;
+    /// Of chains, where the callers are of two kinds: what all but the calls takes; else empty.
+    std::vector<double> fill_us = {};
     /// What an empty call of its kind takes timed that way, and what its library may need besides.
     double overhead_us = 0, allowance_us = 0;
   };
+  bool chained = false;            ///< on a GPU: many calls in a row, for one figure
   std::vector<Side> sides;         ///< by handle; as far as they came
   std::vector<std::string> flags;  ///< foreign_load, foreign_process, throttled
   /// Whose fault ended it, by place in `handles`, and what it was.

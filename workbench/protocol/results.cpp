@@ -237,10 +237,11 @@ Json to_json(const FirstCallsResult& message) {
   for (const FirstCallsResult::Side& side : message.sides) {
     sides.push_back({{"fresh_us", side.fresh_us},
                      {"again_us", side.again_us},
+                     {"fill_us", side.fill_us},
                      {"overhead_us", side.overhead_us},
                      {"allowance_us", side.allowance_us}});
   }
-  Json json{{"sides", std::move(sides)}, {"flags", message.flags}};
+  Json json{{"chained", message.chained}, {"sides", std::move(sides)}, {"flags", message.flags}};
   if (message.failed && message.failure) {
     json["failed"] = *message.failed;
     json["failure"] = {{"invalidity", to_string(message.failure->invalidity)},
@@ -252,12 +253,14 @@ Json to_json(const FirstCallsResult& message) {
 
 Result<void> from_json(const Json& json, FirstCallsResult& message) {
   ObjectReader reader(json, "the result of first_calls");
+  message.chained = reader.boolean_or("chained", false);
   message.sides.clear();
   read_list(reader, "sides", [&message](const Json& item) -> Result<void> {
     ObjectReader item_reader(item, "a side");
     FirstCallsResult::Side side;
     side.fresh_us = read_samples_us(item_reader, "fresh_us");
     side.again_us = read_samples_us(item_reader, "again_us");
+    side.fill_us = read_samples_us(item_reader, "fill_us");
     side.overhead_us = item_reader.real("overhead_us");
     side.allowance_us = item_reader.real("allowance_us");
     WB_TRY(item_reader.finish());

@@ -143,8 +143,9 @@ Outcome<std::optional<std::string>> TurnConductor::wrong_first_call() {
   return *wrong ? std::optional(m_spot->reason) : std::nullopt;
 }
 
-std::pair<double, double> TurnConductor::first_call_overhead_us() const {
+std::pair<double, double> TurnConductor::first_call_overhead_us(std::int64_t chained) const {
   const double lone_us = empty_call().lone_us;
+  if (chained > 0) return {lone_us / static_cast<double>(chained), 0.0};
   const double allowed_us =
       lone_allowance_us(lone_us, m_subject.kind() == SubjectKind::python, m_context.clock);
   // Inputs made on a GPU leave the CPU's caches warm: what an empty Python call takes behind
@@ -172,10 +173,12 @@ std::int64_t draw_rounds(const protocol::FirstCallsArgs& args) {
   return few + draw_secret<std::uint32_t>() % (args.most - few + 1);
 }
 
+/// Who failed, and how.
+using CallersFailure = std::optional<std::pair<std::size_t, Failure>>;
+
 /// A round more, whose last output is judged: in every other request that of new inputs. The judge
-/// of a GPU keeps one output, so each is judged before the next caller's call. Who failed, and how.
-std::optional<std::pair<std::size_t, Failure>> judge_last_calls(
-    const std::vector<std::unique_ptr<TurnConductor>>& conductors) {
+/// of a GPU keeps one output, so each is judged before the next caller's call.
+CallersFailure judge_last_calls(const std::vector<std::unique_ptr<TurnConductor>>& conductors) {
   const bool ends_on_new = draw_secret<std::uint32_t>() % 2 == 0;
   for (const bool is_new : {true, false}) {
     for (std::size_t i = 0; i < conductors.size(); ++i) {
@@ -184,15 +187,80 @@ std::optional<std::pair<std::size_t, Failure>> judge_last_calls(
       if (is_new != ends_on_new) continue;
       const auto wrong = conductors[i]->wrong_first_call();
       if (!wrong.ok()) return std::pair(i, wrong.error());
-      if (*wrong) {
-        return std::pair(
-            i, Failure{Invalidity::correctness, "a timed output was wrong: " + **wrong, ""});
-      }
+      if (*wrong) return std::pair(i, wrong_timed_output(**wrong));
     }
     if (ends_on_new) break;
   }
   return std::nullopt;
 }
+
+/// One call of each, new and again. Who comes first changes, and each call, new or again, follows
+/// one of every other caller.
+CallersFailure take_single_calls(const std::vector<std::unique_ptr<TurnConductor>>& conductors,
+                                 std::int64_t round, protocol::FirstCallsResult& result) {
+  for (const bool is_new : {true, false}) {
+    for (std::size_t i = 0; i < conductors.size(); ++i) {
+      const std::size_t at = (i + static_cast<std::size_t>(round)) % conductors.size();
+      const auto us = conductors[at]->first_call_us(is_new);
+      if (!us.ok()) return std::pair(at, us.error());
+      auto& side = result.sides[at];
+      (is_new ? side.fresh_us : side.again_us).push_back(six_digits(*us));
+    }
+  }
+  return std::nullopt;
+}
+
+/// What all callers together may take of the device's free memory for inputs of chains.
+constexpr double k_chains_of_free_memory = 0.5;
+
+/// What is common to the chains of a request.
+struct ChainPlan {
+  std::int64_t most = 0;    ///< calls; 0: single calls
+  bool with_fills = false;  ///< also without calls: the callers are of two kinds
+};
+
+/// The same of chains of equal length. How long they are is drawn for each round, so that no call
+/// of the first is known to be the last, which may be judged.
+CallersFailure take_chains(const std::vector<std::unique_ptr<TurnConductor>>& conductors,
+                           const ChainPlan& plan, std::int64_t round,
+                           protocol::FirstCallsResult& result) {
+  const std::int64_t calls = plan.most - draw_secret<std::uint32_t>() % (plan.most / 4 + 1);
+  for (const ChainOf what : {ChainOf::fresh, ChainOf::again, ChainOf::fills}) {
+    if (what == ChainOf::fills && !plan.with_fills) break;
+    for (std::size_t i = 0; i < conductors.size(); ++i) {
+      const std::size_t at = (i + static_cast<std::size_t>(round)) % conductors.size();
+      const auto us = conductors[at]->chained_call_us(what, calls);
+      if (!us.ok()) return std::pair(at, us.error());
+      auto& side = result.sides[at];
+      (what == ChainOf::fresh   ? side.fresh_us
+       : what == ChainOf::again ? side.again_us
+                                : side.fill_us)
+          .push_back(six_digits(*us));
+    }
+  }
+  return std::nullopt;
+}
+
+Outcome<ChainPlan> plan_chains(const std::vector<FirstCaller>& callers,
+                               const std::vector<std::unique_ptr<TurnConductor>>& conductors,
+                               const Wait& wait) {
+  const TurnContext& context = callers.front().context;
+  if (context.clock == Clock::host) return ChainPlan{};
+  const auto free_bytes = context.judge.free_gpu_bytes(wait.deadline, wait.cancel);
+  if (!free_bytes.ok()) return free_bytes.error();
+  const double room_bytes = k_chains_of_free_memory * static_cast<double>(*free_bytes) /
+                            static_cast<double>(callers.size());
+  ChainPlan plan{k_most_chained_calls, false};
+  for (std::size_t i = 0; i < callers.size(); ++i) {
+    plan.most = std::min(plan.most, conductors[i]->most_chained_calls(room_bytes));
+    plan.with_fills |= callers[i].subject.kind() != callers.front().subject.kind();
+  }
+  return plan;
+}
+
+/// Getting a chain ready takes longer than the chain: only what was timed counts as spent, up to
+/// some times the budget in all.
+constexpr double k_most_time_of_budget = 6;
 
 }  // namespace
 
@@ -216,13 +284,12 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
   for (const FirstCaller& caller : callers) {
     auto& conductor = conductors.emplace_back(
         std::make_unique<TurnConductor>(caller.subject, turn, caller.context, wait));
-    auto& side = result.sides.emplace_back();
-    std::tie(side.overhead_us, side.allowance_us) = conductor->first_call_overhead_us();
+    result.sides.emplace_back();
     if (auto begun = conductor->begin_first_calls(); !begun.ok()) {
       return fails(result.sides.size() - 1, std::move(begun).error());
     }
   }
-  const ForeignCpus foreign(callers.front().subject.pid());
+  const ForeignCpus foreign(callers.front().subject.pid(), callers.front().context.judge.pid());
   QuotaWatch quota(callers.front().context.place.root);
   quota.begin();
   const auto begin = steady_clock::now();
@@ -230,18 +297,25 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
   const auto budget = std::chrono::duration<double, std::micro>(
       args.budget_us * static_cast<double>(callers.size()));
   const std::int64_t rounds = draw_rounds(args);
-  for (std::int64_t round = 0;
-       round < args.least || (round < rounds && steady_clock::now() - begin < budget); ++round) {
-    // Who comes first changes, and each call, new or again, follows one of every other caller.
-    for (const bool is_new : {true, false}) {
-      for (std::size_t i = 0; i < callers.size(); ++i) {
-        const std::size_t at = (i + static_cast<std::size_t>(round)) % callers.size();
-        const auto us = conductors[at]->first_call_us(is_new);
-        if (!us.ok()) return fails(at, us.error());
-        auto& side = result.sides[at];
-        (is_new ? side.fresh_us : side.again_us).push_back(six_digits(*us));
-      }
-    }
+  const auto chains = plan_chains(callers, conductors, wait);
+  if (!chains.ok()) return fails(0, chains.error());
+  const std::int64_t chained = chains->most;
+  result.chained = chained > 0;
+  for (std::size_t i = 0; i < callers.size(); ++i) {
+    auto& side = result.sides[i];
+    std::tie(side.overhead_us, side.allowance_us) = conductors[i]->first_call_overhead_us(chained);
+  }
+  const auto is_time_left = [&] {
+    const std::chrono::duration<double, std::micro> passed = steady_clock::now() - begin;
+    if (chained == 0) return passed < budget;
+    double timed_us = 0;
+    for (const auto& conductor : conductors) timed_us += conductor->chained_us();
+    return timed_us < budget.count() && passed < k_most_time_of_budget * budget;
+  };
+  for (std::int64_t round = 0; round < args.least || (round < rounds && is_time_left()); ++round) {
+    const auto failed = chained > 0 ? take_chains(conductors, *chains, round, result)
+                                    : take_single_calls(conductors, round, result);
+    if (failed) return fails(failed->first, failed->second);
   }
   const std::optional<double> all_foreign = foreign.mean();
   const double callers_cpus =

@@ -30,6 +30,23 @@ Result<Problem> read_problem(ObjectReader& reader) {
   return problem::problem_from_json(json != nullptr ? *json : Json(), "the problem");
 }
 
+Result<ChainOrder> read_chain(const Json& json) {
+  ObjectReader reader(json, "a chain");
+  ChainOrder chain;
+  const Json* seeds = reader.member("seeds");
+  if (seeds == nullptr || !seeds->is_array() || seeds->empty()) reader.fail("seeds", "are missing");
+  for (const Json& seed : seeds != nullptr ? *seeds : Json::array()) {
+    if (!seed.is_number_unsigned())
+      reader.fail("seeds", "must be numbers");
+    else
+      chain.seeds.push_back(seed.get<std::uint32_t>());
+  }
+  chain.poison.seed = static_cast<std::uint64_t>(reader.integer("poison", 0, k_max_number));
+  chain.with_calls = reader.boolean_or("with_calls", true);
+  WB_TRY(reader.finish());
+  return chain;
+}
+
 /// What the message names as "lent", with its descriptors; empty where it names nothing.
 Outcome<LentMemory> read_lent(Message& message) {
   LentMemory lent;
@@ -214,6 +231,11 @@ Outcome<Json> SubjectLoop::go(const Json& body) {
   GoOrder order;
   order.samples = reader.integer("samples", 1, 4'000);
   order.calls = reader.integer("calls", 1, 100'000'000);
+  if (const Json* chain = reader.member("chain")) {
+    auto read = read_chain(*chain);
+    if (!read.ok()) return runtime_failure("a chain of calls is malformed");
+    order.chain = *std::move(read);
+  }
   if (!m_has_stage) return runtime_failure("go without a turn");
   const auto block_ns = m_body.go(order, [&] { reply(body, Json{{"started", true}}); });
   if (!block_ns.ok()) return block_ns.error();

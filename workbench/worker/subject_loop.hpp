@@ -88,9 +88,18 @@ struct PrimeOrder {
   bool flush = false;                          ///< cold caches
 };
 
-/// A timed block: samples back to back, of `calls` calls each.
+/// On a GPU: single calls one behind the other, before each of which the device makes inputs of the
+/// next seed and poisons the output.
+struct ChainOrder {
+  std::vector<std::uint32_t> seeds;
+  problem::Poison poison;
+  bool with_calls = true;  ///< false: all but the calls, for what that takes
+};
+
+/// A timed block: samples back to back, of `calls` calls each; or a chain, which is one sample.
 struct GoOrder {
   std::int64_t samples = 1, calls = 1;
+  std::optional<ChainOrder> chain = std::nullopt;
 };
 
 /// Of the inputs of calls before the one that is judged.

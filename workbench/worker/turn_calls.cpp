@@ -57,6 +57,7 @@ Outcome<void> TurnConductor::set_stage() {
   if (cold() && !flushes) m_flags.emplace_back(k_flag_swept_cache);
   // On a GPU the call before the first block is also that of its whole graph.
   m_is_settled_on_inputs = m_context.clock == Clock::host;
+  m_call_us = call_us;
   m_blocks = plan_blocks(m_args.plan, call_us, refill_us, m_context.clock);
   return {};
 }
@@ -92,10 +93,16 @@ std::int64_t TurnConductor::delay_of_subject_ns() const {
   return m_is_suspect ? m_subject.all_threads_delay_ns() : m_subject.main_thread_delay_ns();
 }
 
-/// The samples are those of m_samples_us from its former end on.
 Outcome<BlockTime> TurnConductor::time_calls(std::int64_t samples, std::int64_t calls,
                                              const std::function<bool()>& is_picked) {
-  const Json go = {{"op", "go"}, {"samples", samples}, {"calls", calls}};
+  return time_block({{"op", "go"}, {"samples", samples}, {"calls", calls}}, is_picked);
+}
+
+/// The samples are those of m_samples_us from its former end on.
+Outcome<BlockTime> TurnConductor::time_block(const Json& go,
+                                             const std::function<bool()>& is_picked) {
+  const auto samples = go.at("samples").get<std::int64_t>();
+  const auto calls = go.at("calls").get<std::int64_t>();
   const std::int64_t delay_before_ns = delay_of_subject_ns();
   if (cold()) m_idle.before_call();
   const std::int64_t own_asked_ns = own_delay_ns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to turn.cpp and fresh_calls.cpp. TurnConductor: the state of one turn between its
+// Private to turn*.cpp and fresh_*.cpp. TurnConductor: the state of one turn between its
 // messages.
 #pragma once
 
@@ -21,6 +21,9 @@
 
 namespace wb::worker {
 
+/// The calls of a chain: each on inputs of its own, all on the last inputs, or none at all.
+enum class ChainOf { fresh, again, fills };
+
 class TurnConductor {
  public:
   TurnConductor(SubjectProcess& subject, const protocol::TurnArgs& args, const TurnContext& context,
@@ -41,10 +44,18 @@ class TurnConductor {
   Outcome<void> begin_first_calls() { return set_stage(); }
   /// Microseconds by the supervisor's clock: on new inputs, or on the last ones made again.
   Outcome<double> first_call_us(bool is_new);
+  /// How many calls a chain of this subject may have, with so much room for their inputs; 0: its
+  /// first calls are taken one by one.
+  [[nodiscard]] std::int64_t most_chained_calls(double room_bytes) const;
+  /// The mean time of so many calls, each with what makes its inputs; `fills`: of that alone.
+  Outcome<double> chained_call_us(ChainOf what, std::int64_t calls);
+  /// Of all chains so far.
+  [[nodiscard]] double chained_us() const { return m_chained_us; }
   /// Why the last call's output is wrong, or nothing.
   Outcome<std::optional<std::string>> wrong_first_call();
-  /// What an empty call takes that way, and what a library may need besides.
-  [[nodiscard]] std::pair<double, double> first_call_overhead_us() const;
+  /// What an empty call takes that way, and what a library may need besides. `chained`: how many
+  /// calls share the messages, as most_chained_calls() says it.
+  [[nodiscard]] std::pair<double, double> first_call_overhead_us(std::int64_t chained) const;
 
  private:
   Outcome<void> set_stage();
@@ -58,6 +69,8 @@ class TurnConductor {
   Outcome<BlockTime> time_calls(
       std::int64_t samples, std::int64_t calls,
       const std::function<bool()>& is_picked = [] { return true; });
+  /// The same of any message "go".
+  Outcome<BlockTime> time_block(const Json& go, const std::function<bool()>& is_picked);
   /// Whether its output is to be judged.
   Outcome<bool> take_block(bool fresh_inputs, bool last);
   Outcome<void> take_all_blocks();
@@ -69,6 +82,10 @@ class TurnConductor {
   /// All but the flags.
   protocol::TurnResult summary() const;
   void add_flag(std::string_view flag);
+
+  // fresh_chain.cpp
+  /// The message that starts a chain, whose last inputs and poison are then those of the judge's.
+  Json chain_of(ChainOf what, std::int64_t calls);
 
   // fresh_calls.cpp
   [[nodiscard]] bool draws_fresh_calls() const;
@@ -98,6 +115,8 @@ class TurnConductor {
   std::optional<HandedInputs> m_inputs;  // Python only
   std::unique_ptr<CallOutput> m_output;
   BlockPlan m_blocks;
+  double m_chained_us = 0;
+  double m_call_us = 0;  // about, as the subject said when the stage was set
   std::optional<Pings> m_pings;
   std::uint32_t m_seed = 0;
   problem::Draw m_draw = problem::Draw::normal;  // of the inputs of m_seed
@@ -110,5 +129,9 @@ class TurnConductor {
   IdleWatch m_idle;
   bool m_is_suspect = false;  // its clock and the supervisor's told different times
 };
+
+inline Failure wrong_timed_output(const std::string& how) {
+  return {Invalidity::correctness, "a timed output was wrong: " + how, ""};
+}
 
 }  // namespace wb::worker

@@ -36,6 +36,15 @@ std::int64_t ratio_up(double part, double whole, std::int64_t low, std::int64_t 
 
 }  // namespace
 
+std::int64_t chained_calls(const measure::Plan& plan, double call_us, double input_bytes,
+                           double room_bytes, Clock clock) {
+  if (clock == Clock::host || plan.kind != PlanKind::hot) return 0;
+  const double bytes = std::min(room_bytes, k_most_chain_bytes);
+  const auto most = static_cast<std::int64_t>(bytes / at_least(input_bytes, 1));
+  return std::clamp<std::int64_t>(
+      most, 1, ratio_up(k_chain_us, at_least(call_us, k_tiny_us), 1, k_most_chained_calls));
+}
+
 BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_us, Clock clock) {
   BlockPlan blocks;
   const double call = at_least(call_us, k_tiny_us);

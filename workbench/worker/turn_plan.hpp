@@ -36,6 +36,20 @@ inline constexpr double k_witness_frac = 0.9;
 /// Samples of one message at most.
 inline constexpr std::int64_t k_max_samples_per_block = 4'000;
 
+/// A chain of first calls lasts about so long on a GPU, so that messages, which come once and
+/// scatter by 0.1 ms, are little beside it.
+inline constexpr double k_chain_us = 5'000;
+/// All launches of a chain are queued before the device starts, two of a call, and the driver takes
+/// 500 (cuda/gate.hpp); its inputs stand ready in so much memory.
+inline constexpr std::int64_t k_most_chained_calls = 200;
+inline constexpr double k_most_chain_bytes = 2e9;
+
+/// Calls of a chain; 0 of a machine whose calls return when they are done. call_us is what settling
+/// reported; a non-positive or NaN value counts as tiny. input_bytes: of one call; room_bytes: what
+/// the inputs of all may take of the device's memory.
+std::int64_t chained_calls(const measure::Plan& plan, double call_us, double input_bytes,
+                           double room_bytes, Clock clock);
+
 /// A turn is `blocks` blocks. Before each: perhaps fresh inputs and an untimed call; always a
 /// poisoned output (and, cold, flushed caches). Then samples_per_block samples, back to back.
 struct BlockPlan {

@@ -183,9 +183,12 @@ TEST_CASE("first calls go both ways", "[protocol][messages]") {
   CHECK(round_trip(args).handles == args.handles);
   CHECK(round_trip(args).most == 7);
   FirstCallsResult result;
-  result.sides = {{{1.5, 2}, {1, 2}, 30, 0}, {{3}, {}, 40, 100}};
+  result.sides = {{{1.5, 2}, {1, 2}, {0.5, 1}, 30, 0}, {{3}, {}, {}, 40, 100}};
   result.flags = {"foreign_load"};
+  result.chained = true;
+  CHECK(round_trip(result).chained);
   CHECK(round_trip(result).sides[1].allowance_us == 100);
+  CHECK(round_trip(result).sides[0].fill_us == std::vector<double>{0.5, 1});
   CHECK_FALSE(round_trip(result).failed.has_value());
   result.failed = 1;
   result.failure = Failure{Invalidity::runtime, "it died", "words"};

@@ -178,3 +178,21 @@ TEST_CASE("samples are thinned evenly", "[worker][turn]") {
   CHECK(kept[199] == 995);
   CHECK(thinned({1, 2}, 200) == std::vector<double>{1, 2});
 }
+
+TEST_CASE("chains of first calls last some milliseconds and fit into memory", "[worker][turn]") {
+  measure::Plan plan;
+  constexpr double k_room = 1e11;
+  CHECK(chained_calls(plan, 10, 1e6, k_room, Clock::host) == 0);
+  CHECK(chained_calls(plan, 10, 1e6, k_room, Clock::device) == k_most_chained_calls);
+  CHECK(chained_calls(plan, 1'000, 1e6, k_room, Clock::device) == 5);
+  CHECK(chained_calls(plan, 60'000, 1e6, k_room, Clock::device) == 1);
+  CHECK(chained_calls(plan, 10, 5e8, k_room, Clock::device) == 4);
+  CHECK(chained_calls(plan, 10, 5e8, 1e9, Clock::device) == 2);
+  CHECK(chained_calls(plan, 10, 5e8, 0, Clock::device) == 1);
+  CHECK(chained_calls(plan, 10, 1e10, k_room, Clock::device) == 1);
+  CHECK(chained_calls(plan, 0, 0, k_room, Clock::device) == k_most_chained_calls);
+  for (const auto kind : {measure::PlanKind::cold, measure::PlanKind::eager}) {
+    plan.kind = kind;
+    CHECK(chained_calls(plan, 10, 1e6, k_room, Clock::device) == 0);
+  }
+}

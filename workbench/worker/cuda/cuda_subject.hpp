@@ -40,6 +40,7 @@ class CudaSubject final : public SubjectBody {
   CudaResult<BorrowedOutputs> borrow(const LentMemory& lent) const;
   /// Queues the copy that the judge gets: what the stream has not done by then is missing in it.
   CudaResult<void> snap() const;
+  CudaResult<void> queue_copy(DeviceAddress to, DeviceAddress from, std::size_t size_bytes) const;
   /// Puts one call on the stream; what the variant said instead of WB_OK is in m_status.
   CudaResult<void> call(wb_sdpa_plan* plan, const wb_sdpa_args& args);
   CudaResult<void> call_on_stage();
@@ -47,6 +48,9 @@ class CudaSubject final : public SubjectBody {
   CudaResult<void> finish() const;
   CudaResult<const Graph*> graph_of(std::int64_t calls);
   CudaResult<Samples> sample(std::int64_t calls, std::int64_t samples, const BlockHooks& hooks);
+  /// So many, ready for a chain.
+  CudaResult<void> provide_links(std::size_t count);
+  CudaResult<Samples> sample(const ChainOrder& order, const BlockHooks& hooks);
   CudaResult<double> first_calls();
   CudaResult<Settled> settle_stage(double settle_us);
   Outcome<void> checked(const CudaResult<void>& done) const;

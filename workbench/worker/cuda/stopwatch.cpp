@@ -103,12 +103,12 @@ CudaResult<double> Stopwatch::empty_call_us(const Stream& stream) {
   return measure::median(samples.call_us);
 }
 
-CudaResult<Samples> Stopwatch::one_pair(const Stream& stream, const Graph* graph,
+CudaResult<Samples> Stopwatch::one_pair(const Stream& stream, const Enqueue& enqueue,
                                         const BlockHooks& hooks) {
   WB_TRY(provide_events(2));
   WB_TRY(m_gate.close(stream));
   CudaResult<void> queued = m_events[0].record(stream);
-  if (queued.ok() && graph != nullptr) queued = graph->launch(stream);
+  if (queued.ok() && enqueue) queued = enqueue();
   if (queued.ok()) queued = m_events[1].record(stream);
   if (queued.ok() && hooks.at_end) queued = hooks.at_end();
   if (hooks.on_start) hooks.on_start();
@@ -121,9 +121,15 @@ CudaResult<Samples> Stopwatch::one_pair(const Stream& stream, const Graph* graph
 
 CudaResult<Samples> Stopwatch::lone(const Stream& stream, const Graph& graph,
                                     const BlockHooks& hooks) {
-  WB_TRY_ASSIGN(Samples sample, one_pair(stream, &graph, hooks));
+  WB_TRY_ASSIGN(Samples sample, one_pair(
+                                    stream, [&] { return graph.launch(stream); }, hooks));
   sample.call_us.front() = std::max(sample.call_us.front() - m_empty_pair_us, 0.0);
   return sample;
+}
+
+CudaResult<Samples> Stopwatch::chain(const Stream& stream, const Enqueue& enqueue,
+                                     const BlockHooks& hooks) {
+  return one_pair(stream, enqueue, hooks);
 }
 
 CudaResult<Samples> Stopwatch::eager(const Stream& stream, const Enqueue& call, std::int64_t calls,

@@ -47,6 +47,10 @@ class Stopwatch {
   /// pair, but never below 0.
   [[nodiscard]] CudaResult<Samples> lone(const Stream& stream, const Graph& graph,
                                          const BlockHooks& hooks = {});
+  /// All that `enqueue` puts on the stream between two events behind a gate: one sample. Not
+  /// more than the driver takes behind a gate (gate.hpp).
+  [[nodiscard]] CudaResult<Samples> chain(const Stream& stream, const Enqueue& enqueue,
+                                          const BlockHooks& hooks);
   /// `samples` samples of `calls` calls as their user makes them: queued while the device runs, so
   /// that it waits where the host is slower. Stops at the first call that cannot be queued.
   [[nodiscard]] CudaResult<Samples> eager(const Stream& stream, const Enqueue& call,
@@ -68,8 +72,8 @@ class Stopwatch {
   [[nodiscard]] CudaResult<void> provide_events(std::size_t count);
   [[nodiscard]] CudaResult<void> queue_hot(const Stream& stream, const Graph& graph,
                                            std::size_t from, std::size_t to);
-  /// One event, `graph` if there is one, another event, behind a gate.
-  [[nodiscard]] CudaResult<Samples> one_pair(const Stream& stream, const Graph* graph,
+  /// One event, what `enqueue` queues if there is one, another event, behind a gate.
+  [[nodiscard]] CudaResult<Samples> one_pair(const Stream& stream, const Enqueue& enqueue,
                                              const BlockHooks& hooks);
   /// Of events 0 to `samples`, once they have happened. Errors: environment, when a gate before
   /// them opened by itself.
