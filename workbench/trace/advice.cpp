@@ -217,6 +217,7 @@ ReplayOrWhy replay_problem(const Json& operation) {
   OpRule rule = rule_of(operation["name"].get<std::string>()).value_or(OpRule{});
   if (is(operation, "is_paged_attention")) rule.attention = Attention::paged;
   sizes.windowed = params.value("windowed", Json()) == Json(true);
+  sizes.chosen = params.value("chosen", Json()) == Json(true);
   if (params.value("bottom_right", Json()).is_boolean()) {
     sizes.bottom_right = params["bottom_right"].get<bool>();
   }

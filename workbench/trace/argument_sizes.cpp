@@ -9,41 +9,19 @@
 #include <charconv>
 #include <limits>
 
-#include "trace/op_sizes.hpp"
+#include "trace/argument_shapes.hpp"
 
 namespace wb::trace {
 namespace {
 
 /// Sizes beyond this are no tensor's: figures made from them would be nonsense.
 constexpr std::int64_t k_max_size = std::int64_t{1} << 40;
-constexpr std::string_view k_unfit = "the sizes of q, k and v do not fit together";
-
-using Shape = std::vector<std::int64_t>;
-
-std::string text_of(const Shape& shape) {
-  return fmt::format("({})", fmt::join(shape, ", "));
-}
-
-std::optional<AttentionSizes> dense(const Shape& q, const Shape& k, const Shape& v,
-                                    std::size_t batch, std::size_t heads, std::size_t length) {
-  if (q.size() != 4 || k.size() != 4 || v.size() != 4) return std::nullopt;
-  if (k[length] != v[length] || k[heads] != v[heads] || q[3] != k[3] || q[batch] != k[batch] ||
-      k[batch] != v[batch]) {
-    return std::nullopt;
-  }
-  return AttentionSizes{q[batch], q[length], q[heads], k[length], k[heads], q[3], v[3], {}, 0, {}};
-}
 
 /// Tokens, heads, depth: of one sequence, or of several one after the other.
 std::optional<AttentionSizes> in_a_row(const Shape& q, const Shape& k, const Shape& v) {
   if (q.size() != 3 || k.size() != 3 || v.size() != 3) return std::nullopt;
   if (q[2] != k[2] || k[0] != v[0] || k[1] != v[1]) return std::nullopt;
   return AttentionSizes{1, q[0], q[1], k[0], k[1], q[2], v[2], {}, 0, {}};
-}
-
-Shape swapped(Shape shape, std::size_t a, std::size_t b) {
-  if (std::max(a, b) < shape.size()) std::swap(shape[a], shape[b]);
-  return shape;
 }
 
 /// Sequences one after the other, whose starts lie in a tensor. One of them, or all of the length
@@ -75,46 +53,6 @@ SizesOrWhy packed_sizes(const OpRule& rule, const RecordedArgs& args, AttentionS
                       count, sizes.N_Q, sizes.N_KV)};
 }
 
-/// "bshd_bshd_bshd", "sb3hd", "thd_t2hd", "HND": a word among the arguments that orders the sizes.
-std::string order_word(const RecordedArgs& args) {
-  if (!args.concrete.is_array()) return {};
-  for (const Json& item : args.concrete) {
-    if (!item.is_string()) continue;
-    std::string word = item.get<std::string>();
-    std::erase_if(word, [](char c) { return c == '\'' || c == '"'; });
-    for (const char* order : {"bshd", "sbhd", "thd", "bhsd"}) {
-      if (word.starts_with(order)) return order;
-    }
-  }
-  return {};
-}
-
-/// TransformerEngine: the first three tensors with heads in a row are q, k and v.
-SizesOrWhy named_sizes(const RecordedArgs& args, int& first) {
-  for (int i = 0; args.dims.is_array() && i + 2 < static_cast<int>(args.dims.size()); ++i) {
-    const auto q = args.tensor(i), k = args.tensor(i + 1), v = args.tensor(i + 2);
-    if (!q || !k || !v || q->size() < 3 || q->size() != k->size() || k->size() != v->size()) {
-      continue;
-    }
-    first = i;
-    const std::string order = order_word(args);
-    if (order == "thd" || q->size() == 3) {
-      return {{}, "packed sequences: their lengths are not recorded"};
-    }
-    std::optional<AttentionSizes> sizes;
-    if (order == "bshd") sizes = dense(*q, *k, *v, 0, 2, 1);
-    if (order == "sbhd") sizes = dense(*q, *k, *v, 1, 2, 0);
-    if (order == "bhsd") sizes = dense(*q, *k, *v, 0, 1, 2);
-    if (order.empty()) {
-      return {{},
-              fmt::format("whether batch or length comes first is not recorded: q is {}, k {}",
-                          text_of(*q), text_of(*k))};
-    }
-    return sizes ? SizesOrWhy{std::move(sizes), {}} : SizesOrWhy{{}, std::string(k_unfit)};
-  }
-  return {{}, "the sizes of q, k and v are not recorded"};
-}
-
 /// 0 or NHD: tokens before heads; 1 or HND: heads before tokens.
 std::optional<bool> heads_first(const OpRule& rule, const RecordedArgs& args) {
   const std::string word = args.word(rule.layout);
@@ -125,9 +63,6 @@ std::optional<bool> heads_first(const OpRule& rule, const RecordedArgs& args) {
 
 SizesOrWhy shaped(const OpRule& rule, const RecordedArgs& args, const Shape& q, const Shape& k,
                   Shape v) {
-  const auto fitting = [](std::optional<AttentionSizes> sizes) {
-    return sizes ? SizesOrWhy{std::move(sizes), {}} : SizesOrWhy{{}, std::string(k_unfit)};
-  };
   const auto first = heads_first(rule, args);
   if (rule.layout >= 0 && !first) {
     return {{}, "whether heads or tokens come first is not recorded"};
@@ -181,6 +116,7 @@ void read_causal(const OpRule& rule, const RecordedArgs& args, AttentionSizes& s
     if (word == "False" || word == "0") sizes.causal = false;
     return;
   }
+  if (rule.causal_word == CausalWord::te_mask) return read_mask_number(args, rule.causal, sizes);
   if (word != "0" && word != "1" && word != "2") return;
   sizes.causal = word != "0";
   if (rule.causal_word == CausalWord::mask_type) {
@@ -188,21 +124,6 @@ void read_causal(const OpRule& rule, const RecordedArgs& args, AttentionSizes& s
   } else if (word == "2") {
     sizes.causal = false;
     sizes.masked = true;
-  }
-}
-
-/// TransformerEngine's word for the mask, and its bias behind v.
-void read_mask_word(const RecordedArgs& args, int q, AttentionSizes& sizes) {
-  const auto bias = args.tensor(q + 3);
-  sizes.masked = bias && bias->size() == 4;
-  for (const Json& item : args.concrete.is_array() ? args.concrete : Json::array()) {
-    const std::string word = item.is_string() ? item.get<std::string>() : std::string();
-    if (word.find("no_mask") != std::string::npos) sizes.causal = false;
-    if (word.find("causal") != std::string::npos) {
-      sizes.causal = true;
-      sizes.bottom_right = word.find("bottom_right") != std::string::npos;
-    }
-    if (word.find("padding") != std::string::npos) sizes.lengths_known = false;
   }
 }
 
@@ -214,8 +135,8 @@ void read_mixed(const OpRule& rule, const RecordedArgs& args, int q, AttentionSi
                keys = static_cast<double>(sizes.B * sizes.N_KV * sizes.H_KV);
   const std::array<std::pair<int, double>, 4> parts{
       {{q, queries * static_cast<double>(sizes.d_qk)},
-       {q + 1, keys * static_cast<double>(sizes.d_qk)},
-       {q + 2, keys * static_cast<double>(sizes.d_v)},
+       {q + rule.step, keys * static_cast<double>(sizes.d_qk)},
+       {q + 2 * rule.step, keys * static_cast<double>(sizes.d_v)},
        {rule.output, queries * static_cast<double>(sizes.d_v)}}};
   for (const auto& [place, elements] : parts) {
     const auto size = dtype_bytes(dtype_word(args.type(place)));
@@ -223,7 +144,7 @@ void read_mixed(const OpRule& rule, const RecordedArgs& args, int q, AttentionSi
     bytes += elements * *size;
   }
   sizes.tensor_bytes = bytes;
-  const std::string value = dtype_word(args.type(q + 2));
+  const std::string value = dtype_word(args.type(q + 2 * rule.step));
   if (!sizes.dtype.empty() && value != sizes.dtype) sizes.dtype += "+" + value;
 }
 
@@ -238,6 +159,29 @@ void read_dropout(const OpRule& rule, const RecordedArgs& args, AttentionSizes& 
 
 }  // namespace
 
+std::string text_of(const Shape& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+std::optional<AttentionSizes> dense(const Shape& q, const Shape& k, const Shape& v,
+                                    std::size_t batch, std::size_t heads, std::size_t length) {
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4) return std::nullopt;
+  if (k[length] != v[length] || k[heads] != v[heads] || q[3] != k[3] || q[batch] != k[batch] ||
+      k[batch] != v[batch]) {
+    return std::nullopt;
+  }
+  return AttentionSizes{q[batch], q[length], q[heads], k[length], k[heads], q[3], v[3], {}, 0, {}};
+}
+
+SizesOrWhy fitting(std::optional<AttentionSizes> sizes) {
+  return sizes ? SizesOrWhy{std::move(sizes), {}} : SizesOrWhy{{}, std::string(k_unfit)};
+}
+
+Shape swapped(Shape shape, std::size_t a, std::size_t b) {
+  if (std::max(a, b) < shape.size()) std::swap(shape[a], shape[b]);
+  return shape;
+}
+
 std::string RecordedArgs::word(int place) const {
   if (place < 0 || !concrete.is_array() || static_cast<std::size_t>(place) >= concrete.size()) {
     return {};
@@ -251,7 +195,8 @@ std::string RecordedArgs::type(int place) const {
 }
 
 std::optional<std::int64_t> RecordedArgs::integer(int place) const {
-  const std::string text = word(place);
+  std::string text = word(place);
+  if (text.starts_with('[')) text = text.substr(1, text.find_first_of(",]") - 1);
   std::int64_t value = 0;
   const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || fault != std::errc() || stop != text.data() + text.size())
@@ -282,6 +227,7 @@ bool RecordedArgs::has_tensor(int place) const {
 }
 
 SizesOrWhy sizes_of_arguments(const OpRule& rule, const RecordedArgs& args) {
+  if (!rule.why.empty()) return {{}, std::string(rule.why)};
   if (rule.sizes == Sizes::unknown) {
     return {{}, "the order of its arguments is not known here, so its sizes are not read"};
   }
@@ -289,19 +235,26 @@ SizesOrWhy sizes_of_arguments(const OpRule& rule, const RecordedArgs& args) {
   SizesOrWhy result;
   if (rule.sizes == Sizes::named && rule.layout < 0) {
     result = named_sizes(args, first);
+  } else if (rule.sizes == Sizes::chosen && args.has_tensor(rule.indices)) {
+    return chosen_sizes(rule, args);
   } else {
-    const auto q = args.tensor(first), k = args.tensor(first + 1), v = args.tensor(first + 2);
-    const bool over_pages = rule.sizes == Sizes::pages || args.has_tensor(rule.page_table);
-    if (over_pages && q && !q->empty() && k && !k->empty()) {
+    const int keys = rule.keys < 0 ? first + rule.step : rule.keys;
+    const auto q = args.tensor(first), k = args.tensor(keys), v = args.tensor(keys + rule.step);
+    const bool over_pages = rule.sizes == Sizes::pages || args.has_tensor(rule.page_table) ||
+                            (rule.sizes == Sizes::chosen && rule.attention == Attention::paged);
+    const bool has_keys = q && !q->empty() && k && !k->empty();
+    if (over_pages && has_keys) {
       return {{},
               fmt::format("attention over pages: q is {}, the pages are {}; how many keys each "
                           "query has stands in tensors, whose values are not recorded",
                           text_of(*q), text_of(*k))};
     }
-    if (!q || !k || !v || q->empty() || k->empty() || v->empty()) {
-      return {{}, "the sizes of q, k and v are not recorded"};
+    if (has_keys && rule.sizes == Sizes::chosen) {
+      return {{}, "the list of the keys that each query sees is not recorded"};
     }
-    result = shaped(rule, args, *q, *k, *v);
+    if (!has_keys || !v || v->empty()) return {{}, "the sizes of q, k and v are not recorded"};
+    result = rule.sizes == Sizes::numbered ? numbered_sizes(rule, args, *q, *k, *v)
+                                           : shaped(rule, args, *q, *k, *v);
   }
   if (!result.sizes) return result;
   AttentionSizes& sizes = *result.sizes;
@@ -316,6 +269,7 @@ SizesOrWhy sizes_of_arguments(const OpRule& rule, const RecordedArgs& args) {
   sizes.windowed = window && *window >= 0;
   if (rule.sizes == Sizes::one_query) sizes.causal = false;  // one query sees all keys
   read_mixed(rule, args, first, sizes);
+  if (rule.sizes == Sizes::numbered) read_numbers(rule, args, sizes);
   read_dropout(rule, args, sizes);
   return result;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Operators of attention libraries as a profile records them. Names and argument places are those
 // of the libraries' own schemas: flash-attn 2 and 3, vLLM's builds of both, SGLang's kernels,
-// xformers, SageAttention, FlashInfer, FlashMLA, AITER, TransformerEngine. A family's operator that
-// is not in the table gets a row with its time and no work: a wrong place would be a wrong figure.
+// xformers, SageAttention, FlashInfer, AITER, TransformerEngine; FlashMLA's in server_ops.cpp. A
+// family's operator that is in no table gets a row with its time and no work: a wrong place would
+// be a wrong figure.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -122,9 +123,14 @@ constexpr std::array k_rules{
     sage("sageattention_sm89::qk_int8_sv_f8_accum_f32_fuse_v_scale_fuse_v_mean_attn", 8),
     sage("sageattention_sm90::qk_int8_sv_f8_accum_f32_attn_inst_buf", 6),
     sage("sageattention_sm90::qk_int8_sv_f8_accum_f32_fuse_v_scale_attn_inst_buf", 7),
-    // FlashMLA, and what servers build of it
-    OpRule{.name = "sgl_kernel::dense_prefill_fwd", .sizes = packed, .q = 1, .causal = 8,
-           .causal_word = mask_mode, .bottom_right = true, .starts = 4},
+    // TransformerEngine where it is built with PyTorch's stable ABI (csrc/stable/attention.cpp, the
+    // numbers in fused_attn.h); elsewhere its functions are bound to Python alone and not recorded
+    OpRule{.name = "transformer_engine_stable::fused_attn_fwd_noalloc", .sizes = numbered, .q = 14,
+           .dropout = 4, .causal = 8, .mask = 42, .causal_word = te_mask, .window = 10,
+           .page_table = 40, .layout = 6, .output = 32, .step = 4},
+    OpRule{.name = "transformer_engine_stable::fused_attn_bwd_packed", .sizes = numbered,
+           .backward = true, .q = 17, .dropout = 3, .causal = 7, .mask = 43, .causal_word = te_mask,
+           .window = 9, .layout = 5, .step = 2},
 };
 // clang-format on
 
@@ -209,26 +215,12 @@ std::optional<OpRule> autograd_rule(std::string_view name) {
 
 /// An operator of one of these libraries that calls itself attention.
 std::optional<OpRule> family_rule(std::string_view name, std::string_view low) {
-  constexpr std::array<std::string_view, 20> k_families{"aiter::",
-                                                        "xformers",
-                                                        "mslk",
-                                                        "sageattention",
-                                                        "sageattn",
-                                                        "flash_attn",
-                                                        "flash_mla",
-                                                        "flashmla",
-                                                        "_flashmla",
-                                                        "sgl_kernel::",
-                                                        "sglang::",
-                                                        "_vllm_fa",
-                                                        "transformer_engine",
-                                                        "te::",
-                                                        "tex::",
-                                                        "trtllm::",
-                                                        "_c::",
-                                                        "_rocm_c::",
-                                                        "cudnn::",
-                                                        "fbgemm"};
+  constexpr std::array<std::string_view, 21> k_families{
+      "aiter::",      "xformers",  "mslk",     "sageattention",      "sageattn",
+      "flash_attn",   "flash_mla", "flashmla", "_flashmla",          "_flash_mla",
+      "sgl_kernel::", "sglang::",  "_vllm_fa", "transformer_engine", "te::",
+      "tex::",        "trtllm::",  "_c::",     "_rocm_c::",          "cudnn::",
+      "fbgemm"};
   const bool known = std::any_of(k_families.begin(), k_families.end(),
                                  [&](std::string_view family) { return low.starts_with(family); });
   if (!known) return std::nullopt;
@@ -261,6 +253,7 @@ std::optional<OpRule> library_rule(std::string_view name) {
   if (scope == std::string_view::npos || scope == 0) return std::nullopt;
   if (name.find_first_of(" (<") != std::string_view::npos) return std::nullopt;
   const std::string low = lower(name);
+  if (auto rule = server_rule(name, low)) return rule;
   if (auto rule = flashinfer_rule(name, low)) return rule;
   if (low.find("unified_attention") != std::string::npos) return std::nullopt;  // a server's own
   if (low.starts_with("_rocm_c::paged") || low.starts_with("_c::paged")) return std::nullopt;

@@ -15,13 +15,27 @@ std::string_view to_string(Attention value);
 
 /// Order of the sizes of q, k and v. `packed`: sequences T,H,D one after the other; `single`: one
 /// sequence N,H,D; `one_query`: H,D and N,H,D; `named`: the order is an argument of the call;
-/// `pages`: keys lie in pages, how many count stands in tensors; `unknown`: not known here.
-enum class Sizes : std::uint8_t { bhnd, bnhd, packed, single, one_query, named, pages, unknown };
+/// `numbered`: it is TransformerEngine's number of an order; `pages`: keys lie in pages, how many
+/// count stands in tensors; `chosen`: each query sees the keys that a list names; `unknown`: not
+/// known here.
+enum class Sizes : std::uint8_t {
+  bhnd,
+  bnhd,
+  packed,
+  single,
+  one_query,
+  named,
+  numbered,
+  pages,
+  chosen,
+  unknown
+};
 
 /// How a call writes down whether it is causal: True and False (or 1 and 0); xformers' number of
 /// the mask (1 from the top left, 2 from the bottom right); FlashInfer's (1 causal, 2 a mask of its
-/// own).
-enum class CausalWord : std::uint8_t { flag, mask_type, mask_mode };
+/// own); TransformerEngine's (2 and 3 from the top left, 4 and 5 from the bottom right, the odd
+/// ones with padding).
+enum class CausalWord : std::uint8_t { flag, mask_type, mask_mode, te_mask };
 
 /// One operator that is attention. Argument places are those of its schema; -1: it has none.
 struct OpRule {
@@ -41,8 +55,16 @@ struct OpRule {
   int longest = -1;           ///< length of the longest query, then of the longest key sequence
   int used = -1;              ///< how many keys of each sequence count
   int page_table = -1;
-  int layout = -1;  ///< of `named` and `single` sizes: 0 or NHD, 1 or HND
+  int layout = -1;  ///< of `named` and `single` sizes: 0 or NHD, 1 or HND; of `numbered` the number
   int output = -1;  ///< where v's head dim is read when v itself is stored in another order
+  int step = 1;     ///< from q's place to k's, and from k's to v's
+  int keys = -1;    ///< where the keys are when they do not follow q
+  int indices = -1;  ///< of `chosen` sizes: the list, whose last size is how many keys it names
+  int counts = -1;   ///< how many of the list each query uses, where it is given
+  int more_indices = -1;  ///< a second list, of other pages
+  int more_counts = -1;
+  int value_depth = -1;       ///< v's head dim as a number, where v is the first part of k
+  std::string_view why = {};  ///< why its work is never known; empty: it may be
 };
 
 /// Nothing when the name is no attention.
@@ -65,6 +87,9 @@ bool is_attention_kernel(std::string_view name);
 
 /// Operators of libraries beside PyTorch (library_ops.cpp): rows by name, and by their families.
 std::optional<OpRule> library_rule(std::string_view name);
+/// Private to it (server_ops.cpp): FlashMLA in all its builds and what servers have beside it.
+/// `low` is the name in small letters.
+std::optional<OpRule> server_rule(std::string_view name, std::string_view low);
 
 /// Whether a name asks for its arguments to be kept while reading.
 bool keeps_arguments(std::string_view name);

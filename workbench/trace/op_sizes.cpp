@@ -94,6 +94,7 @@ std::string dtype_word(std::string_view recorded) {
   if (low == "double" || low == "float64") return "fp64";
   if (low.starts_with("float8")) return "fp8";
   if (low == "signed char" || low == "int8") return "int8";
+  if (low == "unsigned char" || low == "uint8") return "uint8";
   return {};
 }
 
@@ -101,7 +102,7 @@ std::optional<int> dtype_bytes(std::string_view word) {
   if (word == "bf16" || word == "fp16") return 2;
   if (word == "fp32") return 4;
   if (word == "fp64") return 8;
-  if (word == "fp8" || word == "int8") return 1;
+  if (word == "fp8" || word == "int8" || word == "uint8") return 1;
   return std::nullopt;
 }
 

@@ -19,13 +19,15 @@ struct AttentionSizes {
   std::int64_t B = 0, N_Q = 0, H_Q = 0, N_KV = 0, H_KV = 0, d_qk = 0, d_v = 0;
   std::optional<bool> causal;  ///< nothing: not recorded
   double dropout = 0;          ///< NaN: recorded as something that is no share
-  std::string dtype;           ///< "bf16", "fp16", "fp32", "fp64", "fp8" or empty: not known
+  std::string dtype;           ///< "bf16", "fp16", "fp32", "fp64", "fp8", "int8", "uint8" or empty
   bool masked = false;         ///< a mask or bias was recorded
   /// Causal: the last query sees all keys, or the first one the first key; nothing: not recorded.
   std::optional<bool> bottom_right = {};
   bool windowed = false;      ///< only some keys to the left count
   bool lengths_known = true;  ///< of packed sequences: all are equally long, or there is one
   double tensor_bytes = 0;    ///< of q, k, v and the output where their dtypes differ, else 0
+  bool bytes_known = true;    ///< else they do not follow from the sizes and the dtype
+  bool chosen = false;        ///< each query sees N_KV keys that a list names for it
 };
 
 /// Tokens of one step of a vLLM server, of its annotation; sums over the requests of the phase.

@@ -50,6 +50,7 @@ Json perf_params(const OpRow& row) {
   if (!s.dtype.empty()) params["dtype"] = s.dtype;
   if (s.masked) params["masked"] = true;
   if (s.windowed) params["windowed"] = true;
+  if (s.chosen) params["chosen"] = true;
   if (s.bottom_right && s.causal.value_or(false)) params["bottom_right"] = *s.bottom_right;
   if (!s.lengths_known) params["lengths_known"] = false;
   if (row.packed && s.lengths_known) params["lengths_known"] = true;

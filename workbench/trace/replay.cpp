@@ -7,6 +7,7 @@ using problem::Causal;
 
 ProblemOrWhy problem_of(const OpRule& rule, const AttentionSizes& sizes) {
   if (rule.backward) return {{}, "backward attention is no problem of the workbench yet"};
+  if (sizes.chosen) return {{}, "chosen keys for each query are no problem of the workbench yet"};
   if (rule.attention == Attention::paged) {
     return {{}, "attention over pages is no problem of the workbench yet"};
   }

@@ -58,10 +58,12 @@ CallWork dense_work(const OpRule& rule, const AttentionSizes& s) {
     work.flops = 2 * pairs * (qk + v);
   }
   if (s.causal.value_or(false)) work.flops *= causal_part(s);
+  if (!s.bytes_known) return work;
   if (s.tensor_bytes > 0) {
     work.bytes = s.tensor_bytes;
-  } else if (const auto size = dtype_bytes(s.dtype))
+  } else if (const auto size = dtype_bytes(s.dtype)) {
     work.bytes = *size * elements;
+  }
   return work;
 }
 
@@ -72,7 +74,8 @@ WorkOrWhy work_of(const OpRule& rule, const AttentionSizes& sizes,
   if (sizes.H_KV < 1 || sizes.H_Q % sizes.H_KV != 0) {
     return {{}, "the query heads are no multiple of the key heads"};
   }
-  if (rule.attention == Attention::paged) {
+  // A list of chosen keys says how many they are, also where they lie in pages.
+  if (rule.attention == Attention::paged && !sizes.chosen) {
     if (!step) return {{}, "the lengths of the sequences are not recorded (no annotation)"};
     if (!step->pairs_known) {
       return {{}, "the annotation has token counts but no key lengths (an older server)"};

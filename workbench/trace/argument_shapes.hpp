@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Private to argument_sizes.cpp: what the ways in which libraries order their arguments have in
+// common, and two of those ways.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/op_sizes.hpp"
+
+namespace wb::trace {
+
+inline constexpr std::string_view k_unfit = "the sizes of q, k and v do not fit together";
+
+using Shape = std::vector<std::int64_t>;
+
+/// "(2, 16, 1024, 128)".
+std::string text_of(const Shape& shape);
+
+/// Of four sizes each, in the order that the places of batch, heads and length tell. Nothing where
+/// q, k and v do not fit together.
+std::optional<AttentionSizes> dense(const Shape& q, const Shape& k, const Shape& v,
+                                    std::size_t batch, std::size_t heads, std::size_t length);
+
+/// The sizes, or that they do not fit together.
+SizesOrWhy fitting(std::optional<AttentionSizes> sizes);
+
+Shape swapped(Shape shape, std::size_t a, std::size_t b);
+
+/// TransformerEngine's autograd functions: the first three tensors with heads in a row are q, k and
+/// v, and a word among the arguments orders their sizes. `first` becomes q's place.
+SizesOrWhy named_sizes(const RecordedArgs& args, int& first);
+/// Its word for the mask, and its bias behind v.
+void read_mask_word(const RecordedArgs& args, int q, AttentionSizes& sizes);
+
+/// TransformerEngine's operators: the order is a number (NVTE_QKV_Layout of fused_attn.h).
+SizesOrWhy numbered_sizes(const OpRule& rule, const RecordedArgs& args, const Shape& q,
+                          const Shape& k, const Shape& v);
+/// Its number of the mask (NVTE_Mask_Type).
+void read_mask_number(const RecordedArgs& args, int place, AttentionSizes& sizes);
+/// What stands beside the number of the order: bias and softmax; and q's dtype, which is a byte
+/// where it is fp8.
+void read_numbers(const OpRule& rule, const RecordedArgs& args, AttentionSizes& sizes);
+
+/// Latent attention over chosen keys: q is N,H,D (k too) or B,N,H,D (k in pages), each key one
+/// vector whose first part is the value, and each query sees the keys of its list.
+SizesOrWhy chosen_sizes(const OpRule& rule, const RecordedArgs& args);
+
+}  // namespace wb::trace

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// How TransformerEngine says the order of the sizes: by words ("sbhd_sbhd_sbhd") in its autograd
+// functions, by numbers in the operators below them.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "trace/argument_shapes.hpp"
+
+namespace wb::trace {
+namespace {
+
+constexpr std::string_view k_packed = "packed sequences: their lengths are not recorded";
+
+/// "bshd_bshd_bshd", "sb3hd", "thd_t2hd", "HND": a word among the arguments that orders the sizes.
+std::string order_word(const RecordedArgs& args) {
+  if (!args.concrete.is_array()) return {};
+  for (const Json& item : args.concrete) {
+    if (!item.is_string()) continue;
+    std::string word = item.get<std::string>();
+    std::erase_if(word, [](char c) { return c == '\'' || c == '"'; });
+    for (const char* order : {"bshd", "sbhd", "thd", "bhsd"}) {
+      if (word.starts_with(order)) return order;
+    }
+  }
+  return {};
+}
+
+/// Sizes by the words for q's order and for that of k and v.
+SizesOrWhy ordered(std::string_view order, std::string_view of_keys, const Shape& q, Shape k,
+                   Shape v) {
+  if (order == "thd" || of_keys == "thd") return {{}, std::string(k_packed)};
+  if (order == "bhsd" && of_keys == order) return fitting(dense(q, k, v, 0, 1, 2));
+  if (order != of_keys) {  // one is sbhd, the other bshd
+    k = swapped(std::move(k), 0, 1);
+    v = swapped(std::move(v), 0, 1);
+  }
+  return fitting(order == "sbhd" ? dense(q, k, v, 1, 2, 0) : dense(q, k, v, 0, 2, 1));
+}
+
+}  // namespace
+
+SizesOrWhy named_sizes(const RecordedArgs& args, int& first) {
+  for (int i = 0; args.dims.is_array() && i + 2 < static_cast<int>(args.dims.size()); ++i) {
+    const auto q = args.tensor(i), k = args.tensor(i + 1), v = args.tensor(i + 2);
+    if (!q || !k || !v || q->size() < 3 || q->size() != k->size() || k->size() != v->size()) {
+      continue;
+    }
+    first = i;
+    const std::string order = order_word(args);
+    if (order == "thd" || q->size() == 3) return {{}, std::string(k_packed)};
+    if (order.empty()) {
+      return {{},
+              fmt::format("whether batch or length comes first is not recorded: q is {}, k {}",
+                          text_of(*q), text_of(*k))};
+    }
+    return ordered(order, order, *q, *k, *v);
+  }
+  return {{}, "the sizes of q, k and v are not recorded"};
+}
+
+SizesOrWhy numbered_sizes(const OpRule& rule, const RecordedArgs& args, const Shape& q,
+                          const Shape& k, const Shape& v) {
+  const auto number = args.integer(rule.layout);
+  if (!number) {
+    return {{},
+            fmt::format("whether batch or length comes first is not recorded: q is {}, k {}",
+                        text_of(q), text_of(k))};
+  }
+  // Five each have the same order, however q, k and v share memory.
+  constexpr std::array<std::string_view, 3> k_shared{"sbhd", "bshd", "thd"};
+  if (*number >= 0 && *number < 15) {
+    const std::string_view order = k_shared[static_cast<std::size_t>(*number / 5)];
+    return ordered(order, order, q, k, v);
+  }
+  constexpr std::int64_t k_first_paged = 19, k_bhsd = 25;
+  if (*number == 15) return ordered("sbhd", "bshd", q, k, v);
+  if (*number == 16) return ordered("bshd", "sbhd", q, k, v);
+  if (*number == 17 || *number == 18) return ordered("thd", "bshd", q, k, v);
+  if (*number == k_bhsd) return ordered("bhsd", "bhsd", q, k, v);
+  if (*number >= k_first_paged && *number < k_bhsd) {
+    return {{},
+            "attention over pages: how many keys each query has stands in tensors, whose values "
+            "are not recorded"};
+  }
+  return {{}, fmt::format("the order of the sizes has the number {}, which is none", *number)};
+}
+
+void read_mask_word(const RecordedArgs& args, int q, AttentionSizes& sizes) {
+  const auto bias = args.tensor(q + 3);
+  sizes.masked = bias && bias->size() == 4;
+  for (const Json& item : args.concrete.is_array() ? args.concrete : Json::array()) {
+    const std::string word = item.is_string() ? item.get<std::string>() : std::string();
+    if (word.find("no_mask") != std::string::npos) sizes.causal = false;
+    if (word.find("causal") != std::string::npos) {
+      sizes.causal = true;
+      sizes.bottom_right = word.find("bottom_right") != std::string::npos;
+    }
+    if (word.find("padding") != std::string::npos) sizes.lengths_known = false;
+  }
+}
+
+void read_mask_number(const RecordedArgs& args, int place, AttentionSizes& sizes) {
+  const auto number = args.integer(place);
+  if (!number || *number < 0 || *number > 5) return;
+  sizes.causal = *number >= 2;
+  sizes.bottom_right = *number >= 4;
+  if (*number % 2 == 1) sizes.lengths_known = false;  // with padding
+}
+
+void read_numbers(const OpRule& rule, const RecordedArgs& args, AttentionSizes& sizes) {
+  // A bias, slopes of ALiBi or one more term of the softmax: a plain call has none of them.
+  for (const int place : {rule.layout + 1, rule.layout + 3}) {
+    const auto number = args.integer(place);
+    if (!number || *number != 0) sizes.masked = true;
+  }
+  if (!sizes.dtype.starts_with("uint8")) return;
+  sizes.dtype = "fp8";
+  // Its gradients have dtypes of their own, which are numbers in a tensor.
+  if (rule.backward) sizes.bytes_known = false;
+}
+
+}  // namespace wb::trace
