@@ -100,11 +100,12 @@ class Steady:
         result["flags"] = self.table().get("flags", {}).get(name, [])
 
     def first_calls(self, result, arguments):
-        result["flags"] = []
+        result["flags"], result["chained"] = [], False
         result["sides"] = [
             {
                 "fresh_us": [OVERHEAD_US + self.noisy(us) for _ in range(ROUNDS)],
                 "again_us": [OVERHEAD_US + self.noisy(us) for _ in range(ROUNDS)],
+                "fill_us": [],
                 "overhead_us": OVERHEAD_US,
                 "allowance_us": 0.0,
             }
