@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include "core/ascii.hpp"
@@ -18,49 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files of /proc and /sys have no size; empty where there is none.
-std::string content(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::string_view first_word(std::string_view text) {
   const auto words = ascii::words(text);
   return words.empty() ? std::string_view() : words.front();
-}
-
-/// In mountinfo blanks of paths stand as \040 and the like.
-std::string unescaped(std::string_view text) {
-  std::string plain;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    int code = 0;
-    const char* const begin = text.data() + at + 1;
-    const bool is_escape = text[at] == '\\' && at + 3 < text.size() &&
-                           std::from_chars(begin, begin + 3, code, 8).ptr == begin + 3;
-    plain += is_escape ? static_cast<char>(code) : text[at];
-    at += is_escape ? 3 : 0;
-  }
-  return plain;
-}
-
-bool has_part(std::string_view list, std::string_view wanted) {
-  const auto parts = ascii::parts(list, ',');
-  return std::find(parts.begin(), parts.end(), wanted) != parts.end();
-}
-
-/// Where this process is in the hierarchy of version 2, or in that of version 1 that has the
-/// controller "cpu"; by the lines "4:cpu,cpuacct:/a/b" and "0::/a/b". Empty where it is in none.
-std::string path_of(std::string_view groups, bool is_v2) {
-  for (const std::string_view line : ascii::parts(groups, '\n')) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first == std::string_view::npos ? first : first + 1);
-    if (second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    if (is_v2 ? controllers.empty() : has_part(controllers, "cpu")) {
-      return std::string(line.substr(second + 1));
-    }
-  }
-  return {};
 }
 
 std::optional<double> quota_of(const std::string& quota, const std::string& period) {
@@ -77,40 +34,13 @@ std::vector<int> cpus_of(const std::string& text) {
 
 }  // namespace
 
-void CpuGroups::add(const fs::path& root, std::string_view mount_point, std::string_view mounted,
-                    std::string_view path, bool is_v2) {
-  if (path.empty()) return;
-  const fs::path top = root / fs::path(unescaped(mount_point)).relative_path();
-  // A container may see only its own part of the hierarchy, or hear a path from outside of that.
-  std::string below = fs::path(path).lexically_relative(unescaped(mounted)).string();
-  if (below.starts_with("..") || below == ".") below.clear();
-  for (fs::path folder = below;; folder = folder.parent_path()) {
-    m_groups.push_back({folder.empty() ? top : top / folder, is_v2});
-    if (folder.empty()) return;
-  }
-}
-
-CpuGroups::CpuGroups(const fs::path& root) {
-  const std::string groups = content(root / "proc/self/cgroup");
-  const std::string v1 = path_of(groups, false), v2 = path_of(groups, true);
-  const std::string mounts = content(root / "proc/self/mountinfo");
-  for (const std::string_view line : ascii::parts(mounts, '\n')) {
-    // id, parent, device, what is mounted, where, options …, "-", type, source, its own options
-    const auto words = ascii::words(line);
-    const auto dash = std::find(words.begin(), words.end(), "-");
-    if (words.size() < 6 || words.end() - dash < 4) continue;
-    if (dash[1] == "cgroup2") add(root, words[4], words[3], v2, true);
-    if (dash[1] == "cgroup" && has_part(dash[3], "cpu")) add(root, words[4], words[3], v1, false);
-  }
-}
-
 std::optional<CpuGroups::Quota> CpuGroups::quota() const {
   std::optional<Quota> least;
-  for (const Group& group : m_groups) {
+  for (const ControlGroup& group : m_groups) {
     const fs::path source = group.folder / (group.is_v2 ? "cpu.max" : "cpu.cfs_quota_us");
-    const std::string text = content(source);
+    const std::string text = file_content(source);
     const auto words = ascii::words(text);
-    const std::string period = !group.is_v2       ? content(group.folder / "cpu.cfs_period_us")
+    const std::string period = !group.is_v2       ? file_content(group.folder / "cpu.cfs_period_us")
                                : words.size() > 1 ? std::string(words[1])
                                                   : std::string();
     const auto cpus = quota_of(text, period);
@@ -121,8 +51,8 @@ std::optional<CpuGroups::Quota> CpuGroups::quota() const {
 
 CpuGroups::Stops CpuGroups::stops() const {
   Stops all;
-  for (const Group& group : m_groups) {
-    const std::string text = content(group.folder / "cpu.stat");
+  for (const ControlGroup& group : m_groups) {
+    const std::string text = file_content(group.folder / "cpu.stat");
     for (const std::string_view line : ascii::parts(text, '\n')) {
       const auto words = ascii::words(line);
       if (words.size() != 2) continue;
@@ -139,10 +69,10 @@ CpuLimits cpu_limits(const std::vector<int>& allowed, const fs::path& root) {
   limits.quota = CpuGroups(root).quota();
   limits.allowed = allowed;
   const fs::path cpus = root / "sys/devices/system/cpu";
-  limits.online = cpus_of(content(cpus / "online"));
+  limits.online = cpus_of(file_content(cpus / "online"));
   for (const int cpu : allowed) {
     const fs::path file = cpus / fmt::format("cpu{}", cpu) / "topology/thread_siblings_list";
-    for (const int sibling : cpus_of(content(file))) {
+    for (const int sibling : cpus_of(file_content(file))) {
       if (std::find(allowed.begin(), allowed.end(), sibling) != allowed.end()) continue;
       limits.siblings.push_back(sibling);
     }

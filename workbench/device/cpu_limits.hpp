@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/json.hpp"
+#include "device/control_groups.hpp"
 
 namespace wb::device {
 
@@ -18,7 +19,8 @@ namespace wb::device {
 /// own and those above it, as far as they are mounted here.
 class CpuGroups {
  public:
-  explicit CpuGroups(const std::filesystem::path& root = "/");
+  explicit CpuGroups(const std::filesystem::path& root = "/")
+      : m_groups(control_groups("cpu", root)) {}
 
   struct Quota {
     double cpus = 0;     ///< seconds of CPU time a second
@@ -36,13 +38,7 @@ class CpuGroups {
   [[nodiscard]] Stops stops() const;
 
  private:
-  struct Group {
-    std::filesystem::path folder;
-    bool is_v2 = false;
-  };
-  void add(const std::filesystem::path& root, std::string_view mount_point,
-           std::string_view mounted, std::string_view path, bool is_v2);
-  std::vector<Group> m_groups;
+  std::vector<ControlGroup> m_groups;
 };
 
 struct CpuLimits {

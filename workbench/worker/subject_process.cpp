@@ -14,6 +14,7 @@
 
 #include "worker/cpu_time.hpp"
 #include "worker/failure.hpp"
+#include "worker/memory_end.hpp"
 #include "worker/roles.hpp"
 #include "worker/seccomp.hpp"
 
@@ -27,23 +28,6 @@ constexpr milliseconds k_stop_patience{2'000};
 constexpr milliseconds k_stop_look{20};  ///< should a signal be lost
 constexpr std::size_t k_said_bytes = 4u << 10;
 constexpr milliseconds k_destroy_patience{5'000};
-
-/// How often the kernel has ended a process of the machine for want of memory; 0 where unknown.
-std::int64_t memory_kills() {
-  const auto text = RealFileSystem().read("/proc/vmstat", 1u << 16);
-  constexpr std::string_view k_name = "\noom_kill ";
-  const std::size_t at = text.ok() ? text->find(k_name) : std::string::npos;
-  if (at == std::string::npos) return 0;
-  std::int64_t count = 0;
-  std::from_chars(text->data() + at + k_name.size(), text->data() + text->size(), count);
-  return count;
-}
-
-/// Half of the machine's memory: who was ended for holding more has asked for too much.
-std::uint64_t half_of_machine_memory() {
-  const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
-  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
-}
 
 /// Whether that end is one that others bring about: an administrator, a system that shuts down.
 bool is_from_outside(const ChildEnd& end) {
@@ -162,15 +146,16 @@ Failure SubjectProcess::explain(ChannelFault fault) {
                             m_op));
   }
   const std::string how = fmt::format("the subject {} during \"{}\"", describe(*end), m_op);
-  const bool for_memory = end->signal == SIGKILL && memory_kills() > m_memory_kills;
-  if (for_memory && end->max_rss_bytes < half_of_machine_memory()) {
+  const MemoryEnd for_memory = memory_end(*end, m_memory_kills);
+  if (for_memory == MemoryEnd::of_others) {
     return fail(Invalidity::environment,
-                fmt::format("{}; the machine ran out of memory while it held {} MiB", how,
-                            end->max_rss_bytes >> 20));
+                fmt::format("{}; the kernel ended it as memory had run out, of which it held {} of "
+                            "{} MiB",
+                            how, end->max_rss_bytes >> 20, memory_bound() >> 20));
   }
   // Before its first call a variant has done nothing that could end it so, and compiled ones
   // cannot send themselves these signals.
-  if (!for_memory && m_op == "load" && is_from_outside(*end)) {
+  if (for_memory == MemoryEnd::none && m_op == "load" && is_from_outside(*end)) {
     return fail(Invalidity::environment, how + "; it was ended from outside");
   }
   return fail(Invalidity::runtime, how);
