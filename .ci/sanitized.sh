@@ -25,7 +25,7 @@ export LSAN_OPTIONS=suppressions=$PWD/.ci/leaks.supp:print_suppressions=0
 if [ "${WB_SANITIZE_ALL:-}" != 1 ] && [[ " ${tests[*]} " == *" unit_worker "* ]]; then
   # A subject ten times as slow keeps no promise about time.
   "$build/tests/unit/worker/unit_worker" \
-    '~[hostile]~[fresh]~[timing]~[turn]~[witness]~[idle_watch]~[python]~[torch]'
+    '~[hostile]~[fresh]~[timing]~[turn]~[witness]~[idle_watch]~[killed]~[python]~[torch]'
   kept=()
   for name in "${tests[@]}"; do [ "$name" = unit_worker ] || kept+=("$name"); done
   tests=("${kept[@]}")

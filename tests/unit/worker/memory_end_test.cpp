@@ -196,7 +196,7 @@ TEST_CASE("a limit of version 1 is read where its controller is mounted", "[work
 }
 
 TEST_CASE("a subject that the kernel ends for others' memory is no variant's fault",
-          "[worker][memory]") {
+          "[worker][memory][killed]") {
   const auto group = SmallGroup::make(96 * k_mib);
   if (!group) return;
   Family family;
@@ -215,7 +215,7 @@ TEST_CASE("a subject that the kernel ends for others' memory is no variant's fau
   }
 }
 
-TEST_CASE("a subject that takes all memory for itself is to blame", "[worker][memory]") {
+TEST_CASE("a subject that takes all memory for itself is to blame", "[worker][memory][killed]") {
   const auto group = SmallGroup::make(96 * k_mib);
   if (!group) return;
   Family family;
