@@ -51,7 +51,7 @@ RESULTS = {
     "verb_table": f"list[{ANSWER}]", "error_codes": "list[str]", "check_arguments": ANSWER,
     "simulate": ANSWER, "call": ANSWER, "evaluate": ANSWER, "open_playbook": ANSWER,
     "resume_playbook": ANSWER, "playbook_call": "Any", "replaying": "bool", "pause": "None",
-    "stop": "None", "close": "None", "is_session": "bool", "session_log": "bytes",
+    "start": "None", "stop": "None", "close": "None", "is_session": "bool", "session_log": "bytes",
 }  # fmt: skip
 PROPERTIES = {"session": "Path | None"}
 

@@ -34,14 +34,22 @@ class Refusal(types.JSONRPCError):
 
 
 def refusal(id: Any, code: int, why: str) -> Refusal:
-    return Refusal(jsonrpc="2.0", id=id, error=types.ErrorData(code=code, message=why))
+    made = Refusal(jsonrpc="2.0", id=id, error=types.ErrorData(code=code, message=why))
+    try:
+        made.model_dump_json()
+    except ValueError:  # an id that nests too deeply to be written
+        made.id = None
+    return made
 
 
 def id_in(text: str) -> Any:
     """The id of what is no JSON, None where none is told."""
     about = ABOUT.search(text)
     found = ID.search(text[: about.start()] if about else text)
-    return json.loads(found[1]) if found else None
+    try:
+        return json.loads(found[1]) if found else None
+    except ValueError:  # 007, a control character in a text, more digits than Python reads
+        return None
 
 
 def halves(value: Any) -> Iterator[str]:
@@ -187,6 +195,13 @@ class Lines:
         self._can_answer.set()
         return Answers(stream, self._requests)
 
+    def _refusals(self, line: str) -> list[Refusal]:
+        """As `refusals`: no line may end the server, not even one that nobody thought of."""
+        try:
+            return list(refusals(line))
+        except Exception as fault:
+            return [refusal(None, types.PARSE_ERROR, f"the line cannot be read: {fault}")]
+
     async def __aiter__(self) -> AsyncIterator[str]:
         async for raw in self._lines:
             line = raw.removeprefix(MARK)
@@ -194,7 +209,7 @@ class Lines:
                 self._requests.read(line)
                 yield line
                 continue
-            for answer in refusals(line):
+            for answer in self._refusals(line):
                 await self._can_answer.wait()
                 with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                     await self._answers.send(SessionMessage(answer))

@@ -211,8 +211,11 @@ def _with_torch(call: problems.Call) -> Any:
     if is_torch(q):
         return _by_torch(call, call.tensors)
 
-    def shared(array):  # PyTorch knows no bfloat16 of NumPy's, and warns of what is read-only
-        array = array if array.flags.writeable else array.copy()
+    def shared(
+        array,
+    ):  # PyTorch knows no bfloat16 of NumPy's, nor what is read-only or runs backward
+        is_plain = array.flags.writeable and min(array.strides) >= 0
+        array = array if is_plain else array.copy()
         if array.dtype.name != "bfloat16":
             return torch.from_numpy(array)
         return torch.from_numpy(array.view("uint16")).view(torch.bfloat16)

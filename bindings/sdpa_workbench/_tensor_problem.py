@@ -113,6 +113,8 @@ def _check_mask(views: dict[str, View]) -> None:
 
 def _scale_of(given: Any) -> float:
     try:
+        if isinstance(given, (str, bytes, bytearray)) or type(given).__name__ in ("bool", "bool_"):
+            raise TypeError
         scale = float(given)
     except (OverflowError, RuntimeError, TypeError, ValueError) as fault:
         raise ShapeError(CALL, "scale", f"it is a {type(given).__name__}, no number",
@@ -179,6 +181,16 @@ def _repeats(view: View) -> bool:
     return any(size > 1 and step == 0 for size, step in zip(view.shape, view.strides, strict=True))
 
 
+def _overlaps(view: View) -> bool:
+    """Whether two elements may have one address: some dimension steps into a smaller one."""
+    last = 0
+    for step, size in sorted(zip(view.strides, view.shape, strict=True)):
+        if size > 1 and step <= last:
+            return True
+        last += (size - 1) * step
+    return False
+
+
 def _rows_are_safe(view: View, size: int) -> bool:
     """Rows begin where those of a packed tensor would, or on 16 bytes, which are loaded at once."""
     _, heads, rows, width = view.shape
@@ -206,7 +218,7 @@ def out_view(call: Call, result: Any) -> View:
     if call.out is None:
         return view
     writable = getattr(getattr(result, "flags", None), "writeable", True)
-    if not writable or view.strides[3] != 1 or min(view.strides) < 0 or _repeats(view):
+    if not writable or view.strides[3] != 1 or min(view.strides) < 0 or _overlaps(view):
         raise LayoutError(CALL, "out", f"its strides are {view.strides}"
                           + ("" if writable else ", and it is read-only"),
                           "pass a packed tensor of its own")  # fmt: skip

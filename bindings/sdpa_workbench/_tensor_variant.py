@@ -14,12 +14,13 @@ from typing import Any
 from . import _tensor_abi as abi
 from . import _tensor_problem as problems
 from . import errors
-from ._forks import process
+from ._forks import ends_with_its_threads, process
 from ._tensor_errors import DeviceError, DomainError
 from ._tensor_views import CALL, empty_result, is_torch, like_given, tell_written
 from .workbench import PathName, Workbench, checked_path
 
 MOST_PLANS = 256
+MOST_THREADS = 4096
 ALIGNMENT = 256
 
 
@@ -44,6 +45,19 @@ def load(
     return Variant(proof, workbench, threads)
 
 
+def _thread_count(given: Any) -> int:
+    """An int, or what stands for one: 2.0, numpy.int64(2)."""
+    try:
+        is_whole = not isinstance(given, (str, bytes, bool)) and int(given) == given
+    except (TypeError, ValueError, OverflowError):
+        is_whole = False
+    if not is_whole or not 1 <= given <= MOST_THREADS:
+        raise errors.UsageError(
+            f"threads must be a whole number from 1 to {MOST_THREADS}, not {given!r}"
+        )
+    return int(given)
+
+
 class Variant:
     """A loaded artifact; `load` makes it. May be called from several threads, and in processes that
     were forked from the one that loaded it.
@@ -54,9 +68,7 @@ class Variant:
     def __init__(self, proof: Mapping[str, Any], workbench: Workbench, threads: int | None):
         self.proof, self._workbench = proof, workbench
         self.label, self.session, self.domain = proof["variant"], proof["session"], proof["domain"]
-        if threads is not None and (not isinstance(threads, int) or threads < 1):
-            raise errors.UsageError(f"threads must be a whole number from 1 on, not {threads!r}")
-        self._threads = threads
+        self._threads = None if threads is None else _thread_count(threads)
         self._on_gpu = proof["backend"] == "cuda"
         if not self._on_gpu:
             self._require_device(problems.cpu_name())
@@ -148,7 +160,7 @@ class Variant:
         with plans.lock:
             ready = None if capturing else plans.ready.get(key)
             if ready is None:
-                plan = abi.Plan(self._library, problems.abi_problem(call, out))
+                plan = self._plan(call, out)
                 ready = _Ready(plan, call.tensors["q"])
                 if capturing:
                     plans.captured.append(ready)
@@ -158,7 +170,20 @@ class Variant:
                 plans.ready[key] = ready
             return ready
 
+    def _plan(self, call: problems.Call, out: Any) -> abi.Plan:
+        problem = problems.abi_problem(call, out)
+        if not ends_with_its_threads():
+            return abi.Plan(self._library, problem)
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(allowed)})  # a kernel's pool has a thread for each CPU
+        try:
+            return abi.Plan(self._library, problem)
+        finally:
+            os.sched_setaffinity(0, allowed)
+
     def _thread_count(self) -> int:
+        if ends_with_its_threads():
+            return 1
         if self._threads is not None:
             return self._threads
         torch = sys.modules.get("torch")

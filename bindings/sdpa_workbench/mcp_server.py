@@ -55,6 +55,7 @@ class Service:
     def __init__(self, options: argparse.Namespace):
         given = {key: getattr(options, key) for key in ENGINE_OPTIONS}
         self.bench = Workbench(**{key: value for key, value in given.items() if value is not None})
+        self.bench.start()
         self.box = Toolbox(
             options.session, workbench=self.bench, toolset=options.toolset,
             max_bytes=options.max_bytes, wait_s=options.wait_s,
@@ -239,6 +240,20 @@ class Parser(argparse.ArgumentParser):
             sys.exit(os.EX_IOERR)
 
 
+def number(text: str) -> float:
+    if not text.isascii() or "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
+def integer(text: str) -> int:
+    """Of 8.0, too, as everywhere in the workbench."""
+    value = number(text)
+    if not value.is_integer():
+        raise ValueError(text)
+    return int(value)
+
+
 def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="sdpa-wb mcp", description="The tools of one session as an MCP server (stdio).",
@@ -248,14 +263,14 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--toolset", choices=_tool_schemas.TOOLSETS, default="core", help="which tools"
     )
-    made.add_argument("--wait-s", type=float, default=10.0, help="how long calls wait for a job")
-    made.add_argument("--max-bytes", type=int, default=4096, help="of an answer")
+    made.add_argument("--wait-s", type=number, default=10.0, help="how long calls wait for a job")
+    made.add_argument("--max-bytes", type=integer, default=4096, help="of an answer")
     for name in ENGINE_OPTIONS:
         flag = "--" + name.replace("_", "-")
         if name in ("path", "allow_include"):
             made.add_argument(flag, action="append", help="as of sdpa-wb, repeatable")
         elif name in ("gpu", "threads"):
-            made.add_argument(flag, type=int, help="as of sdpa-wb")
+            made.add_argument(flag, type=integer, help="as of sdpa-wb")
         else:
             made.add_argument(flag, help="as of sdpa-wb")
     return made

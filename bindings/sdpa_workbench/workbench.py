@@ -130,6 +130,11 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         made._engine = _core.Engine(Path(command()).parent, **self._options)
         return made
 
+    def start(self) -> None:
+        """Makes the engine, else made by the first call: wrong options are refused here. Errors:
+        UsageError, naming the option."""
+        self._here()._engine.start()
+
     def _here(self) -> Workbench:
         """This one; in a process that was forked since, another with its options, kept for the
         next call."""

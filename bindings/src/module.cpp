@@ -144,6 +144,7 @@ PYBIND11_MODULE(_core, module) {
            py::arg("progress") = py::none(), py::arg("program") = py::none())
       .def("replaying", &PyEngine::replaying)
       .def("stop", &PyEngine::stop)
+      .def("start", &PyEngine::start)
       .def("close", &PyEngine::close)
       .def_property_readonly("session", &PyEngine::session)
       .def("__reduce__", [](const PyEngine&) -> py::object {

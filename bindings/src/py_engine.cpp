@@ -64,6 +64,10 @@ void PyEngine::close() {
   ending.reset();
 }
 
+void PyEngine::start() {
+  run([](Engine&) -> Result<Json> { return Json(nullptr); }, py::none());
+}
+
 py::object PyEngine::call(const std::string& verb, const py::object& args, const fs::path& session,
                           const std::optional<std::string>& request_id, const py::object& progress,
                           const py::object& program) {

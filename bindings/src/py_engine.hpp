@@ -32,6 +32,8 @@ class PyEngine {
   /// The same for all that live, at exit.
   static void close_all();
 
+  /// Makes the engine, else made by the first call: wrong options are refused here.
+  void start();
   pybind11::object call(const std::string& verb, const pybind11::object& args,
                         const fs::path& session, const std::optional<std::string>& request_id,
                         const pybind11::object& progress, const pybind11::object& program);

@@ -118,6 +118,27 @@ def test_forks_beside_calls_of_other_threads(small, script):
     assert out.strip() == f"{[0] * 16} []"
 
 
+IN_A_THREAD = """
+def forks():
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)
+        if not calls():
+            os._exit(3)
+        return  # the process ends with the last of its threads
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+thread = threading.Thread(target=forks)
+thread.start()
+thread.join()
+"""
+
+
+def test_a_child_that_a_thread_forked_ends_with_it(small, script):
+    out, _ = run(script, IN_A_THREAD)
+    assert out.split() == ["0"]
+
+
 POOLS = """
 import multiprocessing
 

@@ -145,6 +145,11 @@ ANSWERED = {  # what is no request but has an id: the line, its id, the code
     "half a letter in the id": (request('"\\ud83d"'), None, BAD_PARAMS),
     "half an object": ('{"jsonrpc":"2.0","id":8,"method":', 8, PARSE),
     "too deep": (request(21, '"x"', ',"params":' + "[" * 5000 + "]" * 5000), 21, None),
+    "an id with leading zeros": (request("007"), None, PARSE),
+    "an id that is a sign": (request("-"), None, PARSE),
+    "a control character in the id": (request('"\t"'), None, PARSE),
+    "an id of too many digits": (request("9" * 5000), None, PARSE),
+    "an id that nests too deeply": (request("[" * 400 + "]" * 400), None, NO_REQUEST),
     "a text that does not end": ('{"jsonrpc":"2.0","id":"y","method":"ping', "y", PARSE),
 }
 
@@ -268,6 +273,23 @@ STREAMS = {
     "no output": (">&-", os.EX_IOERR, "standard output is closed"),
     "a full output": (">/dev/full", os.EX_IOERR, "No space left on device"),
 }
+
+
+def test_whole_floats_are_integers_for_the_server_too(package, start):
+    client = start("--max-bytes", "4096.0", "--threads", "2.0")
+    assert client.ask("ping")["result"] == {}
+    assert client.end() == 0
+    for words in (["--threads", "2.5"], ["--max-bytes", "4_096"], ["--gpu", "٣"]):
+        assert start(*words).process.wait(PATIENCE_S) == 2, words
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--worker /nowhere", "--cache /dev/null", "--cpu-set x", "--isolation x", "--gpu -1",
+     "--threads 5000", "--path /nowhere", "--compiler /nowhere/cc"],
+)  # fmt: skip
+def test_wrong_options_end_the_server_at_its_start(package, start, words):
+    assert start(*words.split()).process.wait(PATIENCE_S) == 2
 
 
 @pytest.mark.parametrize("kind", STREAMS)

@@ -267,6 +267,32 @@ def test_out_may_not_be_an_input(tiled, package):
         tiled(q, k, v, out=fixed)
 
 
+def test_elements_of_out_have_an_address_each(tiled, package):
+    q, k, v = arrays(np.random.default_rng(1), (2, 4, 4, 33, 33, 64))
+    batch, heads, rows, width = q.shape
+    plenty = np.empty(2 * q.size, np.float32)
+
+    def out(*strides):
+        return np.lib.stride_tricks.as_strided(plenty, q.shape, [4 * step for step in strides])
+
+    packed, padded = heads * rows * width, rows * (width + 16)
+    for strides in (
+        (packed, rows * width, width - 8, 1),
+        (packed, width, width, 1),
+        (packed, rows * width - width, width, 1),
+        (width, rows * width, width, 1),
+    ):
+        with pytest.raises(package.tensors.LayoutError, match="out: its strides"):
+            tiled(q, k, v, out=out(*strides))
+    expected = tiled(q, k, v)
+    for strides in (
+        (heads * padded, padded, width + 16, 1),
+        (packed, width, heads * width, 1),
+        (width, batch * width, batch * heads * width, 1),
+    ):
+        np.testing.assert_array_equal(tiled(q, k, v, out=out(*strides)), expected)
+
+
 def test_gradients_and_devices_are_refused(tiled, package):
     torch = pytest.importorskip("torch")
     q, k, v = map(torch.from_numpy, arrays(np.random.default_rng(1)))

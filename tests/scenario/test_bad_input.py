@@ -20,7 +20,24 @@ COMMANDS = [
     (["check", "cpu_tiled", "--problem", "B=1 Hq=1 Sq=0 D=4"], 65, "Sq"),
     (["check", "cpu_tiled", "--problem", "B=1 Hq=1 Sq=4 D=4 f13"], 65, "f13"),
     (["check", "cpu_tiled", "--problem", SMALL, "--configuration", "TILE_Q=4"], 65, "TILE_M"),
-    (["check", "cpu_tiled", "--problem", SMALL, "--configuration", "TILE_M=x"], 2, "integer"),
+    (
+        ["check", "cpu_tiled", "--problem", SMALL, "--configuration", "TILE_M=x"],
+        2,
+        "--configuration TILE_M",
+    ),
+    (["check", "cpu_unfused", "--problem", SMALL, "--threads", "1000000"], 2, "0 to 4096"),
+    (["check", "cpu_unfused", "--problem", SMALL, "--threads", "0x2"], 2, "integer"),
+    (["check", "cpu_unfused", "--problem", SMALL, "--threads", "1.5"], 2, "integer"),
+    (["check", "cpu_unfused", "--problem", SMALL, "--gpu", "-1"], 2, "0 to 4096"),
+    (["kernels", "--path", "nowhere"], 2, "use --path nowhere: there is no such folder"),
+    (["kernels", "--isolation", "all"], 2, "namespaces"),
+    (["import", "report", "."], 2, "it is a folder"),
+    (["audit", "."], 2, "it is a folder"),
+    (["audit", "pipe"], 2, "it is not a regular file"),
+    (["audit", "r.md/x"], 2, "Not a directory"),
+    (["status", "--session", "x" * 256], 2, "name too long"),
+    (["status", "--session", "loop"], 2, "symbolic links"),
+    ([*OPEN, "--problem", SMALL, "--session", "x" * 256], 2, "name too long"),
     (["check", "cpu_tiled", "--problem", SMALL, "--configuration", "TILE_M=7"], 65, "TILE_M"),
     (["iterate", "--variant", "cpu_tiled", "--predicted-speedup", "1.1"], 2, "hypothesis"),
     (["iterate", "--variant", "a", "--hypothesis", "x", "--predicted-speedup", "nan"], 2, "finite"),
@@ -49,6 +66,9 @@ COMMANDS = [
     ("words", "code", "fragment"), COMMANDS, ids=lambda v: v if isinstance(v, str) else None
 )
 def test_commands(wb, words, code, fragment):
+    os.mkfifo(wb.folder / "pipe")
+    (wb.folder / "r.md").touch()
+    (wb.folder / "loop").symlink_to("loop")
     done = wb.run(*words)
     assert done.returncode == code, done.stderr
     assert fragment in done.stderr

@@ -3,6 +3,7 @@ and never replaced, what is full or closed is told, and a reader that leaves is 
 
 import io
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -13,7 +14,7 @@ import threading
 import time
 
 import pytest
-from support.commands import importing
+from support.commands import SMALL, importing
 
 EXIT_IO = 74
 REPORT = ["report", "--session", "s"]
@@ -159,6 +160,101 @@ def test_what_can_be_no_output_is_refused(opened, name):
     assert done.returncode == 2, done
     assert done.stderr.count(b"\n") == 1
     assert b"cannot write to" in done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o2755])
+def test_a_file_that_is_replaced_keeps_its_permissions(opened, mode):
+    file = opened.folder / "mine.md"
+    file.write_text("old")
+    if not os.geteuid():
+        os.chown(file, 54321, 54321)
+    file.chmod(mode)
+    before = file.stat()
+    assert written(opened, REPORT, file).returncode == 0
+    after = file.stat()
+    assert after.st_ino != before.st_ino
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode, before.st_uid, before.st_gid
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_files_of_others_are_written_where_they_lie_or_not_at_all(opened):
+    """In a folder that all may write: there the folder alone would let anybody's be replaced."""
+    place = opened.folder / "place"
+    place.mkdir()
+    place.chmod(0o777)
+    theirs, closed = place / "theirs.md", place / "closed.md"
+    for file, mode in ((theirs, 0o666), (closed, 0o444)):
+        file.write_text("old")
+        file.chmod(mode)
+    before = theirs.stat()
+    as_other = {"user": 54321, "group": 54321, "extra_groups": []}
+    opened.steady = False  # the Python behind steady turns may lie in a home closed to others
+    for folder in (opened.folder, *opened.folder.parents):
+        folder.chmod(folder.stat().st_mode | 0o005)
+        if folder.name.startswith("pytest-of"):
+            break
+    assert written(opened, REPORT, theirs, **as_other).returncode == 0
+    assert theirs.read_text() != "old"
+    assert (theirs.stat().st_ino, theirs.stat().st_uid) == (before.st_ino, before.st_uid)
+    done = written(opened, REPORT, closed, **as_other)
+    assert done.returncode == 73, done
+    assert b"Permission denied" in done.stderr
+    assert closed.read_text() == "old"
+    assert sorted(os.listdir(place)) == ["closed.md", "theirs.md"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["events.jsonl.gz", "blobs/x", "kernels/new/a.cpp", "iterations/x", ".git/x"],
+)
+def test_nothing_is_added_to_what_a_session_rests_on(opened, name):
+    file = opened.folder / "s" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    done = written(opened, REPORT, file)
+    assert done.returncode == 2, done
+    assert b"part of the session" in done.stderr
+    assert not file.exists()
+
+
+def test_pages_of_a_site_are_written_through(opened):
+    site = opened.folder / "site"
+    site.mkdir()
+    (opened.folder / "elsewhere.html").write_text("old")
+    (site / "index.html").symlink_to("../elsewhere.html")
+    (site / "s.html").symlink_to("/dev/full")
+    words = opened.argv("site", ".", "--output-dir", "site")
+    done = subprocess.run(words, cwd=opened.folder, capture_output=True, timeout=60)
+    assert done.returncode == EXIT_IO, done
+    assert b"No space left on device" in done.stderr
+    assert (site / "s.html").is_symlink()
+    (site / "s.html").unlink()
+    done = subprocess.run(words, cwd=opened.folder, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert (site / "index.html").is_symlink()
+    assert "<html" in (opened.folder / "elsewhere.html").read_text()
+
+
+@pytest.mark.parametrize("was_there", [False, True])
+def test_half_a_package_is_taken_away_again(opened, was_there):
+    opened.json("check", "cpu_unfused", "--session", "s", "--problem", SMALL)
+    words = opened.argv("export", "cpu_unfused", "--session", "s", "--c", "--output", "package")
+    if was_there:
+        (opened.folder / "package").mkdir()
+
+    def few_bytes():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+    done = subprocess.run(
+        words, cwd=opened.folder, capture_output=True, timeout=60, preexec_fn=few_bytes
+    )
+    assert done.returncode == EXIT_IO, done
+    assert b"ulimit -f" in done.stderr
+    assert (opened.folder / "package").exists() == was_there
+    assert not was_there or not os.listdir(opened.folder / "package")
+    done = subprocess.run(words, cwd=opened.folder, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["events.jsonl", "session.json", "log"])

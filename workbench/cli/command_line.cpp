@@ -70,6 +70,20 @@ void add_argument(CLI::App& command, const ArgumentSpec& spec, Values& values) {
   if (spec.required) option->required();
 }
 
+/// An option from 0 to `most`, read as the integers of all verbs are.
+void add_whole(CLI::App& app, const char* option, std::int64_t& target, std::int64_t most,
+               const char* description) {
+  const auto take = [option, &target, most](const std::string& word) {
+    const auto value = ascii::whole(word);
+    if (!value || *value < 0 || *value > most) {
+      throw CLI::ValidationError(option,
+                                 fmt::format("\"{}\" is not an integer from 0 to {}", word, most));
+    }
+    target = *value;
+  };
+  app.add_option_function<std::string>(option, take, description)->type_name("INT");
+}
+
 void add_globals(CLI::App& app, GlobalOptions& options) {
   app.add_flag("--json", options.json, "print one JSON object on standard output");
   app.add_flag("--quiet", options.quiet, "no progress");
@@ -99,14 +113,16 @@ void add_globals(CLI::App& app, GlobalOptions& options) {
   app.add_option("--transport", options.transport,
                  "command prefix for the worker, such as: --transport ssh node7 --")
       ->type_name("WORD ...");
-  app.add_option("--threads", options.threads, "threads a CPU variant may use (0: all)");
+  add_whole(app, "--threads", options.threads, k_most_threads,
+            "threads a CPU variant may use (0: all)");
   app.add_option("--cpu-set", options.cpu_set, "CPUs to measure on, such as 0-1");
-  app.add_option("--gpu", options.gpu, "the GPU for CUDA variants, counted from 0 as CUDA does")
-      ->check(CLI::Range(0, 4'096));
+  add_whole(app, "--gpu", options.gpu, k_most_gpu,
+            "the GPU for CUDA variants, counted from 0 as CUDA does");
   app.add_option("--isolation", options.isolation,
                  "confine subjects at most so: rlimits, landlock, seccomp, namespaces (else as "
                  "strongly as the machine can)")
-      ->check(CLI::IsMember({"rlimits", "landlock", "seccomp", "namespaces"}));
+      ->check(CLI::IsMember(
+          std::vector<std::string>(k_isolation_levels.begin(), k_isolation_levels.end())));
   app.add_option("--device-lock", options.device_lock,
                  "queue for the device at this file, not at the machine's (also: the variable "
                  "WB_DEVICE_LOCK)")
@@ -119,7 +135,9 @@ void add_globals(CLI::App& app, GlobalOptions& options) {
                  "repeat-safe calls: the same id gives the first answer");
 }
 
-std::optional<Error> put_number(Json& args, const ArgumentSpec& spec, const std::string& word) {
+/// `option`: how the user calls it.
+std::optional<Error> put_number(Json& args, const ArgumentSpec& spec, const std::string& word,
+                                const std::string& option) {
   const std::string key(spec.name);
   if (spec.kind == ArgumentKind::integer) {
     if (const auto value = ascii::whole(word)) {
@@ -130,7 +148,7 @@ std::optional<Error> put_number(Json& args, const ArgumentSpec& spec, const std:
     args[key] = *value;
     return std::nullopt;
   }
-  return Error{ErrorCode::usage, "read option", "--" + dashed(key),
+  return Error{ErrorCode::usage, "read option", option,
                fmt::format("\"{}\" is not {}", word,
                            spec.kind == ArgumentKind::integer ? "an integer" : "a number"),
                std::string(spec.doc)};
@@ -156,7 +174,7 @@ std::optional<Error> put_pairs(Json& args, const ArgumentSpec& spec,
     if (spec.kind == ArgumentKind::configuration) {
       Json number;
       const ArgumentSpec integer{.name = name, .kind = ArgumentKind::integer, .doc = spec.doc};
-      if (auto fault = put_number(number, integer, value)) return fault;
+      if (auto fault = put_number(number, integer, value, option + " " + name)) return fault;
       map[name] = number[name];
     } else if (value.starts_with('@')) {
       auto text = file_system.read(value.substr(1), 1u << 20);
@@ -199,7 +217,8 @@ Result<Json> to_args(const VerbSpec& verb, const CLI::App& command, const Values
     } else if (is_json(spec.kind)) {
       if (auto fault = put_json(args, spec, values.words.at(key), file_system)) return *fault;
     } else if (spec.kind == ArgumentKind::integer || spec.kind == ArgumentKind::real) {
-      if (auto fault = put_number(args, spec, values.words.at(key))) return *fault;
+      if (auto fault = put_number(args, spec, values.words.at(key), "--" + dashed(key)))
+        return *fault;
     } else {
       args[key] = values.words.at(key);
     }

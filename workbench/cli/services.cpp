@@ -89,11 +89,33 @@ Error wrong_option(const std::string& option, const std::string& value, std::str
                std::move(next)};
 }
 
-Result<void> check_cpus(const GlobalOptions& options) {
-  if (options.threads < 0) {
-    return wrong_option("--threads", fmt::to_string(options.threads), "it is less than none",
-                        "name a number of threads, 0 for all");
+Result<void> check_range(const std::string& option, std::int64_t value, std::int64_t most,
+                         std::string_view what) {
+  if (value >= 0 && value <= most) return {};
+  return wrong_option(option, fmt::to_string(value), fmt::format("it is not from 0 to {}", most),
+                      fmt::format("name a {}", what));
+}
+
+Result<void> check_isolation(const std::string& level) {
+  const auto& levels = k_isolation_levels;
+  if (level.empty() || std::find(levels.begin(), levels.end(), level) != levels.end()) return {};
+  return wrong_option("--isolation", level, "there is no such level",
+                      fmt::format("name one of {}", fmt::join(levels, ", ")));
+}
+
+Result<void> check_paths(const std::vector<fs::path>& paths) {
+  std::error_code error;
+  for (const fs::path& path : paths) {
+    if (fs::is_directory(path, error)) continue;
+    return wrong_option("--path", path.string(), "there is no such folder",
+                        "name a folder with kernels/ or playbooks/");
   }
+  return {};
+}
+
+Result<void> check_cpus(const GlobalOptions& options) {
+  WB_TRY(check_range("--threads", options.threads, k_most_threads, "number of threads, 0 for all"));
+  WB_TRY(check_range("--gpu", options.gpu, k_most_gpu, "GPU, counted from 0 as CUDA does"));
   if (options.cpu_set.empty()) return {};
   const auto cpus = device::parse_cpu_set(options.cpu_set);
   if (!cpus) {
@@ -149,6 +171,8 @@ Result<void> check_options(const GlobalOptions& options) {
     }
   }
   WB_TRY(check_cpus(options));
+  WB_TRY(check_isolation(options.isolation));
+  WB_TRY(check_paths(options.paths));
   return check_cache(options.cache);
 }
 

@@ -11,6 +11,10 @@
 
 namespace wb::cli {
 
+constexpr std::int64_t k_most_threads = 4'096, k_most_gpu = 4'096;
+constexpr std::array<std::string_view, 4> k_isolation_levels{"rlimits", "landlock", "seccomp",
+                                                             "namespaces"};
+
 /// Options that every command takes.
 struct GlobalOptions {
   bool json = false, quiet = false, no_color = false, detach = false;
@@ -22,8 +26,8 @@ struct GlobalOptions {
   std::string isolation, device_lock;
   std::string on_event;                ///< shell command, told of milestones
   std::vector<std::string> transport;  ///< command prefix, one word each
-  std::int64_t threads = 0;
-  std::int64_t gpu = 0;
+  std::int64_t threads = 0;            ///< at most k_most_threads
+  std::int64_t gpu = 0;                ///< at most k_most_gpu
 };
 
 /// The environment variables that are honored; docs/guide/command_line.md lists them.
@@ -34,8 +38,8 @@ struct Environment {
   static Environment read();
 };
 
-/// Whether what the options name is there: programs, CPUs, folders. With a transport those of the
-/// worker's machine are not looked at. Errors: usage, naming the option.
+/// Whether the options are in range and what they name is there: programs, CPUs, folders. With a
+/// transport those of the worker's machine are not looked at. Errors: usage, naming the option.
 Result<void> check_options(const GlobalOptions& options);
 
 /// The folder of the running executable; empty when it cannot be known.

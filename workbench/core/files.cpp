@@ -3,14 +3,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
@@ -29,27 +25,6 @@ using detail::retry_on_signal;
 using detail::sync_folder;
 
 constexpr std::size_t k_read_chunk_bytes = 64u << 10;
-
-/// One bit for each descriptor that a UniqueFd owns. No lock guards them, because a child of fork()
-/// reads them, in which nobody would release it.
-constexpr std::size_t k_word_bits = 64, k_noted_descriptors = 1u << 16;
-constinit std::array<std::atomic<std::uint64_t>, k_noted_descriptors / k_word_bits> owned_words{};
-
-void note_owned(int fd, bool is_owned) {
-  const auto at = static_cast<std::size_t>(fd);
-  if (fd < 0 || at >= k_noted_descriptors) return;
-  std::atomic<std::uint64_t>& word = owned_words[at / k_word_bits];
-  const std::uint64_t bit = std::uint64_t{1} << (at % k_word_bits);
-  is_owned ? word.fetch_or(bit) : word.fetch_and(~bit);
-}
-
-void close_owned() {
-  for (std::size_t at = 0; at < owned_words.size(); ++at) {
-    for (std::uint64_t bits = owned_words[at].exchange(0); bits != 0; bits &= bits - 1) {
-      ::close(static_cast<int>(at * k_word_bits) + std::countr_zero(bits));
-    }
-  }
-}
 
 /// A file that is unlinked again unless it was kept (renamed to its real name).
 class TemporaryFile {
@@ -84,6 +59,18 @@ class TemporaryFile {
     // Network file systems report a full disk only here.
     if (::close(m_fd.release()) == -1 && errno != EINTR) return errno_error("write", m_path, errno);
     return {};
+  }
+
+  /// Gives it the permissions and, where that is allowed, the owner of the regular file that it
+  /// will replace.
+  void take_after(const fs::path& target) {
+    struct stat facts {};
+    if (::stat(target.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+    // In this order: a change of the owner takes some permissions away.
+    if (::fchown(m_fd.get(), facts.st_uid, facts.st_gid) != 0) {
+      (void)::fchown(m_fd.get(), static_cast<uid_t>(-1), facts.st_gid);
+    }
+    (void)::fchmod(m_fd.get(), facts.st_mode & 07777u);
   }
 
   Result<void> rename_to(const fs::path& target) {
@@ -129,31 +116,6 @@ Result<void> detail::sync_folder(const fs::path& folder) {
   return {};
 }
 
-UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
-  if (this != &other) reset(std::exchange(other.m_fd, -1));
-  return *this;
-}
-
-int UniqueFd::release() {
-  note_owned(m_fd, false);
-  return std::exchange(m_fd, -1);
-}
-
-void UniqueFd::reset(int fd) {
-  if (m_fd >= 0 && m_fd != fd) {
-    note_owned(m_fd, false);  // first: once it is closed, another thread may get its number
-    ::close(m_fd);
-  }
-  m_fd = fd;
-  note_owned(m_fd, true);
-}
-
-Result<void> close_in_forked_children() {
-  const int failed = ::pthread_atfork(nullptr, nullptr, close_owned);
-  if (failed != 0) return errno_error("prepare for forks of", "this process", failed);
-  return {};
-}
-
 Error errno_error(std::string attempted, const fs::path& subject, int error_number) {
   Error error{ErrorCode::io, std::move(attempted), subject.string(),
               std::generic_category().message(error_number), ""};
@@ -170,8 +132,14 @@ Error errno_error(std::string attempted, const fs::path& subject, int error_numb
       error.next = "check the owner and the permissions, or choose another folder";
       break;
     case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
       error.code = ErrorCode::not_found;
       error.next = "check the path";
+      break;
+    case ENAMETOOLONG:
+      error.code = ErrorCode::usage;
+      error.next = "use a shorter name";
       break;
     case EMFILE:
       error.next = "raise the limit of open files (ulimit -n)";
@@ -192,7 +160,7 @@ Result<std::string> RealFileSystem::read(const fs::path& path, std::uint64_t max
   struct stat facts {};
   if (::fstat(fd.get(), &facts) != 0) return errno_error("read", path, errno);
   if (!S_ISREG(facts.st_mode)) {
-    return Error{ErrorCode::io, "read", path.string(),
+    return Error{ErrorCode::usage, "read", path.string(),
                  S_ISDIR(facts.st_mode) ? "it is a folder" : "it is not a regular file",
                  "name a regular file"};
   }
@@ -222,6 +190,7 @@ Result<void> RealFileSystem::write_atomic(const fs::path& path, std::string_view
                                           Durability durability) {
   const fs::path folder = folder_of(path);
   WB_TRY_ASSIGN(TemporaryFile file, TemporaryFile::create(folder));
+  file.take_after(path);
   WB_TRY(file.fill(bytes, durability));
   WB_TRY(file.rename_to(path));
   return durability == Durability::synced ? sync_folder(folder) : Result<void>();

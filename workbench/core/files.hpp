@@ -9,38 +9,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/unique_fd.hpp"
 
 namespace wb {
 
 namespace fs = std::filesystem;
-
-/// An owned file descriptor, close-on-exec. -1 means none.
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) { reset(fd); }
-  UniqueFd(UniqueFd&& other) noexcept : m_fd(std::exchange(other.m_fd, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept;
-  UniqueFd(const UniqueFd&) = delete;
-  UniqueFd& operator=(const UniqueFd&) = delete;
-  ~UniqueFd() { reset(); }
-  [[nodiscard]] int get() const { return m_fd; }
-  [[nodiscard]] bool valid() const { return m_fd >= 0; }
-  int release();
-  void reset(int fd = -1);
-
- private:
-  int m_fd = -1;
-};
-
-/// From now on a child of fork() closes what the UniqueFds of its parent own: it would share their
-/// locks and hold their pipes open for as long as it lives. For programs that others fork (Python).
-/// Call it once. Errors: io.
-Result<void> close_in_forked_children();
 
 /// One file opened for appending, held with an exclusive flock for its life.
 class AppendFile {
@@ -60,7 +36,7 @@ enum class Durability { none, synced };  ///< synced: fsync of the file and of i
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
-  /// Regular files only. Errors: not_found, limit (longer than max_bytes), io.
+  /// Errors: not_found, usage (no regular file), limit (longer than max_bytes), io.
   virtual Result<std::string> read(const fs::path& path, std::uint64_t max_bytes) const = 0;
   /// Temporary file (".wb-tmp-*") in the same folder, then rename: readers see the old or the new
   /// content. A crash may leave the temporary file behind, a failure does not.

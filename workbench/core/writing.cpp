@@ -125,12 +125,19 @@ bool is_mounted_by_itself(const fs::path& path) {
 }
 
 Result<void> replace_or_overwrite(FileSystem& files, const fs::path& path, std::string_view bytes,
-                                  Durability durability) {
-  Result<void> replaced = files.write_atomic(path, bytes, durability);
-  if (replaced.ok()) return replaced;
-  if (replaced.error().code != ErrorCode::read_only && !is_mounted_by_itself(path)) return replaced;
+                                  Durability durability, const struct stat& facts) {
+  // A folder's permissions would let a file be replaced that its own forbid to write.
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return write_error(path, errno);
+  const bool keeps_owner = ::geteuid() == 0 || facts.st_uid == ::geteuid();
+  Result<void> replaced;
+  if (keeps_owner) {
+    replaced = files.write_atomic(path, bytes, durability);
+    if (replaced.ok()) return replaced;
+    const bool may_overwrite = replaced.error().code == ErrorCode::read_only;
+    if (!may_overwrite && !is_mounted_by_itself(path)) return replaced;
+  }
   const UniqueFd fd = detail::open_fd(path, O_WRONLY);
-  if (!fd.valid()) return replaced;
+  if (!fd.valid()) return replaced.ok() ? write_error(path, errno) : replaced;
   WB_TRY(write_all(fd.get(), bytes, path));
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes.size())) != 0) {
     return write_error(path, errno);
@@ -176,7 +183,7 @@ Result<void> write_output(FileSystem& files, const fs::path& named, std::string_
   }
   if (S_ISDIR(facts.st_mode)) return refuse("it is a folder", "name a file in it");
   if (S_ISSOCK(facts.st_mode)) return refuse("it is a socket", "name a pipe or a file");
-  if (S_ISREG(facts.st_mode)) return replace_or_overwrite(files, path, bytes, durability);
+  if (S_ISREG(facts.st_mode)) return replace_or_overwrite(files, path, bytes, durability, facts);
   return write_through(path, bytes, S_ISFIFO(facts.st_mode), stop);
 }
 

@@ -19,11 +19,12 @@ Result<Written> write_all(int fd, std::string_view bytes, const fs::path& name,
                           const std::atomic<bool>* stop = nullptr);
 
 /// What a user names as output. A regular file, also at the end of links, is replaced by
-/// write_atomic(), or overwritten where only that can be (a file that is mounted by itself or lies
-/// in a folder where none can be made). Devices and pipes are written through, and so are open
-/// descriptors: "-" and /dev/stdout for standard output, /dev/fd/N, >(…) of a shell. A pipe waits
-/// for its reader until `stop` becomes true; that the reader leaves is no error.
-/// Errors: usage (a folder, a socket, a descriptor that is not the user's), and as above.
+/// write_atomic() and keeps its permissions and owner, or overwritten where only that can be (it is
+/// another user's, is mounted by itself or lies in a folder where none can be made). Devices and
+/// pipes are written through, and so are open descriptors: "-" and /dev/stdout for standard output,
+/// /dev/fd/N, >(…) of a shell. A pipe waits for its reader until `stop` becomes true; that the
+/// reader leaves is no error. Errors: usage (a folder, a socket, a descriptor that is not the
+/// user's), and as above.
 Result<void> write_output(FileSystem& files, const fs::path& path, std::string_view bytes,
                           Durability durability, const std::atomic<bool>* stop = nullptr);
 

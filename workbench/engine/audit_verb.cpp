@@ -103,7 +103,7 @@ Result<std::vector<audit::Source>> read_sources(const Services& services,
 Result<std::string> read_report(const Services& services, const fs::path& path, const char* doing) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    return Error{ErrorCode::invalid, doing, path.string(),
+    return Error{ErrorCode::usage, doing, path.string(),
                  "it is a folder, and no session (it has no session.json and no log)",
                  "name the report's file, or a session's folder or archive"};
   }

@@ -100,14 +100,44 @@ Result<std::map<std::string, std::string>> files_of(Context& context, const Prov
 }
 
 /// An empty or new folder: nothing of the user's is overwritten.
-Result<void> take_folder(FileSystem& files, const fs::path& folder) {
+Result<void> check_folder(const fs::path& folder) {
   std::error_code error;
+  if (folder.empty()) {
+    return Error{ErrorCode::usage, "write the package to", "--output", "it names no folder",
+                 "name an empty or new folder"};
+  }
   if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
     return Error{ErrorCode::invalid, "write the package to", folder.string(),
                  "something lies there already", "name an empty or new folder"};
   }
-  return files.make_directories(folder);
+  return {};
 }
+
+/// Takes a package away again that was not written whole: half a one would look like one, and keep
+/// the next try from that folder.
+class Unfinished {
+ public:
+  explicit Unfinished(fs::path folder)
+      : m_folder(std::move(folder)), m_was_there(fs::exists(m_folder, m_ignored)) {}
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished() {
+    if (m_is_whole) return;
+    if (!m_was_there) {
+      fs::remove_all(m_folder, m_ignored);
+      return;
+    }
+    for (const auto& entry : fs::directory_iterator(m_folder, m_ignored)) {
+      fs::remove_all(entry.path(), m_ignored);
+    }
+  }
+  void keep() { m_is_whole = true; }
+
+ private:
+  std::error_code m_ignored;
+  fs::path m_folder;
+  bool m_was_there, m_is_whole = false;
+};
 
 }  // namespace
 
@@ -166,13 +196,16 @@ Result<Json> verb_export(Context& context, const session::Session& session, cons
   WB_TRY_ASSIGN(const auto files, files_of(context, proven, kind, package));
   const fs::path folder = args.value("output", package);
   FileSystem& file_system = context.services.file_system;
-  WB_TRY(take_folder(file_system, folder));
+  WB_TRY(check_folder(folder));
+  Unfinished package_folder(folder);
+  WB_TRY(file_system.make_directories(folder));
   Json written = Json::array();
   for (const auto& [path, content] : files) {
     WB_TRY(file_system.make_directories((folder / path).parent_path()));
     WB_TRY(file_system.write_atomic(folder / path, content, Durability::none));
     written.push_back(path);
   }
+  package_folder.keep();
   return Json{{"folder", folder.string()},
               {"package", package},
               {"variant", subject.label},

@@ -32,7 +32,8 @@ fs::path page_file(const fs::path& index, const std::string& name) {
 }
 
 /// Writes the page of one session; what keeps it from having one stands in the entry.
-Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs::path& index) {
+Result<SiteEntry> write_page(const Services& services, const fs::path& folder,
+                             const fs::path& index) {
   SiteEntry entry;
   entry.name = session::listed_name(folder);
   const auto fault = [&](const Error& error) {
@@ -40,13 +41,13 @@ Result<SiteEntry> write_page(FileSystem& files, const fs::path& folder, const fs
     without.fault = error.message();
     return without;
   };
-  const auto session = Session::open_reader(files, folder);
+  const auto session = Session::open_reader(services.file_system, folder);
   if (!session) return fault(session.error());
   const auto page = html::session_html(*session, index.filename().string());
   if (!page) return fault(page.error());
   auto described = html::site_entry(*session, entry.name);
   if (!described) return fault(described.error());
-  WB_TRY(files.write_atomic(page_file(index, entry.name), *page, Durability::none));
+  WB_TRY(write_named(services, page_file(index, entry.name), *page, Durability::none));
   return *std::move(described);
 }
 
@@ -80,13 +81,13 @@ Result<std::string> page_of(const Session& session, const SessionView& view,
   return report::render_iteration_report(view, *iteration);
 }
 
-/// The session that rests on this file.
+/// The session that rests on this file, or would on one of that name.
 std::optional<fs::path> session_around(const fs::path& path) {
   constexpr std::array<std::string_view, 5> k_parts{"session.json", "blobs", "kernels",
                                                     "iterations", ".git"};
   std::error_code fault;
-  const fs::path file = fs::canonical(path, fault);
-  if (fault || !fs::is_regular_file(file, fault)) return std::nullopt;
+  const fs::path file = fs::weakly_canonical(path, fault);
+  if (fault || fs::is_directory(file, fault)) return std::nullopt;
   for (fs::path folder = file.parent_path(); folder.has_relative_path();
        folder = folder.parent_path()) {
     if (!session::is_session(folder)) continue;
@@ -148,7 +149,7 @@ Result<Json> verb_site(Context& context, const Json& args) {
   Json pages = Json::array(), faults = Json::array();
   CopyFinder copies;
   for (const fs::path& folder : folders) {
-    WB_TRY_ASSIGN(SiteEntry entry, write_page(files, folder, index));
+    WB_TRY_ASSIGN(SiteEntry entry, write_page(context.services, folder, index));
     const auto session = Session::open_reader(files, folder);
     if (session) copies.add(entry.name, session->log());
     if (session && copies.common_of_last() > 0) entry.copy = words_of(copies.copies().back());
@@ -161,7 +162,8 @@ Result<Json> verb_site(Context& context, const Json& args) {
   }
   const std::string heading =
       args.value("title", "Sessions in " + session::whole_path(root).filename().string());
-  WB_TRY(files.write_atomic(index, html::site_index(entries, heading), Durability::none));
+  WB_TRY(
+      write_named(context.services, index, html::site_index(entries, heading), Durability::none));
   std::string text =
       fmt::format("{}\n{} page{}\n", index.string(), pages.size(), pages.size() == 1 ? "" : "s");
   for (const Json& fault : faults) {

@@ -7,6 +7,7 @@
 
 #include "core/ascii.hpp"
 #include "core/process.hpp"
+#include "core/writing.hpp"
 #include "engine/verb_table.hpp"
 #include "trace/analyze.hpp"
 #include "trace/prepare.hpp"
@@ -104,7 +105,7 @@ Result<Json> suite_here(FileSystem& files, const Json& args) {
   }
   WB_TRY_ASSIGN(const auto made, trace::make_suite(args.value("trace", ""), name));
   WB_TRY(files.make_directories(file.parent_path()));
-  WB_TRY(files.write_atomic(file, trace::suite_file(made.suite), Durability::none));
+  WB_TRY(write_output(files, file, trace::suite_file(made.suite), Durability::none));
   Json problems = Json::array(), left_out = Json::array();
   std::string text = fmt::format("suite {}, of a GPU span of {:.3f} ms\n", name, made.gpu_span_ms);
   for (const problem::SuiteProblem& entry : made.suite.problems) {

@@ -117,6 +117,9 @@ Error Repository::State::error(std::string attempted, int code) const {
       has(message, "collides with existing")) {
     return made(ErrorCode::usage, "give --branch another name");
   }
+  if (has(message, "malformed") && has(message, ".git`")) {
+    return made(ErrorCode::invalid, "mend that file, or give --repo another folder");
+  }
   if (has(message, "invalid name for a tree entry") || has(message, "D/F conflict")) {
     return made(ErrorCode::usage, "give --session another name");
   }

@@ -226,6 +226,10 @@ Result<std::unique_ptr<SessionStorage>> open_storage(const FileSystem& file_syst
   }
   std::error_code error;
   const bool is_there = fs::is_directory(path, error);
+  if (!error && is_there) (void)fs::exists(path / k_log_name, error);
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return errno_error("open the session", path, error.value());
+  }
   return Error{ErrorCode::not_found, "open the session", path.string(),
                is_there ? "the folder holds no events.jsonl" : "no such folder",
                "name a session's folder or archive, or open a new session"};

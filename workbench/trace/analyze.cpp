@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/writing.hpp"
 #include "trace/metrics.hpp"
 #include "trace/metrics_row.hpp"
 
@@ -121,7 +122,7 @@ class Analysis {
   }
 
   Result<void> write(const fs::path& path, const std::string& text) {
-    WB_TRY(m_files.write_atomic(m_root / path, text, Durability::none));
+    WB_TRY(write_output(m_files, m_root / path, text, Durability::none));
     m_result.files.push_back(m_root / path);
     return {};
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/writing.hpp"
 #include "trace/model_pattern.hpp"
 #include "trace/op_rows.hpp"
 #include "trace/units.hpp"
@@ -122,7 +123,7 @@ class Writer {
     return {};
   }
   Result<void> write(const fs::path& path, const std::string& text) {
-    WB_TRY(m_file_system.write_atomic(m_root / path, text, Durability::none));
+    WB_TRY(write_output(m_file_system, m_root / path, text, Durability::none));
     files.push_back(m_root / path);
     return {};
   }

@@ -22,9 +22,62 @@ torch.ops.load_library(str(_found[0]))
 _ops = getattr(torch.ops, _NAME)
 
 
+def _check(q, k, v, mask, causal):
+    """Of fake tensors what check_call (fallback.hpp) checks of real ones."""
+
+    def value(fits, what):
+        if not fits:
+            raise ValueError(what)
+
+    def dtype(fits, what):
+        if not fits:
+            raise TypeError(what)
+
+    value(q.dim() == k.dim() == v.dim() == 4, "q, k and v must be [B, H, S, D]")
+    value(
+        k.size(0) == q.size(0) and v.shape[:3] == k.shape[:3] and k.size(3) == q.size(3),
+        f"q {list(q.shape)}, k {list(k.shape)} and v {list(v.shape)} do not fit: they must be "
+        "[B,Hq,Sq,D], [B,Hkv,Skv,D] and [B,Hkv,Skv,Dv]",
+    )
+    value(
+        k.size(1) > 0 and q.size(1) % k.size(1) == 0,
+        f"Hq = {q.size(1)} is no multiple of Hkv = {k.size(1)}",
+    )
+    dtype(
+        q.dtype == k.dtype == v.dtype,
+        f"q, k and v are {q.dtype}, {k.dtype} and {v.dtype}: they must be of one dtype",
+    )
+    given = (q, k, v) if mask is None else (q, k, v, mask)
+    value(
+        all(tensor.device == q.device for tensor in given),
+        f"arguments are on {', '.join(str(tensor.device) for tensor in given)}: they must be on "
+        "one device",
+    )
+    value(
+        causal in ("none", "top_left", "bottom_right"),
+        f'causal is "{causal}": it must be none, top_left (PyTorch\'s is_causal) or bottom_right',
+    )
+    if mask is None:
+        return
+    dtype(
+        mask.dtype in (torch.bool, q.dtype),
+        f"the mask is {mask.dtype}: it must be bool (true keeps) or of q's {q.dtype} (added to the "
+        "scores)",
+    )
+    wanted = (q.size(0), q.size(1), q.size(2), k.size(2))
+    value(
+        mask.dim() <= 4
+        and all(
+            size == 1 or size == most
+            for size, most in zip(reversed(mask.shape), reversed(wanted), strict=False)
+        ),
+        f"the mask is {list(mask.shape)}: it must broadcast to [B,Hq,Sq,Skv], here {list(wanted)}",
+    )
+
+
 @torch.library.register_fake(f"{_NAME}::forward")
 def _(q, k, v, mask=None, causal="none", scale=None):
-    torch._check(q.dim() == 4 and k.dim() == 4 and v.dim() == 4)
+    _check(q, k, v, mask, causal)
     batch, heads, rows, width = q.size(0), q.size(1), q.size(2), v.size(3)
     if q.stride(1) < q.stride(2):  # as the operator: q's layout
         return q.new_empty((batch, rows, heads, width)).transpose(1, 2)

@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -49,7 +50,7 @@ std::string message(const Parts&... parts) {
 
 /// Tensors are [B, H, S, D] whatever their strides; a mask is broadcast to [B, Hq, Sq, Skv].
 struct Call {
-  at::Tensor q, k, v, mask;  ///< mask: undefined without one; as given
+  at::Tensor q, k, v, mask;  ///< mask: undefined without one, else of 4 dimensions
   wb_causal causal = WB_CAUSAL_NONE;
   double scale = 1;
 };
@@ -62,7 +63,15 @@ inline wb_causal causal_of(c10::string_view word) {
   return WB_CAUSAL_BOTTOM_RIGHT;
 }
 
+inline bool broadcasts(at::IntArrayRef sizes, at::IntArrayRef to) {
+  if (sizes.size() > to.size()) return false;
+  const at::IntArrayRef last = to.slice(to.size() - sizes.size());
+  return std::equal(sizes.begin(), sizes.end(), last.begin(),
+                    [](int64_t size, int64_t wanted) { return size == 1 || size == wanted; });
+}
+
 /// Raises what no implementation can answer; what only this one cannot is for the fallback.
+/// __init__.py checks the same of fake tensors.
 inline Call check_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const std::optional<at::Tensor>& mask, c10::string_view causal,
                        std::optional<double> scale) {
@@ -87,7 +96,11 @@ inline Call check_call(const at::Tensor& q, const at::Tensor& k, const at::Tenso
   WB_CHECK_TYPE(mask->scalar_type() == at::kBool || mask->scalar_type() == q.scalar_type(),
                 "the mask is ", mask->scalar_type(), ": it must be bool (true keeps) or of q's ",
                 q.scalar_type(), " (added to the scores)");
+  WB_CHECK_VALUE(broadcasts(mask->sizes(), {q.size(0), q.size(1), q.size(2), k.size(2)}),
+                 "the mask is ", mask->sizes(), ": it must broadcast to [B,Hq,Sq,Skv], here [",
+                 q.size(0), ", ", q.size(1), ", ", q.size(2), ", ", k.size(2), "]");
   call.mask = *mask;
+  while (call.mask.dim() < 4) call.mask = call.mask.unsqueeze(0);
   return call;
 }
 

@@ -226,20 +226,47 @@ def test_forked_children_call_and_leave():
     assert done.stdout.strip() == str([0] * 12), done.stderr
 
 
+def of_mask(*shape, dtype=torch.bool):
+    return lambda q, k, v: (q, k, v, q.new_ones(shape, dtype=dtype))
+
+
+BAD = {
+    "three dimensions": (lambda q, k, v: (q[0], k, v), ValueError, "B, H, S, D"),
+    "other keys than values": (lambda q, k, v: (q, k[:, :, :-1], v), ValueError, "do not fit"),
+    "heads that do not group": (
+        lambda q, k, v: (q[:, :1], k.expand(-1, 2, -1, -1), v.expand(-1, 2, -1, -1)),
+        ValueError,
+        "no multiple",
+    ),
+    "another dtype": (lambda q, k, v: (q, k.double(), v), TypeError, "one dtype"),
+    "an integer mask": (of_mask(1, 1, 1, 1, dtype=torch.int32), TypeError, "the mask is"),
+    "a mask of five dimensions": (of_mask(1, 1, 1, 1, 1), ValueError, "must broadcast to"),
+    "a mask of other keys": (of_mask(2, 1), ValueError, "must broadcast to"),
+    "a place without data": (lambda q, k, v: (q, k.to("meta"), v), ValueError, "one device"),
+}
+
+
 @pytest.mark.parametrize(
-    ("change", "kind", "words"),
-    [
-        (lambda q, k, v: (q[0], k, v), ValueError, "dimensions"),
-        (lambda q, k, v: (q, k[:, :, :-1], v), ValueError, "do not fit"),
-        (lambda q, k, v: (q, k.double(), v), TypeError, "one dtype"),
-    ],
+    ("place", "name"),
+    [(DEVICE, name) for name in BAD]
+    + [("meta", name) for name in BAD if name != "a place without data"],
 )
-def test_bad_arguments_are_named(change, kind, words):
+def test_bad_arguments_are_named(place, name):
+    change, kind, words = BAD[name]
     (q, k, v), causal, _ = inside()
+    q, k, v = (x[:, :1].to(place) for x in (q, k, v))
     with pytest.raises(kind, match=words):
         op.sdpa(*change(q, k, v), causal=causal)
     with pytest.raises(ValueError, match="bottom_right"):
         op.sdpa(q, k, v, causal="diagonal")
+
+
+@pytest.mark.parametrize("dimensions", range(4))
+def test_masks_of_few_dimensions(dimensions):
+    (q, k, v), causal, near = inside()
+    mask = torch.ones((2, 1, q.shape[2], k.shape[2])[4 - dimensions :], device=DEVICE) > 0
+    out = op.sdpa(q, k, v, mask, causal=causal)
+    torch.testing.assert_close(out.double(), expected(q, k, v, None, causal), atol=near, rtol=near)
 
 
 def test_compile():

@@ -79,7 +79,9 @@ TEST_CASE("what cannot be read says why", "[core][files]") {
   CHECK(files.read(folder.path(), 10).error().cause == "it is a folder");
   const fs::path pipe = folder.path() / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(files.read(pipe, 10).error().code == ErrorCode::io);  // and does not hang
+  CHECK(files.read(pipe, 10).error().code == ErrorCode::usage);  // and does not hang
+  CHECK(files.read(folder.path() / std::string(256, 'x'), 10).error().code == ErrorCode::usage);
+  CHECK(files.read(pipe / "below", 10).error().code == ErrorCode::not_found);
 }
 
 TEST_CASE("an atomic write replaces, keeps the umask and leaves nothing else", "[core][files]") {
