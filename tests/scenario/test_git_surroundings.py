@@ -40,6 +40,10 @@ def home(tmp_path, monkeypatch, form):
     elif form == "includes a broken one":
         (folder / ".gitconfig").write_text("[include]\n\tpath = other\n")
         (folder / "other").write_text(BROKEN)
+    elif form.endswith(" for some"):
+        (folder / ".gitconfig").write_text('[includeIf "gitdir:/"]\n\tpath = other\n')
+        is_loop = form.startswith("includes itself")
+        (folder / "other").write_text("[include]\n\tpath = other\n" if is_loop else BROKEN)
     elif form == "a link to itself":
         (folder / ".gitconfig").symlink_to(".gitconfig")
     monkeypatch.setenv("HOME", "/dev/null" if form == "no folder" else str(folder))
@@ -60,9 +64,10 @@ def test_a_session_needs_nothing_of_a_home(wb, tmp_path, monkeypatch, form):
     assert (tmp_path / "s" / ".git" / "HEAD").exists()
 
 
-def test_a_broken_home_keeps_no_session_from_opening(wb, tmp_path, monkeypatch):
+@pytest.mark.parametrize("form", ["broken", "broken for some", "includes itself for some"])
+def test_a_broken_home_keeps_no_session_from_opening(wb, tmp_path, monkeypatch, form):
     make_project(tmp_path / "project")
-    home(tmp_path, monkeypatch, "broken")
+    home(tmp_path, monkeypatch, form)
     wb.run(*OPEN, "--session", "mine", check=0)
     wb.run(*OPEN, "--session", "theirs", "--repo", "project", "--branch", "attention", check=0)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -59,6 +59,26 @@ def test_a_job_in_a_folder_named_with_its_slash(wb, tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.parametrize("named", ["a/./b//", "a/../c/.//", "two\nlines"])
+def test_a_folder_that_is_not_there_yet_however_it_is_named(wb, tmp_path, named):
+    (tmp_path / "a").mkdir()
+    wb.run(*OPEN, "--session", named, check=0)
+    where = (tmp_path / named).resolve()
+    assert opened_as(where) == where.name
+    assert (where / ".git" / "HEAD").exists()
+    answer = wb.json("pack", named, "--output", "packed\nas.tar.gz")
+    wb.run("status", "--session", tmp_path / answer["file"], check=0)
+    wb.json("site", ".", "--output-dir", "pages")
+
+
+def test_a_session_is_made_nowhere_else_than_asked_for(wb, tmp_path):
+    (tmp_path / "link").symlink_to("nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    for named, words in (("", "names nothing"), ("link", "a link that leads nowhere")):
+        assert words in wb.run(*OPEN, "--session", named, check=2).stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 @pytest.mark.parametrize("name", ["zwei wörter 空", LONG])
 def test_odd_names(wb, tmp_path, name):
     subject = ["git", "init", "-q", "-b", "trunk", tmp_path / "project"]
@@ -82,7 +102,7 @@ def test_odd_names(wb, tmp_path, name):
 
 NAMES = {
     "json": "standard library", "this": "C or C++", "torch": "PyTorch", "aten": "PyTorch",
-    "class": "C or C++", "lambda": "keyword of Python", "pytest": "built or used", "pip": "used",
+    "class": "C or C++", "lambda": "keyword of Python", "sitecustomize": "standard library", "pytest": "built or used", "pip": "used",
     "int": "C or C++", "csrc": "itself", "sdpa_workbench": "used", "1st": "lower-case letter",
 }  # fmt: skip
 

@@ -85,6 +85,10 @@ void add_whole(CLI::App& app, const char* option, std::int64_t& target, std::int
 }
 
 void add_globals(CLI::App& app, GlobalOptions& options) {
+  // As of a variable of a script that is not set: the default would be somewhere else.
+  const auto names_something = [](const std::string& word) {
+    return word.empty() ? "it names nothing" : std::string();
+  };
   app.add_flag("--json", options.json, "print one JSON object on standard output");
   app.add_flag("--quiet", options.quiet, "no progress");
   app.add_flag("--detach", options.detach,
@@ -92,11 +96,14 @@ void add_globals(CLI::App& app, GlobalOptions& options) {
   app.add_flag("--no-color", options.no_color, "no colors (also: the variable NO_COLOR)");
   app.add_option("--session", options.session,
                  "the session's folder; to read it, its archive serves as well")
+      ->check(names_something)
       ->type_name("DIR");
   app.add_option("--path", options.paths, "a folder with kernels/ and playbooks/, repeatable")
       ->type_name("DIR");
   app.add_option("--cache", options.cache, "where built artifacts are kept")->type_name("DIR");
-  app.add_option("--sessions", options.sessions_root, "where new sessions go")->type_name("DIR");
+  app.add_option("--sessions", options.sessions_root, "where new sessions go")
+      ->check(names_something)
+      ->type_name("DIR");
   app.add_option("--compiler", options.compiler, "C++ compiler for CPU variants")
       ->type_name("PROGRAM");
   app.add_option("--nvcc", options.nvcc,

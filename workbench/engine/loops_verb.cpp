@@ -97,7 +97,8 @@ VerbSpec loops_verb_spec() {
                         {.name = "recorded",
                          .kind = K::id,
                          .doc = "the session to take figures from: a folder or archive, or its "
-                                "name in --sessions"}},
+                                "name in --sessions",
+                         .is_path = true}},
           .result = {{"sides",
                       "list: name and loop (id, or null) of both; without names of all "
                       "kernels"},

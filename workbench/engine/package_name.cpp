@@ -28,12 +28,15 @@ constexpr std::string_view k_standard_library =
     "nturl2path numbers opcode operator optparse os ossaudiodev pathlib pdb pickle pickletools "
     "pipes pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd "
     "py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline reprlib resource "
-    "rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtpd "
-    "smtplib sndhdr socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat "
+    "rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site "
+    "sitecustomize "
+    "smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl "
+    "stat "
     "statistics string stringprep struct subprocess sunau symtable sys sysconfig syslog tabnanny "
     "tarfile telnetlib tempfile termios test textwrap this threading time timeit tkinter token "
     "tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing unicodedata "
-    "unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib "
+    "unittest urllib usercustomize uu uuid venv warnings wave weakref webbrowser winreg winsound "
+    "wsgiref xdrlib "
     "xml xmlrpc zipapp zipfile zipimport zlib zoneinfo ";
 
 /// Packages that every PyTorch brings or is built with, and what torch.ops has already.

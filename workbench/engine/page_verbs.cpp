@@ -203,11 +203,13 @@ std::vector<VerbSpec> page_verb_specs() {
                       .kind = K::id,
                       .doc = "a session's folder or archive, or its name in --sessions",
                       .required = true,
-                      .positional = true},
+                      .positional = true,
+                      .is_path = true},
                      {.name = "output",
                       .kind = K::string,
                       .doc = "the archive (default: <name>.tar.gz, redacted: "
-                             "<name>-redacted.tar.gz)"},
+                             "<name>-redacted.tar.gz)",
+                      .is_path = true},
                      {.name = "redact",
                       .kind = K::boolean,
                       .doc = "replace hosts, users, e-mail addresses, addresses and absolute paths "

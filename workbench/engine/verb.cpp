@@ -69,7 +69,9 @@ std::string misfit_of_string(const ArgumentSpec& spec, const Json& value) {
     return fmt::format("is {} bytes long{}; at most {} are taken", size,
                        size > text.size() ? ", its escapes counted" : "", most);
   }
-  if (!is_text && text.find('\n') != std::string::npos) return "holds a line break";
+  if (!is_text && !spec.is_path && text.find('\n') != std::string::npos) {
+    return "holds a line break";
+  }
   return {};
 }
 

@@ -43,6 +43,7 @@ struct ArgumentSpec {
   std::vector<std::string_view> choices = {};  ///< of enumeration
   double min = 0, max = 0;                     ///< of real and integer; both 0: unbounded
   bool positional = false;                     ///< on the command line
+  bool is_path = false;                        ///< of id and string: names may hold line breaks
 };
 
 /// What a verb needs of a session.

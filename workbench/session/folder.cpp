@@ -78,6 +78,10 @@ Result<void> SessionFolder::write(const fs::path& relative, std::string_view tex
 Result<void> SessionFolder::require_free() const {
   std::error_code error;
   const bool is_folder = fs::is_directory(path(), error);
+  if (fs::is_symlink(fs::symlink_status(path(), error)) && !fs::exists(path(), error)) {
+    return Error{ErrorCode::usage, "make a session in", path().string(),
+                 "it is a link that leads nowhere", "choose a new folder"};
+  }
   if (!fs::exists(path(), error) || (is_folder && fs::is_empty(path(), error))) return {};
   return Error{ErrorCode::invalid, "make a session in", path().string(),
                is_folder ? "the folder is not empty" : "it is not a folder",

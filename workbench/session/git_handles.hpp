@@ -47,6 +47,9 @@ class GitLibrary {
   /// Why a configuration beside the repositories' own is not read, such as ~/.gitconfig in a home
   /// of somebody else's; empty when all are.
   [[nodiscard]] const std::string& unread() const { return *m_unread; }
+  /// From now on nothing beside the repositories' own is read: where a rule of it that is for some
+  /// repositories only (includeIf) cannot be, which is seen when one of those is opened.
+  void leave_out_configuration() const;
   /// git's rule safe.directory=*, which libgit2 1.5 does not know.
   [[nodiscard]] bool trusts_every_folder() const;
 

@@ -69,6 +69,10 @@ GitLibrary::GitLibrary() {
   m_unread = &unread;
 }
 
+void GitLibrary::leave_out_configuration() const {
+  for (const Level& one : k_levels) git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, one.level, "");
+}
+
 bool GitLibrary::trusts_every_folder() const {
   GitConfig config;
   if (git_call(config, git_config_open_default) != 0) return false;

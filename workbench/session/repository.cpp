@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "session/names.hpp"
 #include "session/repository_state.hpp"
 
 namespace wb::session {
@@ -32,7 +33,8 @@ Result<Repository> Repository::open_or_create(const fs::path& folder,
                  "it is a file or a link that leads elsewhere, not the session's own repository",
                  "remove it: the history is made again from the log"};
   }
-  const std::string path = state->git_folder.string();
+  // Not as it was named: libgit2 makes nothing below "a/./b//".
+  const std::string path = (whole_path(folder) / ".git").string();
   const unsigned flags =
       GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_NO_DOTGIT | GIT_REPOSITORY_OPEN_BARE;
   int code = state->open(state->git_folder, flags);

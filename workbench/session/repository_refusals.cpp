@@ -24,6 +24,11 @@ bool is_another_users(int code) {
          (code == GIT_ENOTFOUND && git_message().find("safe.directory") != std::string::npos);
 }
 
+bool is_of_configuration() {
+  const git_error* last = git_error_last();
+  return last != nullptr && last->klass == GIT_ERROR_CONFIG;
+}
+
 bool has(const std::string& message, std::string_view words) {
   return message.find(words) != std::string::npos;
 }
@@ -109,6 +114,9 @@ Error Repository::State::error(std::string attempted, int code) const {
   if (says(message, {EROFS, EACCES, EPERM})) {
     return made(ErrorCode::read_only, "check the owner and the permissions of that folder");
   }
+  if (says(message, {ELOOP, ENAMETOOLONG, ENOTDIR})) {
+    return made(ErrorCode::usage, "name another folder");
+  }
   if (has(message, "unsupported extension") || has(message, "unsupported repository version") ||
       has(message, "object format")) {
     return made(ErrorCode::too_new, start_anew(std::string(k_other_repository)));
@@ -123,7 +131,7 @@ Error Repository::State::error(std::string attempted, int code) const {
   if (has(message, "invalid name for a tree entry") || has(message, "D/F conflict")) {
     return made(ErrorCode::usage, "give --session another name");
   }
-  if (error_class == GIT_ERROR_CONFIG) {
+  if (is_of_configuration()) {
     return made(ErrorCode::invalid,
                 start_anew("mend the repository's file `config`, which git does not read either"));
   }
@@ -137,6 +145,10 @@ int Repository::State::open(const fs::path& path, unsigned flags) {
     return git_call(repository, git_repository_open_ext, path.c_str(), flags, nullptr);
   };
   int code = call();
+  if (code != 0 && is_of_configuration()) {
+    library.leave_out_configuration();
+    code = call();
+  }
   if (is_another_users(code) && library.trusts_every_folder()) {
     const WithoutOwnerCheck every;
     code = call();

@@ -230,8 +230,11 @@ Result<std::unique_ptr<SessionStorage>> open_storage(const FileSystem& file_syst
   if (error && error != std::errc::no_such_file_or_directory) {
     return errno_error("open the session", path, error.value());
   }
+  const bool is_file = !is_there && fs::exists(path, error);
   return Error{ErrorCode::not_found, "open the session", path.string(),
-               is_there ? "the folder holds no events.jsonl" : "no such folder",
+               is_there  ? "the folder holds no events.jsonl"
+               : is_file ? "it is a file, and no archive NAME.tar.gz"
+                         : "no such folder",
                "name a session's folder or archive, or open a new session"};
 }
 
