@@ -346,12 +346,11 @@ def test_what_is_no_report_is_not_imported(wb, tmp_path, content, code):
 
 def test_what_is_no_file(wb, tmp_path):
     (tmp_path / "folder").mkdir()
-    assert "no session" in wb.run("audit", tmp_path / "folder", check=65).stderr
+    assert "no session" in wb.run("audit", tmp_path / "folder", check=2).stderr
     assert "absent.md" in wb.run("audit", tmp_path / "absent.md", check=2).stderr
     assert "no report was named" in wb.run("audit", check=2).stderr
     (tmp_path / "kernel.cu").write_text("int a;\n")  # held against reports, and itself none
     alone = wb.run("audit", tmp_path / "kernel.cu", tmp_path / "kernel.cu", check=2)
     assert "no report was named" in alone.stderr
     os.mkfifo(tmp_path / "pipe.md")
-    done = wb.run("audit", tmp_path / "pipe.md", timeout=20)
-    assert done.returncode in {65, 74}
+    wb.run("audit", tmp_path / "pipe.md", timeout=20, check=2)

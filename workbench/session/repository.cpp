@@ -44,7 +44,9 @@ Result<Repository> Repository::open_or_create(const fs::path& folder,
     options.flags =
         GIT_REPOSITORY_INIT_BARE | GIT_REPOSITORY_INIT_MKDIR | GIT_REPOSITORY_INIT_NO_DOTGIT_DIR;
     options.initial_head = state->branch.c_str();
-    code = git_call(state->repository, git_repository_init_ext, path.c_str(), &options);
+    code = state->by_configuration([&] {
+      return git_call(state->repository, git_repository_init_ext, path.c_str(), &options);
+    });
     if (code != 0) return state->error("create the repository", code);
   }
   if (code != 0) return state->error("open the repository", code);

@@ -140,15 +140,18 @@ Error Repository::State::error(std::string attempted, int code) const {
               "mend what the system refused there and try again; the session's log has everything");
 }
 
+int Repository::State::by_configuration(const std::function<int()>& call) const {
+  const int code = call();
+  if (code == 0 || is_another_users(code) || !is_of_configuration()) return code;
+  library.leave_out_configuration();
+  return call();
+}
+
 int Repository::State::open(const fs::path& path, unsigned flags) {
   const auto call = [&] {
     return git_call(repository, git_repository_open_ext, path.c_str(), flags, nullptr);
   };
-  int code = call();
-  if (code != 0 && is_of_configuration()) {
-    library.leave_out_configuration();
-    code = call();
-  }
+  int code = by_configuration(call);
   if (is_another_users(code) && library.trusts_every_folder()) {
     const WithoutOwnerCheck every;
     code = call();

@@ -3,6 +3,7 @@
 // repository.cpp, repository_refusals.cpp, repository_state.cpp and users_branch.cpp.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,9 @@ struct Repository::State {
 
   /// An Error for what libgit2 has just refused with this code: its cause and that cause's cure.
   [[nodiscard]] Error error(std::string attempted, int code) const;
+  /// What `call` of libgit2 returns; where it fails by a configuration beside the repository's own,
+  /// that counts as none from then on, and it is called again.
+  int by_configuration(const std::function<int()>& call) const;
   /// git_repository_open_ext of `path`, with git's own rule about whom to trust.
   int open(const fs::path& path, unsigned flags);
   /// Errors: too_new, when its objects or refs are stored in a way that libgit2 does not read.
