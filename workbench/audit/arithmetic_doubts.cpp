@@ -50,6 +50,18 @@ bool may_be_scaled(const Expression& computed, const Figure& printed, const Inte
   });
 }
 
+/// "1 x 900 = 810K": a square, told by its side.
+bool may_lack_factor(const Expression& computed, const Figure& printed) {
+  if (computed.unit != Unit::none || computed.divided || computed.summed ||
+      computed.operators != 1 || printed.scale == 1) {
+    return false;
+  }
+  const std::vector<Figure> factors = figures_in(computed.text);
+  return std::any_of(factors.begin(), factors.end(), [&](const Figure& factor) {
+    return agrees(printed, computed, computed.value * Interval{factor.value, factor.value});
+  });
+}
+
 /// "(5 + 730 + 913) * 1.2 = 2 TB": the operands are of lines above that have a prefix.
 bool may_lack_prefix(const Expression& computed, const Figure& printed) {
   if (computed.unit != Unit::none) return false;
@@ -199,6 +211,9 @@ std::string_view doubt_of(std::string_view plain, const Expression& computed, co
   // "64x64 = 8 KB in FP16": elements, whose size stands elsewhere; multiply-adds are two FLOPs.
   if (may_lack_prefix(computed, printed)) {
     return "the operands have no unit and may be told in another prefix: not judged";
+  }
+  if (may_lack_factor(computed, printed)) {
+    return "it may be of a square that is told by its side: not judged";
   }
   if ((computed.unit == Unit::none && may_lack_size(computed, printed)) ||
       may_be_grid(computed, printed)) {

@@ -11,6 +11,15 @@
 namespace wb::audit {
 namespace {
 
+/// "7,600 GB/s peak bandwidth (95% of the GPU's)": a rate that was reached, and no peak to hold a
+/// share against. Of several rates one line may be about any.
+bool is_unsure(const Facts& facts, const std::vector<int>& rate_lines, int peak_line) {
+  const auto& beside = facts.of(peak_line);
+  return rate_lines.size() > 1 || std::any_of(beside.begin(), beside.end(), [](auto& figure) {
+           return figure.unit == Unit::percent;
+         });
+}
+
 /// "only 4.7% of peak bandwidth": checked against the rate and the peak told before it; and whether
 /// the document says which GPU ran.
 void check_line(const Facts& facts, const Line& line, Notes& notes) {
@@ -21,6 +30,7 @@ void check_line(const Facts& facts, const Line& line, Notes& notes) {
   const Figure* rate = nullptr;
   const Figure* peak = nullptr;
   int rate_line = 0, peak_line = 0;
+  std::vector<int> rate_lines;
   const auto index = static_cast<std::size_t>(line.number - 1);
   for (std::size_t up = index; up-- > 0 && up + 16 > index;) {
     const Line& above = facts.document.lines[up];
@@ -30,6 +40,7 @@ void check_line(const Facts& facts, const Line& line, Notes& notes) {
                                      [&](auto& gpu) { return has_word(above.plain, gpu.word); });
       if (names && peak == nullptr) peak = &figure, peak_line = above.number;
       if (!names && rate == nullptr) rate = &figure, rate_line = above.number;
+      if (!names) rate_lines.push_back(above.number);
     }
   }
   if (rate == nullptr || peak == nullptr) return;
@@ -39,7 +50,9 @@ void check_line(const Facts& facts, const Line& line, Notes& notes) {
   const std::string formula =
       fmt::format("{} / {} = {}", rate->printed, peak->printed, show(percent, Unit::percent));
   if (!figures[0].result().meets(percent)) {
-    notes.add({.line = line.number,
+    notes.add({.severity = is_unsure(facts, rate_lines, peak_line) ? Severity::doubtful
+                                                                   : Severity::contradiction,
+               .line = line.number,
                .printed = figures[0].printed,
                .computed = formula,
                .meaning = "the share does not follow from the rate and the peak above it",

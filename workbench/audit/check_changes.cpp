@@ -67,7 +67,10 @@ void check_changes(const Facts& facts, Notes& notes) {
         // "73 us -> 754 us -> 9595 us (10x each step)": of several, and a round figure.
         const bool chain = trimmed(line.plain.substr(0, from.begin)).ends_with("->") ||
                            has_word(rest, "each") || has_word(rest, "per");
-        const bool vague = printed.approximate || from.approximate || to.approximate ||
+        // "45 s -> 10 s (3.5x faster)": 3.5 times more of them in the same time.
+        const Interval more{down->low - 1, down->high - 1};
+        const bool is_more = has_word(rest.substr(0, 10), "faster") && wanted.meets(more);
+        const bool vague = printed.approximate || from.approximate || to.approximate || is_more ||
                            is_over_other(facts, to, wanted);
         notes.add(
             {.severity = chain || vague ? Severity::doubtful : Severity::contradiction,

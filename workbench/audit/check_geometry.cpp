@@ -169,8 +169,9 @@ class FourthIndex {
 };
 
 void over(int line, const std::string& printed, double value, double most, std::string_view what,
-          Notes& notes) {
-  notes.add({.line = line,
+          Notes& notes, Severity severity = Severity::contradiction) {
+  notes.add({.severity = severity,
+             .line = line,
              .printed = printed,
              .computed = fmt::format("{} > {}", show(value), show(most)),
              .meaning = fmt::format("{}: such a launch fails", what)});
@@ -276,6 +277,23 @@ void check_grid(const Line& line, Notes& notes) {
   }
 }
 
+/// "needs 1.1 MiB of shared memory per block, more than any GPU has": it says so itself, on the
+/// line or beside it.
+bool says_too_large(const Facts& facts, int number) {
+  static constexpr std::array<std::string_view, 14> k_words{
+      "cannot",   "can't",   "refused", "refuses", "exceed",      "exceeds",      "exceeding",
+      "exceeded", "ceiling", "limit",   "fails",   "doesn't fit", "does not fit", "too large"};
+  const int last = static_cast<int>(facts.document.lines.size());
+  for (int at = std::max(1, number - 2); at <= std::min(last, number + 2); ++at) {
+    const std::string& lower = facts.document.at(at).lower;
+    if (std::any_of(k_words.begin(), k_words.end(),
+                    [&](auto word) { return has_word(lower, word); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void check_shared(const Facts& facts, const Line& line, Notes& notes) {
   if (line.lower.find("shared mem") == std::string::npos &&
       line.lower.find("smem") == std::string::npos) {
@@ -307,7 +325,8 @@ void check_shared(const Facts& facts, const Line& line, Notes& notes) {
     if (figure.unit == Unit::bytes && !figure.bounded && figure.high > most * 1.02 && is_its &&
         !again) {
       over(line.number, figure.printed + " of shared memory a block", figure.high, most, whose,
-           notes);
+           notes,
+           says_too_large(facts, line.number) ? Severity::doubtful : Severity::contradiction);
     }
   }
 }

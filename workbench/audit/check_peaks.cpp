@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "audit/checks.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::audit {
 
@@ -265,6 +266,24 @@ bool names_several(std::string_view lower) {
                      [&](auto word) { return has_word(lower, word); });
 }
 
+/// "8-GPU", "multi-node": on the line or above it in its section, so that a rate may be of them
+/// all.
+bool is_of_several(const Document& document, int number) {
+  constexpr int k_lines = 24;
+  const int section = document.at(number).section;
+  for (int at = number; at >= std::max(1, number - k_lines); --at) {
+    const Line& line = document.at(at);
+    if (line.section != section) break;
+    if (names_several(line.lower) || line.lower.find("multi-node") != std::string::npos)
+      return true;
+    for (auto gpu = line.lower.find("-gpu"); gpu != std::string::npos;
+         gpu = line.lower.find("-gpu", gpu + 1)) {
+      if (gpu > 0 && ascii::is_digit(line.lower[gpu - 1])) return true;
+    }
+  }
+  return names_several(document.path_of(section));
+}
+
 /// The text itself calls the figure odd, or it is a forecast's.
 bool calls_odd(std::string_view lower) {
   static constexpr std::array<std::string_view, 16> k_odd{
@@ -318,8 +337,9 @@ void check_impossible(const Facts& facts, Notes& notes) {
   for (const Line& line : facts.document.lines) {
     const bool named = has_word(line.plain, facts.gpus.front().word) && !names_others(line.lower);
     if ((!sure && !named) || line.in_table || speaks_of_peak(line.lower) ||
-        has_word(line.lower, "spec") || has_word(line.lower, "sparse") || calls_odd(line.lower) ||
-        names_several(line.lower) || is_about_caches(facts.document, line.number)) {
+        has_word(line.lower, "spec") || has_word(line.lower, "sparse") ||
+        has_word(line.lower, "sparsity") || calls_odd(line.lower) || names_several(line.lower) ||
+        is_about_caches(facts.document, line.number)) {
       continue;
     }
     for (const Figure& figure : facts.of(line.number)) {
@@ -328,7 +348,8 @@ void check_impossible(const Facts& facts, Notes& notes) {
                                                            : 0;
       if (most == 0 || figure.bounded || figure.value <= most * 1.02) continue;
       // Where the line does not name the GPU, a rate of bytes may be a link's or a cache's.
-      const bool doubt = figure.unit == Unit::byte_rate && !named;
+      const bool doubt =
+          (figure.unit == Unit::byte_rate && !named) || is_of_several(facts.document, line.number);
       add_impossible(facts, line.number, figure, most,
                      doubt ? Severity::doubtful : Severity::contradiction, notes);
     }

@@ -37,6 +37,7 @@ std::optional<Fault> fault_in(const std::vector<Placed>& placed) {
 
 struct Series {
   std::vector<Placed> placed;
+  bool aimed_so = false;  ///< what is allowed beside it is in the same order
 };
 
 /// Subjects that quantiles name; one without a name where none does, or where the only name would
@@ -142,7 +143,7 @@ void judge(const std::vector<Series>& all, bool is_rate, bool is_sample, Notes& 
     const bool one_subject = fault->low->rank.subject == fault->high->rank.subject &&
                              !fault->low->rank.given && !fault->high->rank.given;
     // "p99 0.0 ms" may be one that nobody measured.
-    const bool has_value = is_sample && fault->high->figure.value != 0;
+    const bool has_value = is_sample && fault->high->figure.value != 0 && !series.aimed_so;
     notes.add(
         {.severity =
              has_unit && one_subject && has_value ? Severity::contradiction : Severity::doubtful,
@@ -162,6 +163,16 @@ bool speaks_of_rates(const std::string& lower) {
       "per sec", "speedup",    "bandwidth", "rate", "ratio"};
   return std::any_of(k_words.begin(), k_words.end(),
                      [&](auto word) { return lower.find(word) != std::string::npos; });
+}
+
+/// "sum | avg | min | max" without a number of samples: operations, and what each of them took.
+bool are_operation_columns(const TableFacts& table) {
+  const auto any = [&](auto... names) {
+    return std::any_of(table.columns.begin(), table.columns.end(),
+                       [&](const Column& one) { return (... || (one.name == names)); });
+  };
+  return any("sum") && any("min") && any("max") &&
+         !any("count", "samples", "n", "runs", "iterations", "calls");
 }
 
 void check_columns(const TableFacts& table, bool is_rate, Notes& notes) {
@@ -189,7 +200,7 @@ void check_columns(const TableFacts& table, bool is_rate, Notes& notes) {
     if (speaks_of_rates(label) || is_difference(label)) continue;
     take(placed, all);
   }
-  judge(all, is_rate, true, notes);
+  judge(all, is_rate, !are_operation_columns(table), notes);
 }
 
 /// "dot", "max", "min": operations. Beside other rows the least and the most are those of a sample
@@ -214,6 +225,26 @@ bool are_operations(const TableFacts& table) {
     others = others || !end;
   }
   return bare && others && (aggregates || !statistics);
+}
+
+/// "p50 | <= 20 s | 19 s", "p99 | <= 2 s | 1.5 s": what is allowed is turned around as well, so
+/// that the rows are of two samples.
+bool is_aimed_so(const TableFacts& table, const Series& series) {
+  const auto fault = fault_in(series.placed);
+  if (!fault) return false;
+  const auto& rows = table.table->rows;
+  const auto bound = [&](const Placed& one, std::size_t column) -> std::optional<Figure> {
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](auto& other) { return other.line == one.line; });
+    if (row == rows.end()) return std::nullopt;
+    const auto figure = table.figure(*row, column);
+    return figure && figure->bounded ? figure : std::nullopt;
+  };
+  for (std::size_t column = 1; column < table.columns.size(); ++column) {
+    const auto low = bound(*fault->low, column), high = bound(*fault->high, column);
+    if (low && high && low->unit == high->unit && low->value > high->value) return true;
+  }
+  return false;
 }
 
 void check_rows(const TableFacts& table, bool is_rate, Notes& notes) {
@@ -246,6 +277,7 @@ void check_rows(const TableFacts& table, bool is_rate, Notes& notes) {
     }
     take(placed, all);
   }
+  for (Series& series : all) series.aimed_so = is_aimed_so(table, series);
   judge(all, is_rate, !are_operations(table), notes);
 }
 

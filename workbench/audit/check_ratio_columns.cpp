@@ -14,8 +14,8 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_near = 0.02;             ///< a ratio so near is no contradiction
-constexpr double k_near_few = 0.1;          ///< the same where few rows show the reading
+constexpr double k_near = 0.05;             ///< a ratio so near is no contradiction
+constexpr double k_near_base = 0.1;         ///< the same over another row, or where few show it
 constexpr double k_near_statistics = 0.25;  ///< the same between medians, means, bests
 
 class Judge : RatioColumn {
@@ -45,9 +45,11 @@ class Judge : RatioColumn {
         // Close by it may be of figures that were not rounded yet, or of other runs.
         const double middle = quotient.value.middle();
         // A ratio beside two medians may be the median of ratios; one that is called so is.
-        const double near = of_statistics(*best)                ? k_near_statistics
-                            : is_only(*best) || best->fits >= 3 ? k_near
-                                                                : k_near_few;
+        // Another row may be of another run than the one that the ratio was taken from.
+        const bool is_sure = best->kind == ReadingKind::pair && (is_only(*best) || best->fits >= 3);
+        const double near = of_statistics(*best) ? k_near_statistics
+                            : is_sure            ? k_near
+                                                 : k_near_base;
         const bool is_near = std::abs(m_printed[n]->value - middle) <= near * middle ||
                              (is_statistic(m_column) && !names_row() && !is_turned) ||
                              (is_mean_of_ratios(*best) && !is_turned);
@@ -115,6 +117,35 @@ class Judge : RatioColumn {
     });
   }
 
+  /// "old | new | old speedup | new speedup": each ratio is of its own side, over what has no
+  /// column.
+  bool is_of_own_side(const Reading& reading) const {
+    const auto names_alone = [&](std::size_t ratio, std::size_t side, std::size_t other) {
+      const std::string& name = m_table.columns[side].name;
+      for (std::size_t at = 0; at < name.size();) {
+        std::size_t end = at;
+        while (end < name.size() && ascii::is_alnum(name[end])) ++end;
+        const std::string word = name.substr(at, end - at);
+        if (word.size() >= 3 && has_word(m_table.columns[ratio].name, word) &&
+            !has_word(m_table.columns[other].name, word)) {
+          return true;
+        }
+        at = end + 1;
+      }
+      return false;
+    };
+    const std::vector<std::size_t> ratios = ratio_columns(m_table);
+    const auto any_names = [&](std::size_t side, std::size_t other) {
+      return std::any_of(ratios.begin(), ratios.end(), [&](std::size_t ratio) {
+        return ratio != m_column && names_alone(ratio, side, other);
+      });
+    };
+    return (names_alone(m_column, reading.over, reading.under) &&
+            any_names(reading.under, reading.over)) ||
+           (names_alone(m_column, reading.under, reading.over) &&
+            any_names(reading.over, reading.under));
+  }
+
   /// Two columns of times and one of ratios, one column of times and a row of 1.00x, or a header
   /// that names the row: there is nothing else that it could divide.
   bool is_only(const Reading& reading) const {
@@ -147,7 +178,7 @@ class Judge : RatioColumn {
     if (tried < 2 || fits == 0 || has_unread()) return false;
     const bool most = 4 * fits >= 3 * tried;
     if (best.kind == ReadingKind::pair) {
-      if (names_row() || names_others(best)) return false;
+      if (names_row() || names_others(best) || is_of_own_side(best)) return false;
       if (same_subject(m_table, best.over, best.under)) return false;
       const bool is_time = std::any_of(m_values.begin(), m_values.end(), [&](auto& one) {
         return one.column == best.over && !one.is_rate;

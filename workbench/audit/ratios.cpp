@@ -13,6 +13,8 @@
 namespace wb::audit {
 namespace {
 
+constexpr double k_near = 0.05;  ///< a ratio of two metrics so near is no contradiction
+
 bool has_letters(std::string_view text) {
   return std::any_of(text.begin(), text.end(), ascii::is_alnum);
 }
@@ -245,7 +247,11 @@ void check_metric_rows(const TableFacts& table, Notes& notes) {
     if (metric.fits) {
       notes.held(metric.row->line, formula + ", printed " + metric.printed.printed);
     } else if (named && metrics.size() >= 2 && 2 * fits >= metrics.size()) {
-      notes.add({.line = metric.row->line,
+      // Close by it may be of another run.
+      const double middle = quotient.value.middle();
+      const bool is_near = std::abs(metric.printed.value - middle) <= k_near * middle;
+      notes.add({.severity = is_near ? Severity::doubtful : Severity::contradiction,
+                 .line = metric.row->line,
                  .printed = metric.printed.printed,
                  .computed = formula,
                  .meaning = "the ratio does not follow from the two values of its row",

@@ -110,6 +110,17 @@ bool is_slip(const Total& one) {
   return other == 1;
 }
 
+/// "1,180" of 1,173: a round figure, as an estimate is rounded up or down; "2.5 hours" of 2 h 15.
+bool may_be_rounded(const Total& one) {
+  constexpr double k_near = 0.01, k_hour = 3600;
+  const double off = std::abs(one.printed.value - one.sum.value);
+  const bool hours = one.printed.unit == Unit::time && one.printed.scale == k_hour;
+  if (hours && std::fmod(one.printed.value, k_hour / 2) == 0 && off <= k_hour / 4) return true;
+  const double ten = 10 * one.printed.step;
+  const double rest = std::fmod(one.printed.value, ten);
+  return off < ten && off <= k_near * one.sum.value && std::min(rest, ten - rest) < 0.01 * ten;
+}
+
 /// The shares beside the parts are of their sum, not of the total: so it is their sum.
 bool are_shares_of_sum(const Total& one, const TableFacts& table) {
   for (std::size_t column = 1; column < table.columns.size(); ++column) {
@@ -207,6 +218,9 @@ constexpr std::array<std::string_view, 12> k_some{"largest", "biggest", "key",  
                                                   "excerpt", "partial", "omitted", "main"};
 constexpr std::array<std::string_view, 6> k_some_said{"not listed",  "not shown", "not included",
                                                       "not counted", "excluding", "excludes"};
+constexpr std::array<std::string_view, 9> k_adjusted{"adjusted", "adjustment", "adjustments",
+                                                     "adjusts",  "normalized", "normalised",
+                                                     "penalty",  "penalties",  "capped"};
 /// Units that figures are not read in: a whole number of them is rounded.
 constexpr std::array<std::string_view, 24> k_rounded{
     "k",         "m",       "b",        "bn",      "mtok", "ktok", "kloc",  "thousand",
@@ -296,6 +310,7 @@ bool is_far(const Total& one) {
 Scope scope_of(const Facts& facts, const TableFacts& table, const Row& row) {
   Scope scope{.facts = facts, .table = table, .label = lower_of(cell_of(row, 0))};
   const std::string text = around(facts, table) + scope.label;
+  scope.adjusted = has_any(text, k_adjusted);
   scope.distinct = has_any(text, k_once) || holds_any(text, k_once_said);
   static constexpr std::array<std::string_view, 4> k_more{"including", "includes", "incl", "plus"};
   scope.partial = std::any_of(row.cells.begin(), row.cells.end(), [](const std::string& cell) {
@@ -344,6 +359,8 @@ std::optional<std::string_view> doubt_of(const Total& one, const Scope& scope) {
   if (std::abs(total - sum) <= rounded * one.printed.step && has_any(header, k_rounded)) {
     return "only rounding could explain it";
   }
+  if (scope.adjusted) return "the words beside it say that it was adjusted";
+  if (may_be_rounded(one)) return "it may have been rounded";
   if (total < sum && has_any(header, k_takes_part)) return "some may stand in several rows";
   if (total < sum) return std::nullopt;
   // The lines of a file are more than those of its sections.

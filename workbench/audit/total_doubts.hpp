@@ -46,6 +46,7 @@ struct Scope {
   std::string label;         ///< of the row of totals, in lower case
   bool distinct = false;     ///< it says that things are counted once, or told twice
   bool partial = false;      ///< it says that it lists some of many
+  bool adjusted = false;     ///< it says that a total was changed afterwards
   bool nested = false;       ///< a column has headings with the sums of their rows
   bool row_is_more = false;  ///< the totals of the row count what is not listed
 };

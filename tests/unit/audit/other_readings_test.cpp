@@ -83,7 +83,7 @@ TEST_CASE("means beside the mean of ratios of a base", "[audit][readings]") {
   const auto table = [](const std::string& header) {
     return "| library | " + header +
            " | ratio |\n|---|---|---|\n| a | 2.35 ns | 0.03 |\n| b | 10.66 ns | 0.15 |\n"
-           "| base | 72.13 ns | 1.00 |\n| c | 17.49 ns | 0.24 |\n| d | 2,002.8 ns | 25.98 |\n";
+           "| base | 72.13 ns | 1.00 |\n| c | 17.49 ns | 0.24 |\n| d | 2,002.8 ns | 22.98 |\n";
   };
   CHECK(contradicts(table("time")));
   CHECK(only_doubts(table("mean")));
@@ -92,6 +92,9 @@ TEST_CASE("means beside the mean of ratios of a base", "[audit][readings]") {
 TEST_CASE("a product without the size of an element", "[audit][readings]") {
   CHECK(never_contradicts("- Current: 100x80x40 = 2.7 MB\n"));
   CHECK(contradicts("- Tile: 64 x 64 = 11 KB\n"));
+  // 900 x 900, told by its side.
+  CHECK(never_contradicts("| part | size |\n|---|---|\n| gate | 1 x 900 = 810K |\n"));
+  CHECK(contradicts("| part | size |\n|---|---|\n| gate | 2 x 900 = 810K |\n"));
   CHECK(contradicts("Memory = 12 x 12 x 64 x 4096 x 2 x 4 = 226 MB\n"));
 }
 
@@ -229,4 +232,118 @@ TEST_CASE("timed aggregates are no sample", "[audit][readings]") {
   CHECK(only_doubts(table("sum", "avg")));
   CHECK(only_doubts(table("count", "mean")));
   CHECK(contradicts(table("median", "avg")));
+}
+
+TEST_CASE("a ratio for each of two sides", "[audit][readings]") {
+  const auto table = [](const std::string& first, const std::string& second,
+                        const std::string& last) {
+    return "| set | Old tool (ms) | New tool (ms) | " + first + " | " + second +
+           " |\n|---|---|---|---|---|\n| a | 200 | 96 | 0.48x | 1.00x |\n"
+           "| b | 300 | 141 | 0.47x | 1.01x |\n| c | 1,000 | 490 | 0.49x | 0.99x |\n| d | 1,200 "
+           "| 6 | " +
+           last + " | 90x |\n";
+  };
+  // Over a third tool, which has no column.
+  CHECK(never_contradicts(table("Old speedup", "New speedup", "0.40x")));
+  CHECK(contradicts(
+      "| set | Old tool (ms) | New tool (ms) | Speedup |\n|---|---|---|---|\n"
+      "| a | 200 | 96 | 2.08x |\n| b | 300 | 141 | 2.13x |\n| c | 1,000 | 490 | 2.04x |\n"
+      "| d | 1,200 | 6 | 2.00x |\n"));
+  // "GPU speedup" alone is the one time over the other.
+  CHECK(contradicts(
+      "| set | CPU (ms) | GPU (ms) | GPU speedup |\n|---|---|---|---|\n| a | 200 | 96 | 2.08x |\n"
+      "| b | 300 | 141 | 2.13x |\n| c | 1,000 | 490 | 2.04x |\n| d | 1,200 | 6 | 2.00x |\n"));
+}
+
+TEST_CASE("a peak that is a rate which was reached", "[audit][readings]") {
+  const std::string head = "GPU: A100\n\nAchieved: 90 GB/s\n\n";
+  CHECK(contradicts(head + "- A100: 2000 GB/s\n- 9.5% of peak bandwidth\n"));
+  CHECK(only_doubts(head + "- 95% of the A100's peak (1,900 GB/s)\n- 9.5% of peak bandwidth\n"));
+  // Which of two rates is meant is not said.
+  CHECK(only_doubts(head + "Copy: 700 GB/s\n\n- A100: 2000 GB/s\n- 9.5% of peak bandwidth\n"));
+}
+
+TEST_CASE("quantiles with limits that are turned around as well", "[audit][readings]") {
+  const auto table = [](const std::string& low, const std::string& high) {
+    return "| metric | allowed | told |\n|---|---|---|\n| delay p50 | " + low +
+           " | 19.5 s |\n| delay p99 | " + high + " | 1.5 s |\n";
+  };
+  CHECK(only_doubts(table("<20 s", "<2 s")));
+  CHECK(contradicts(table("<20 s", "<40 s")));
+  CHECK(contradicts(table("", "")));
+}
+
+TEST_CASE("a total that is a round figure close by", "[audit][readings]") {
+  const std::string head = "| item | cost |\n|---|---|\n| a | 825 |\n| b | 436 |\n| c | 312 |\n";
+  CHECK(only_doubts(head + "| **Total** | 1,580 |\n"));
+  CHECK(only_doubts(head + "| **Total** | 1,570 |\n"));
+  CHECK(contradicts(head + "| **Total** | 1,574 |\n"));
+  CHECK(contradicts(head + "| **Total** | 1,560 |\n"));
+  // "2.5 hours" of 2 h 15; "2.7 hours" is no round figure.
+  const std::string hours = "| step | time |\n|---|---|\n| a | 75 min |\n| b | 60 min |\n";
+  CHECK(only_doubts(hours + "| **Total** | 2.5 hours |\n"));
+  CHECK(contradicts(hours + "| **Total** | 2.7 hours |\n"));
+  // Of few things ten are no rounding.
+  CHECK(contradicts("| item | cost |\n|---|---|\n| a | 27 |\n| b | 36 |\n| **Total** | 60 |\n"));
+}
+
+TEST_CASE("a total that was adjusted afterwards", "[audit][readings]") {
+  const std::string table =
+      "| part | score |\n|---|---|\n| a | 27.0 |\n| b | 33.0 |\n| c | 34.0 |\n| Total | 87.0 |\n";
+  CHECK(contradicts(table));
+  CHECK(only_doubts(table + "\nAdjusted from 94 for what was left out.\n"));
+}
+
+TEST_CASE("a ratio close by, over another row or metric", "[audit][readings]") {
+  const auto batches = [](const std::string& last) {
+    return "| batch | Cost (ns) | Speedup vs plain |\n|---|---|---|\n| 1 | 90.0 | 1.0x |\n"
+           "| 4 | 30.0 | 3.0x |\n| 16 | 9.0 | 10.0x |\n| 32 | 6.0 | 15.0x |\n| 64 | 4.5 | " +
+           last + " |\n";
+  };
+  // The base may be of another run.
+  CHECK(only_doubts(batches("21.3x")));
+  CHECK(contradicts(batches("24.0x")));
+  const auto metrics = [](const std::string& last) {
+    return "| metric | before | after | gain |\n|---|---|---|---|\n| load (ms) | 45 | 28 | 1.61x "
+           "|\n"
+           "| run (s) | 4.80 | 3.20 | " +
+           last + " |\n";
+  };
+  CHECK(only_doubts(metrics("1.45x")));
+  CHECK(contradicts(metrics("1.25x")));
+}
+
+TEST_CASE("a launch that is said to fail", "[audit][readings]") {
+  const std::string need = "The CUDA kernel needs 1.1 MiB of shared memory per block";
+  CHECK(contradicts(need + ".\n"));
+  CHECK(only_doubts(need + ", so the launch is refused.\n"));
+  CHECK(only_doubts(need + "\nat this size, against a ceiling of 64 KiB.\n"));
+}
+
+TEST_CASE("slowdowns that are claimed, or below one", "[audit][readings]") {
+  CHECK(contradicts(k_times + "\n4-6x slower than Torch.\n"));
+  CHECK(only_doubts(k_times + "\n- Claimed: 4-6x slower than Torch\n"));
+  CHECK(only_doubts(k_times + "\n0.5-1.5x slower than Torch.\n"));
+}
+
+TEST_CASE("so many times faster, counted from one", "[audit][readings]") {
+  CHECK(only_doubts("- Tests: 45s -> 10s (3.5x faster)\n"));
+  CHECK(contradicts("- Tests: 45s -> 10s (3.0x faster)\n"));
+  CHECK(contradicts("- Tests: 45s -> 10s (3.5x speedup)\n"));
+}
+
+TEST_CASE("a rate of several GPUs together", "[audit][readings]") {
+  const std::string gpu = "Ran on one H100.\n\n## Rates\n\n";
+  CHECK(contradicts(gpu + "Reached: 6160 TFLOPS\n"));
+  CHECK(only_doubts(gpu + "8-GPU run:\n\nReached: 6160 TFLOPS\n"));
+  CHECK(only_doubts(gpu + "Multi-node results\nReached: 6160 TFLOPS\n"));
+  CHECK(never_contradicts(gpu + "With sparsity: 1.4 PFLOPS\n"));
+}
+
+TEST_CASE("columns that are operations", "[audit][readings]") {
+  const std::string rows =
+      "|---|---|---|---|---|\n| a | 60 ms | 57 ms | 53 ms | 51 ms |\n"
+      "| b | 6 ms | 5 ms | 4 ms | 9 ms |\n| c | 8 ms | 6 ms | 5 ms | 7 ms |\n";
+  CHECK(only_doubts("| engine | SUM | AVG | MIN | MAX |\n" + rows));
+  CHECK(contradicts("| engine | first | AVG | MIN | MAX |\n" + rows));
 }
