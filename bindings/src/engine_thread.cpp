@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/inherited.hpp"
+#include "core/process.hpp"
 #include "playbook/playbook.hpp"
 
 namespace wb::python {
@@ -201,8 +202,7 @@ Result<Json> EngineThread::answer_to(std::optional<engine::Engine>& engine, cons
   } catch (const fs::filesystem_error& error) {
     return errno_error("work with", error.path1(), error.code().value());
   } catch (const std::system_error& error) {
-    return Error{ErrorCode::environment, "run", "the verb", error.what(),
-                 "end other processes or raise the process limit"};
+    return Error{ErrorCode::environment, "run", "the verb", error.what(), k_more_processes};
   } catch (const std::exception& error) {
     return internal(error.what());
   }

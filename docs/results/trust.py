@@ -12,6 +12,7 @@ from recorded import ROOT, archive_of, session_names
 DATA = ROOT / "tests" / "data"
 PLANTED = ("h200_trust_2026-11-26.json", "h200_trust_sustained_2026-11-26.json")
 FRESH = "h200_first_calls_2026-11-28.json"
+ON_A_CPU = "cpu_trust_2026-11-28.json"
 OBJECTIONS = ("absent", "unclear", "left_out")
 
 
@@ -51,6 +52,23 @@ def planted_rows():
             found = sum(row["outcome"] == "slower" for row in rows)
             yield (f"| slowdown of {percent:g} % planted, {what['regime']} | {len(rows)} | "
                    f"{found} called `slower` | `{where()}/{name}` |")  # fmt: skip
+
+
+def cpu_rows():
+    what = record(ON_A_CPU)["rows"]
+    told = [row["outcome"] for row in what["equal"]]
+    false = told.count("faster") + told.count("slower")
+    yield (f"| equal code under two names | {len(told)} | {told.count('same')} `same`, "
+           f"{told.count('ambiguous')} `ambiguous`, {false} false |")  # fmt: skip
+    for part, word, power in (("planted", "slower", -1), ("gains", "faster", 1)):
+        for problem in dict.fromkeys(row["asked"] for row in what[part]):
+            rows = [row for row in what[part] if row["asked"] == problem]
+            us = median(row["against_us" if part == "planted" else "candidate_us"] for row in rows)
+            share = median(row["speedup"] ** power for row in rows) - 1
+            found = sum(row["outcome"] == word for row in rows)
+            name = "slowdown planted" if part == "planted" else "true gain"
+            yield (f"| {name} at {us:.0f} us, {share:.0%} as measured | {len(rows)} | "
+                   f"{found} called `{word}` |")  # fmt: skip
 
 
 def is_refused(row):
@@ -137,6 +155,17 @@ H200, driver 580, quick effort, `tests/bench/gpu_trust.py`.
 | what | comparisons | answers | record |
 |---|---:|---|---|
 {chr(10).join(planted_rows())}
+
+On a CPU (an Intel Xeon virtual machine of 16 CPUs, four comparisons at once on 4 CPUs each; calls
+of 30 to 102 us; record `{where()}/{ON_A_CPU}`):
+
+| what | comparisons | answers |
+|---|---:|---|
+{chr(10).join(cpu_rows())}
+
+```sh
+tests/bench/gpu_trust.py SDPA_WB --backend cpu --pairs 150 --plants 5 --gains 13 --plant-effort quick
+```
 
 ## Gains on fresh inputs
 

@@ -292,6 +292,38 @@ def test_wrong_options_end_the_server_at_its_start(package, start, words):
     assert start(*words.split()).process.wait(PATIENCE_S) == 2
 
 
+def by_command(wb, env=None, **streams):
+    """`sdpa-wb mcp` on a session, which looks for a Python that can serve."""
+    wb.open_small()
+    folder = {"VIRTUAL_ENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
+    return subprocess.run(
+        [wb.program, "mcp", "--session", "s", *([] if folder else ["--python", sys.executable])],
+        cwd=wb.folder, env=os.environ | folder | (env or {}), capture_output=True, text=True,
+        timeout=PATIENCE_S, **streams,
+    )  # fmt: skip
+
+
+def test_a_wish_for_a_prompt_takes_no_request(package, wb):
+    done = by_command(wb, {"PYTHONINSPECT": "1"}, input=request(1) + "\n")
+    assert done.returncode == 0, done
+    assert json.loads(done.stdout)["id"] == 1
+
+
+def test_an_interpreter_that_does_not_come_up_says_why(package, wb):
+    done = by_command(wb, {"PYTHONHOME": "/nowhere"}, input="")
+    assert done.returncode == 2, done
+    assert "Fatal Python error" in done.stderr
+    assert 'the variable PYTHONHOME is "/nowhere"' in done.stderr
+
+
+def test_a_folder_is_no_input(package, wb):
+    folder = os.open(wb.folder, os.O_RDONLY)
+    done = by_command(wb, stdin=folder)
+    os.close(folder)
+    assert done.returncode == 2, done
+    assert done.stderr == "sdpa-wb mcp: cannot read requests: standard input is a folder\n"
+
+
 @pytest.mark.parametrize("kind", STREAMS)
 def test_standard_streams_that_cannot_serve(package, wb, kind):
     redirection, code, words = STREAMS[kind]

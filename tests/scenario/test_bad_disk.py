@@ -79,6 +79,27 @@ def test_a_full_disk_at_open(wb, disk):
     assert "space" in one_message(done)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["new", "mine", "--from", "cpu_tiled", "--in", "OUT"],
+     ["site", "sessions", "--output-dir", "OUT"]],
+)  # fmt: skip
+@pytest.mark.parametrize("is_there", [False, True])
+def test_no_half_folder_stays_on_a_full_disk(wb, disk, words, is_there):
+    wb.open_small("sessions/s")
+    out = disk / "a" / "b"
+    (out if is_there else disk).mkdir(parents=True, exist_ok=True)
+    fill(disk)
+    done = wb.run(*[str(out) if word == "OUT" else word for word in words])
+    assert done.returncode == 74, done.stderr
+    assert "space" in one_message(done)
+    assert out.exists() == is_there
+    if is_there:
+        assert list(out.iterdir()) == []
+    else:
+        assert not (disk / "a").exists()
+
+
 def test_a_read_only_disk(wb, disk):
     session = disk / "s"
     wb.open_small(session)

@@ -6,7 +6,9 @@ import os
 import resource
 import signal
 import subprocess
+import tempfile
 from functools import partial
+from pathlib import Path
 
 import pytest
 from support.commands import ROOT, SMALL
@@ -14,7 +16,7 @@ from support.logs import check_chain, events
 
 ITERATE = ["iterate", "--variant", "cpu_online", "--hypothesis", "one pass", "--predicted-speedup",
            "1.2"]  # fmt: skip
-EXIT_IO = 74
+EXIT_IO, EXIT_ENVIRONMENT = 74, 76
 
 
 def closing(wb, streams, *words):
@@ -147,6 +149,57 @@ def test_a_soft_limit_of_open_files_is_raised(wb):
     process = started(wb, prepare, *ITERATE, "--session", "s")
     out, err = process.communicate(timeout=240)
     assert process.returncode == 0, f"{out}\n{err}"
+
+
+NOBODY = 61_234  # whom no other process here is
+
+
+@pytest.fixture
+def of_nobody(wb):
+    """A folder of a user who has no process yet: root's are not counted."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for place in (folder, *folder.parents):
+            if not place.stat().st_mode & 0o001 and place != folder:
+                pytest.skip(f"other users cannot reach {place}")
+        for place in (wb.program, *wb.program.parents):
+            if not place.stat().st_mode & 0o001:
+                pytest.skip(f"other users cannot reach {place}")
+        os.chown(folder, NOBODY, NOBODY)
+        yield folder
+
+
+def test_a_limit_of_processes_is_told_by_doctor(wb, of_nobody):
+    done = subprocess.run(
+        [wb.program, "doctor", "--json", "--path", ROOT, "--cache", of_nobody / "cache"],
+        cwd=of_nobody, env={"PATH": "/usr/bin:/bin"}, preexec_fn=partial(as_nobody, 100),
+        capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    rows = {row["name"]: row for row in json.loads(done.stdout)["checks"]}
+    assert "at most 100 processes and threads of this user" in rows["process"]["detail"]
+    assert "ulimit -u" in rows["process"]["next"]
+
+
+def as_nobody(most):
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    limit(resource.RLIMIT_NPROC, most)
+
+
+@pytest.mark.parametrize("most", [1, 3, 5, 6, 8])
+def test_a_limit_of_processes_is_no_variants_fault(wb, of_nobody, most):
+    """Whatever fails first of compilers, worker, subject and the variant's own threads."""
+    done = subprocess.run(
+        [wb.program, "check", "cpu_simd_flash", "--problem", SMALL, "--path", ROOT,
+         "--cache", of_nobody / "cache"],
+        cwd=of_nobody, env={"PATH": "/usr/bin:/bin"}, preexec_fn=partial(as_nobody, most),
+        capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == EXIT_ENVIRONMENT, done
+    assert "ulimit -u" in done.stdout + done.stderr
 
 
 def test_limits_and_priorities_are_told_by_doctor(wb):

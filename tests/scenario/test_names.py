@@ -166,6 +166,42 @@ def test_a_temporary_folder_that_is_none(wb, tmp_path, monkeypatch, value):
     assert str(tmp_path / value) in done.stderr
 
 
+@pytest.mark.parametrize("value", [".", ""])
+def test_a_temporary_folder_without_a_place_of_its_own(wb, tmp_path, monkeypatch, value):
+    """A relative one is meant from here, also by children that work elsewhere; an empty one is
+    none."""
+    monkeypatch.setenv("TMPDIR", value)
+    wb.run("check", "cpu_online", "--problem", "B=1 Hq=1 Sq=8 D=8 f32", check=0)
+
+
+def test_relative_places_of_the_desktop_standard_are_ignored(wb, tmp_path, monkeypatch):
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, "here")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    run_without_cache(wb, "build", "cpu_tiled")
+    assert not (tmp_path / "here").exists()
+    assert (tmp_path / "home" / ".cache" / "sdpa-workbench").is_dir()
+
+
+def test_a_cache_whose_name_has_a_line_end(wb, tmp_path, monkeypatch):
+    """Compilers say which files they read line by line."""
+    done = run_without_cache(wb, "build", "cpu_tiled", "--cache", "a\nb")
+    assert done.returncode == 2, done.stderr
+    assert "line end" in done.stderr
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a\nb"))
+    done = run_without_cache(wb, "build", "cpu_tiled")
+    assert done.returncode == 76, done
+    assert "line end" in done.stderr
+    assert "XDG_CACHE_HOME" in done.stderr
+
+
+def run_without_cache(wb, *words):
+    argv = wb.argv(*words)
+    at = len(argv) - argv[::-1].index("--cache") - 1
+    del argv[at : at + 2]
+    return subprocess.run(argv, cwd=wb.folder, capture_output=True, text=True, timeout=240)
+
+
 def test_a_cache_that_cannot_be(wb, tmp_path, monkeypatch):
     """Without --cache it follows from variables, and those are named."""
     (tmp_path / "file").write_text("")

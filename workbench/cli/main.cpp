@@ -22,6 +22,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/services.hpp"
 #include "core/inherited.hpp"
+#include "core/process.hpp"
 #include "core/writing.hpp"
 #include "engine/verb.hpp"
 #include "playbook/playbook.hpp"
@@ -207,10 +208,8 @@ int main(int argc, char** argv) {
   } catch (const std::filesystem::filesystem_error& error) {
     return print_error(wb::errno_error("work with", error.path1(), error.code().value()), false);
   } catch (const std::system_error& error) {
-    say(
-        fmt::format("sdpa-wb: cannot start a thread: {}; end other processes or raise the process "
-                    "limit\n",
-                    error.what()));
+    say(fmt::format("sdpa-wb: cannot start a thread: {}; {}\n", error.what(),
+                    wb::k_more_processes));
     return static_cast<int>(wb::cli::ExitCode::environment);
   } catch (const std::exception& error) {
     say(fmt::format("sdpa-wb: internal fault: {}\n", error.what()));

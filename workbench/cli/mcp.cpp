@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/mcp.hpp"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -51,6 +53,13 @@ std::optional<std::string> why_not(const std::string& python) {
   if (!done) return done.error().message();
   if (done->success()) return {};
   std::string words = done->err;
+  // An interpreter that does not come up says why above a trace of its own.
+  if (const auto fatal = words.find("Fatal Python error"); fatal != std::string::npos) {
+    const char* const home = std::getenv("PYTHONHOME");
+    return words.substr(fatal, words.find('\n', fatal) - fatal) +
+           (home == nullptr ? std::string()
+                            : fmt::format("; the variable PYTHONHOME is \"{}\": unset it", home));
+  }
   while (!words.empty() && words.back() == '\n') words.pop_back();
   const auto line = words.rfind('\n');
   return line == std::string::npos ? words : words.substr(line + 1);
@@ -59,6 +68,13 @@ std::optional<std::string> why_not(const std::string& python) {
 }  // namespace
 
 int mcp_main(const std::vector<std::string>& words, const Environment& environment) {
+  struct stat input {};
+  if (::fstat(STDIN_FILENO, &input) == 0 && S_ISDIR(input.st_mode)) {
+    std::fputs("sdpa-wb mcp: cannot read requests: standard input is a folder\n", stderr);
+    return static_cast<int>(ExitCode::usage);
+  }
+  // A person's wish for a prompt after each program: here it would read the client's requests.
+  unsetenv("PYTHONINSPECT");
   const fs::path programs = executable_folder();
   std::error_code error;
   // A build folder has the package beside the programs.

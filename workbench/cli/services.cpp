@@ -2,6 +2,7 @@
 #include "cli/services.hpp"
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,12 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
+}
+
+/// Relative places are to be ignored there (XDG Base Directory Specification).
+std::string absolute_folder(const char* name) {
+  std::string folder = variable(name);
+  return folder.starts_with('/') ? folder : std::string();
 }
 
 fs::path default_cache(const Environment& environment) {
@@ -136,6 +143,11 @@ Result<void> check_cpus(const GlobalOptions& options) {
 /// A folder that is there, or could be made: what it would lie in is one, and may be written.
 Result<void> check_cache(const fs::path& cache) {
   if (cache.empty()) return {};
+  if (cache.string().find_first_of("\n\r") != std::string::npos) {
+    return wrong_option("--cache", cache.string(),
+                        "its name holds a line end, which a compiler's list of files cannot tell",
+                        "name another folder");
+  }
   std::error_code error;
   fs::path place = fs::absolute(cache, error);
   const auto refused = [&](int number) {
@@ -179,8 +191,8 @@ Result<void> check_options(const GlobalOptions& options) {
 Environment Environment::read() {
   Environment environment;
   environment.home = variable("HOME");
-  environment.xdg_cache_home = variable("XDG_CACHE_HOME");
-  environment.xdg_data_home = variable("XDG_DATA_HOME");
+  environment.xdg_cache_home = absolute_folder("XDG_CACHE_HOME");
+  environment.xdg_data_home = absolute_folder("XDG_DATA_HOME");
   environment.virtual_env = variable("VIRTUAL_ENV");
   environment.cudacxx = variable("CUDACXX");
   environment.cuda_home = variable("CUDA_HOME");
@@ -193,7 +205,13 @@ Environment Environment::read() {
 fs::path executable_folder() {
   std::array<char, 4096> buffer{};
   const ssize_t length = readlink("/proc/self/exe", buffer.data(), buffer.size());
-  if (length <= 0 || static_cast<std::size_t>(length) == buffer.size()) return {};
+  if (length <= 0) {  // without /proc: as the kernel was told to start it
+    const char* const started = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+    std::error_code fault;
+    const fs::path program = fs::canonical(started == nullptr ? "" : started, fault);
+    return fault ? fs::path() : program.parent_path();
+  }
+  if (static_cast<std::size_t>(length) == buffer.size()) return {};
   return fs::path(std::string(buffer.data(), static_cast<std::size_t>(length))).parent_path();
 }
 

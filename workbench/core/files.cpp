@@ -211,13 +211,12 @@ Result<void> RealFileSystem::make_directories(const fs::path& path) {
 }
 
 Result<TempDirectory> TempDirectory::create(std::string_view prefix) {
+  const char* const named = std::getenv("TMPDIR");
   std::error_code error;
-  const fs::path root = fs::temp_directory_path(error);
-  // Where the standard library refuses the folder, it does not say which one that was.
-  const char* named = std::getenv("TMPDIR");
+  // Children look for it from other working folders.
+  const fs::path root = fs::absolute(named == nullptr || *named == '\0' ? "/tmp" : named, error);
   auto made =
-      error ? Result<TempDirectory>(errno_error("use the temporary folder",
-                                                named == nullptr ? "/tmp" : named, error.value()))
+      error ? Result<TempDirectory>(errno_error("use the temporary folder", named, error.value()))
             : create_in(root, prefix);
   if (made.ok() || made.error().code == ErrorCode::no_space) return made;
   Error refused = made.error();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
@@ -69,6 +70,13 @@ bool collect(const Child& child, std::array<Stream, 2>& streams, Deadline deadli
 }
 
 }  // namespace
+
+Error process_refused(std::string attempted, std::string what, int error_number) {
+  Error error = errno_error(std::move(attempted), std::move(what), error_number);
+  error.code = ErrorCode::environment;
+  if (error_number == EAGAIN) error.next = k_more_processes;
+  return error;
+}
 
 Result<ProcessOutcome> run_process(const ProcessSpec& spec) {
   const auto started = std::chrono::steady_clock::now();

@@ -20,6 +20,14 @@
 
 namespace wb {
 
+/// What changes it where the system allows no more processes or threads.
+inline constexpr const char* k_more_processes =
+    "end other processes, or raise the limit (ulimit -u, pids.max of a control group)";
+
+/// Of a process that the system did not start: environment, with what would change it where the
+/// system allows no more of them.
+Error process_refused(std::string attempted, std::string what, int error_number);
+
 struct ResourceLimits {
   std::optional<std::uint64_t> address_space_bytes;  ///< RLIMIT_AS
   std::optional<std::uint64_t> file_size_bytes;      ///< RLIMIT_FSIZE

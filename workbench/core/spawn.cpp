@@ -281,8 +281,7 @@ Result<Child> spawn_child(const ProcessSpec& spec, int in, int out, int err) {
 
   const pid_t pid = fork_quietly(prepared);
   if (pid == -1) {
-    return start_error(spec, ErrorCode::io, std::generic_category().message(errno),
-                       "end other processes or raise the process limit");
+    return process_refused("start", command_words(spec), errno);
   }
   report_pipe.write_end.reset();
   if (const auto report = read_report(report_pipe.read_end.get())) {

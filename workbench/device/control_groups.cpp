@@ -86,6 +86,18 @@ std::vector<ControlGroup> control_groups(std::string_view controller, const fs::
   return groups;
 }
 
+std::optional<TaskLimit> task_limit(const fs::path& root) {
+  std::optional<TaskLimit> least;
+  for (const ControlGroup& group : control_groups("pids", root)) {
+    const fs::path source = group.folder / "pids.max";
+    const std::string text = file_content(source);
+    const auto words = ascii::words(text);
+    const auto tasks = words.empty() ? std::nullopt : ascii::number<std::int64_t>(words.front());
+    if (tasks && (!least || *tasks < least->tasks)) least = TaskLimit{*tasks, source.string()};
+  }
+  return least;
+}
+
 std::optional<std::uint64_t> memory_limit(const fs::path& root) {
   std::optional<std::uint64_t> least;
   for (const ControlGroup& group : control_groups("memory", root)) {

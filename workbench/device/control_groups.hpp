@@ -26,6 +26,14 @@ std::vector<ControlGroup> control_groups(std::string_view controller,
 /// The least limit of memory (bytes) of those groups; nothing where none has one.
 std::optional<std::uint64_t> memory_limit(const std::filesystem::path& root = "/");
 
+/// The least number of processes and threads (pids.max) that those groups may have together, and
+/// the file that says so; nothing where none has one.
+struct TaskLimit {
+  std::int64_t tasks = 0;
+  std::string source;
+};
+std::optional<TaskLimit> task_limit(const std::filesystem::path& root = "/");
+
 /// The text of a file of /proc, /sys or a group, which has no size; empty where there is none.
 std::string file_content(const std::filesystem::path& path);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/inherited.hpp"
+#include "device/control_groups.hpp"
 #include "engine/building.hpp"
 #include "engine/verb_bodies.hpp"
 #include "variant/compile_sandbox.hpp"
@@ -107,7 +108,15 @@ Json locks_row(const Context& context) {
 /// Limits and priorities that this process was started with, and its worker and subjects with it.
 Json process_row() {
   std::string detail, next;
-  for (const Hindrance& hindrance : inherited_hindrances()) {
+  std::vector<Hindrance> hindrances = inherited_hindrances();
+  constexpr std::int64_t k_enough_tasks = 256;
+  if (const auto tasks = device::task_limit(); tasks && tasks->tasks < k_enough_tasks) {
+    hindrances.push_back(
+        {fmt::format("at most {} processes and threads of its control group ({})", tasks->tasks,
+                     tasks->source),
+         "raise pids.max there (TasksMax of systemd, --pids-limit of a container)"});
+  }
+  for (const Hindrance& hindrance : hindrances) {
     detail += (detail.empty() ? "" : "; ") + hindrance.what;
     next += (next.empty() ? "" : "; ") + hindrance.cure;
   }

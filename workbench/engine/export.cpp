@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/unfinished_folder.hpp"
 #include "engine/package_name.hpp"
 #include "engine/recorded.hpp"
 #include "engine/verb_table.hpp"
@@ -113,32 +114,6 @@ Result<void> check_folder(const fs::path& folder) {
   return {};
 }
 
-/// Takes a package away again that was not written whole: half a one would look like one, and keep
-/// the next try from that folder.
-class Unfinished {
- public:
-  explicit Unfinished(fs::path folder)
-      : m_folder(std::move(folder)), m_was_there(fs::exists(m_folder, m_ignored)) {}
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
-  ~Unfinished() {
-    if (m_is_whole) return;
-    if (!m_was_there) {
-      fs::remove_all(m_folder, m_ignored);
-      return;
-    }
-    for (const auto& entry : fs::directory_iterator(m_folder, m_ignored)) {
-      fs::remove_all(entry.path(), m_ignored);
-    }
-  }
-  void keep() { m_is_whole = true; }
-
- private:
-  std::error_code m_ignored;
-  fs::path m_folder;
-  bool m_was_there, m_is_whole = false;
-};
-
 }  // namespace
 
 Result<Json> verb_proof(Context& context, const session::Session& session, const Json& args) {
@@ -197,7 +172,7 @@ Result<Json> verb_export(Context& context, const session::Session& session, cons
   const fs::path folder = args.value("output", package);
   FileSystem& file_system = context.services.file_system;
   WB_TRY(check_folder(folder));
-  Unfinished package_folder(folder);
+  UnfinishedFolder package_folder(folder);
   WB_TRY(file_system.make_directories(folder));
   Json written = Json::array();
   for (const auto& [path, content] : files) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "core/unfinished_folder.hpp"
 #include "engine/memory_verbs.hpp"
 #include "engine/recorded.hpp"
 
@@ -154,6 +155,8 @@ Result<Json> verb_new(Context& context, const Json& args, const fs::path& sessio
                 variant::derive_variant(
                     file_system, parent.first,
                     {{"kernel.json", manifest_text(parent.first, name, parent.second)}}, name));
+  UnfinishedFolder made(kernels);
+  made.leave_content();
   WB_TRY(file_system.make_directories(kernels));
   std::string pattern = (kernels / (".new-" + name + "-XXXXXX")).string();
   if (::mkdtemp(pattern.data()) == nullptr) {
@@ -165,6 +168,7 @@ Result<Json> verb_new(Context& context, const Json& args, const fs::path& sessio
   ::chmod(scaffold.path.c_str(), 0755);  // mkdtemp gives 0700
   WB_TRY(publish(scaffold.path, folder, name));
   scaffold.path.clear();
+  made.keep();
   std::vector<fs::path> more_roots;
   for (const fs::path& root : context.services.search_path.roots) {
     more_roots.push_back(root / "kernels");

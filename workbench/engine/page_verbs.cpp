@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 
+#include "core/unfinished_folder.hpp"
 #include "core/writing.hpp"
 #include "engine/copies.hpp"
 #include "engine/recorded.hpp"
@@ -139,6 +140,7 @@ Result<Json> verb_site(Context& context, const Json& args) {
   const fs::path root = args["folder"].get<std::string>();
   const fs::path out = args.value("output_dir", "site");
   WB_TRY_ASSIGN(const auto folders, session::find_sessions(root));
+  UnfinishedFolder made(out);
   WB_TRY(files.make_directories(out));
   // A session called "index" keeps its page; the index goes beside it.
   const bool is_taken = std::any_of(folders.begin(), folders.end(), [](const auto& folder) {
@@ -164,6 +166,7 @@ Result<Json> verb_site(Context& context, const Json& args) {
       args.value("title", "Sessions in " + session::whole_path(root).filename().string());
   WB_TRY(
       write_named(context.services, index, html::site_index(entries, heading), Durability::none));
+  made.keep();
   std::string text =
       fmt::format("{}\n{} page{}\n", index.string(), pages.size(), pages.size() == 1 ? "" : "s");
   for (const Json& fault : faults) {

@@ -377,6 +377,12 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
   const Entry entry{m_root / id_of_build->substr(0, 2) / *id_of_build, *id_of_build, variant};
   if (auto hit = load_held(m_file_system, entry, m_leases)) return *std::move(hit);
 
+  if (m_root.string().find_first_of("\n\r") != std::string::npos) {
+    return failure(
+        Invalidity::environment,
+        no_cache({ErrorCode::environment, "keep built artifacts in", m_root.string(),
+                  "its name holds a line end, which compilers' lists of files cannot tell", ""}));
+  }
   const fs::path temporary = m_root / "tmp";
   for (const fs::path& folder : {temporary, entry.folder.parent_path()}) {
     const auto made = m_file_system.make_directories(folder);

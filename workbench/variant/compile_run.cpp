@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "core/process.hpp"
 #include "variant/compile_failure.hpp"
@@ -113,7 +115,12 @@ Failure failure_of_run(const CompileCommand& command, const ProcessSpec& spec,
     invalidity = Invalidity::environment;
   }
   const std::string name = fs::path(command.compiler.path).filename().string();
-  return Failure{invalidity, describe(fault, name, spec), words_of(outcome)};
+  std::string words = describe(fault, name, spec);
+  if (invalidity == Invalidity::environment &&
+      outcome.err.find(std::strerror(EAGAIN)) != std::string::npos) {
+    words += fmt::format(": it was refused a process; {}", k_more_processes);
+  }
+  return Failure{invalidity, std::move(words), words_of(outcome)};
 }
 
 Failure uncovered_failure(const Variant& variant, const std::string& file) {

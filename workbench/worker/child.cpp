@@ -22,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/process.hpp"
 #include "worker/namespaces.hpp"
 #include "worker/process_table.hpp"
 
@@ -207,6 +208,7 @@ Result<Child> Child::spawn(Family& family, const ChildSpec& spec) {
   if (!ends.ok()) return std::move(ends).error();
   WB_TRY_ASSIGN(UniqueFd capture, make_capture());
   const UniqueFd dev_null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!dev_null.valid()) return errno_error("open", "/dev/null", errno);
   const UniqueFd high_null = high_copy(dev_null.get());
   const UniqueFd high_capture = high_copy(capture.get());
   const UniqueFd high_socket = high_copy(ends->second.get());
@@ -241,7 +243,7 @@ Result<Child> Child::spawn(Family& family, const ChildSpec& spec) {
   } else {
     pid = ::fork();
     if (pid == 0) run_child(prepared);
-    if (pid < 0) return errno_error("fork for", spec.argv[0], errno);
+    if (pid < 0) return process_refused("start", spec.argv[0], errno);
   }
   child.m_family = &family;
   child.m_pid = pid;

@@ -11,6 +11,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/process.hpp"
 #include "worker/failure.hpp"
 
 namespace wb::worker {
@@ -67,7 +68,7 @@ Outcome<Json> run_forked(Family& family, const std::function<Outcome<Json>()>& w
   const pid_t pid = ::fork();
   if (pid == 0) run_child(work, theirs, parent);
   if (pid < 0) {
-    return environment(fmt::format("cannot fork for {}: the process limit is reached", who));
+    return environment(process_refused("start a process for", who, errno).message());
   }
   theirs.close();
   family.add(pid);

@@ -18,6 +18,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "core/process.hpp"
+
 namespace wb::worker {
 namespace {
 
@@ -129,10 +131,10 @@ void reap(pid_t pid) {
 }
 
 Error not_launched(const LaunchReport& report) {
-  return Error{ErrorCode::environment, "start a process in", "namespaces of its own",
-               fmt::format("{}: {}", *report.step.data() != '\0' ? report.step.data() : "fork",
-                           std::generic_category().message(report.error_number)),
-               ""};
+  Error error = process_refused("start a process in", "namespaces of its own", report.error_number);
+  error.cause =
+      fmt::format("{}: {}", *report.step.data() != '\0' ? report.step.data() : "fork", error.cause);
+  return error;
 }
 
 }  // namespace
@@ -148,7 +150,9 @@ Result<Namespaced> fork_in_namespaces(const std::function<void()>& body) {
   const IdMaps maps;
   const pid_t launcher = ::fork();
   if (launcher == 0) launch(maps, life_read.get(), report_write.get(), body);
-  if (launcher < 0) return errno_error("fork for", "a process in namespaces of its own", errno);
+  if (launcher < 0) {
+    return process_refused("start a process in", "namespaces of its own", errno);
+  }
   report_write.reset();
   const LaunchReport report = read_launch_report(report_read.get());
   reap(launcher);  // the init is a child of this process from now on

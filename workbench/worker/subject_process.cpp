@@ -17,6 +17,7 @@
 #include "worker/memory_end.hpp"
 #include "worker/roles.hpp"
 #include "worker/seccomp.hpp"
+#include "worker/thread_limit.hpp"
 
 namespace wb::worker {
 namespace {
@@ -118,6 +119,13 @@ Outcome<Standstill> SubjectProcess::stand_still() {
 Failure SubjectProcess::fail(Invalidity invalidity, std::string message) {
   std::string output = m_child.captured();
   m_child.kill();
+  // A variant that is refused its threads fails in whatever way it handles that.
+  if (invalidity == Invalidity::runtime) {
+    if (const auto refused = refused_threads()) {
+      return Failure{Invalidity::environment, fmt::format("{}; {}", message, *refused),
+                     std::move(output)};
+    }
+  }
   return Failure{invalidity, std::move(message), std::move(output)};
 }
 

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 #include <utility>
 
+#include "core/process.hpp"
 #include "core/secret.hpp"
 #include "worker/build_process.hpp"
 #include "worker/failure.hpp"
@@ -350,8 +352,12 @@ Outcome<Json> Supervisor::handle(const protocol::Request& request) {
     return dispatch(request);
   } catch (const std::exception& fault) {
     m_canary_due = m_greeted.has_value();
-    return environment(fmt::format("the worker failed at \"{}\": {}", to_string(request.verb),
-                                   printable(fault.what(), 400)));
+    const auto* of_system = dynamic_cast<const std::system_error*>(&fault);
+    const bool refused =
+        of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;
+    return environment(fmt::format("the worker failed at \"{}\": {}{}", to_string(request.verb),
+                                   printable(fault.what(), 400),
+                                   refused ? fmt::format("; {}", k_more_processes) : ""));
   }
 }
 

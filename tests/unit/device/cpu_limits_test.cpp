@@ -155,3 +155,25 @@ TEST_CASE("no more threads run by default than a quota can keep running", "[devi
   CHECK(with(2.5) == 2);
   CHECK(with(0.3) == 1);
 }
+
+TEST_CASE("the least limit of processes is that of any group", "[device][quota]") {
+  const Planted host;
+  CHECK_FALSE(task_limit(host.root));
+  host.is_in("/user.slice/a.scope");
+  host.write("sys/fs/cgroup/user.slice/a.scope/pids.max", "max\n");
+  CHECK_FALSE(task_limit(host.root));
+  host.write("sys/fs/cgroup/user.slice/a.scope/pids.max", "900\n");
+  host.write("sys/fs/cgroup/user.slice/pids.max", "80\n");
+  const auto limit = task_limit(host.root);
+  REQUIRE(limit);
+  CHECK(limit->tasks == 80);
+  CHECK(limit->source == (host.root / "sys/fs/cgroup/user.slice/pids.max").string());
+
+  const Planted older;
+  older.write("proc/self/cgroup", "3:pids:/b\n0::/\n");
+  older.write("proc/self/mountinfo",
+              "33 31 0:30 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n");
+  older.write("sys/fs/cgroup/pids/b/pids.max", "7\n");
+  REQUIRE(task_limit(older.root));
+  CHECK(task_limit(older.root)->tasks == 7);
+}
