@@ -4,13 +4,16 @@ by each, and what a turn costs.
 
 Turns go in ABBA order; each ratio is of the medians, its spread half the distance of the quartiles
 of the ratios of neighbors. Usage: turn_cost.py BEFORE AFTER [--rounds N] [--cpu-set S]
-[--python P], where BEFORE and AFTER are paths of sdpa-wb-worker.
+[--python P] [--plans hot ...] [--kernels NAME ...], where BEFORE and AFTER are paths of
+sdpa-wb-worker. Last come the geometric means of each plan, with their own spread: the standard
+error over the rows.
 """
 
 import argparse
 import base64
 import hashlib
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -25,6 +28,7 @@ PROBLEMS = {
     "decode": {"B": 4, "Hq": 8, "Hkv": 8, "Sq": 1, "Skv": 2048, "D": 64},
     "wide out": {"B": 1, "Hq": 32, "Hkv": 32, "Sq": 512, "Skv": 64, "D": 128},
 }
+PLANS = ["hot", "cold", "eager"]
 CHUNK_BYTES = 512 << 10
 
 
@@ -106,6 +110,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--cpu-set", default="")
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--plans", nargs="+", choices=PLANS, default=PLANS)
+    parser.add_argument("--kernels", nargs="+", default=[*NATIVE, "torch_cpu_sdpa"])
     options = parser.parse_args()
     workers = [
         Worker(program, options.cpu_set, options.python)
@@ -113,10 +119,11 @@ def main():
     ]
     print("| kernel | problem | plan | figure after / before | turn after / before | us | ms |")
     print("|---|---|---|---|---|---|---|")
-    for name in [*NATIVE, "torch_cpu_sdpa"]:
+    logs = {kind: [] for kind in options.plans}
+    for name in options.kernels:
         handles = [worker.load(name) for worker in workers]
         for problem_name, problem in PROBLEMS.items():
-            for kind in ("hot", "cold", "eager"):
+            for kind in options.plans:
                 figures, costs = ([], []), ([], [])
                 for round_number in range(options.rounds):
                     order = (0, 1) if round_number % 2 == 0 else (1, 0)
@@ -127,12 +134,16 @@ def main():
                 (figure, figure_spread), (cost, cost_spread) = map(
                     lambda pair: ratio_of(*pair), (figures, costs)
                 )
+                logs[kind].append(math.log(figure))
                 print(
                     f"| `{name}` | {problem_name} | {kind} | {figure:.3f} ± {figure_spread:.3f} | "
                     f"{cost:.3f} ± {cost_spread:.3f} | {statistics.median(figures[1]):.0f} | "
                     f"{statistics.median(costs[1]):.1f} |",
                     flush=True,
                 )
+    for kind, values in logs.items():
+        error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+        print(f"{kind}: {math.exp(statistics.mean(values)):.4f} ± {error:.4f}, {len(values)} rows")
 
 
 if __name__ == "__main__":

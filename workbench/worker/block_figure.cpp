@@ -38,6 +38,10 @@ double most_ping_us(double empty_ping_us) {
   return k_ping_factor * empty_ping_us + k_ping_allowance_us;
 }
 
+double own_us_of(const BlockTime& time, Clock clock) {
+  return clock == Clock::host ? time.around_us : time.wall_us - time.put_off_us;
+}
+
 double block_bound_us(const BlockFacts& block, const Pings& pings, Clock clock) {
   // A lone call of a GPU is shorter than what comes before and after it.
   if (clock == Clock::device && block.own_us < k_witness_block_us) return 0;

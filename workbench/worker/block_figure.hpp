@@ -33,6 +33,11 @@ struct BlockFacts {
   double own_us = 0;                   ///< the supervisor's, messages and all
 };
 
+/// BlockFacts::own_us. On a GPU from "started" on, as the subject queues calls before, and without
+/// what the judge's copy came late: that is for the witness. It was a late message in one block of
+/// eight (H200), and lengthened the figures of 13 us by up to a tenth.
+double own_us_of(const BlockTime& time, Clock clock);
+
 /// Below this a call of that block did not take: its time less the slowest ping and, on a GPU, what
 /// a block's start and end may take. At least 0; that for a block of a GPU that no witness sees, as
 /// it is shorter than k_witness_block_us.

@@ -21,9 +21,9 @@ constexpr std::uint64_t k_python_open_files = 4'096;
 constexpr std::uint64_t k_gpu_open_files = 1'024;  // of devices, and of the driver's threads
 /// A selection loads candidate and incumbent one after the other, and on a GPU each would wait for
 /// its context: 0.2 to 0.34 s (H200). On a CPU a process is there in 3 ms.
-constexpr std::size_t k_spares = 1, k_gpu_spares = 2;
+/// From two loaded subjects on turns are likely.
+constexpr std::size_t k_spares = 1, k_compared = 2;
 constexpr int k_deepest_shut_folder = 64;
-constexpr std::size_t k_compared = 2;  ///< loaded subjects from which on turns are likely
 /// Each holds about 1 GB of the host's memory with PyTorch and, awake, a context: 0.5 GB of an
 /// H200.
 constexpr std::size_t k_most_python_spares = 8;
@@ -109,8 +109,9 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
 }
 
 void SubjectFactory::start_spares(std::size_t loaded) {
-  // A process that makes its context disturbs turns: beside them one may, and two do not.
-  const std::size_t wanted = m_setting.gpu && loaded < k_compared ? k_gpu_spares : k_spares;
+  // A process that makes its context disturbs turns, which wait for it: none is started where turns
+  // are likely to come next.
+  const std::size_t wanted = m_setting.gpu ? k_compared - std::min(loaded, k_compared) : k_spares;
   while (m_spares.size() < wanted) {
     // Without a spare the next load starts its own process, and reports it when that fails.
     Result<Started> started = start(SubjectKind::native);
@@ -154,9 +155,11 @@ void SubjectFactory::start_python_spares(std::size_t subjects) {
   }
 }
 
-void SubjectFactory::await_python_spares(const Wait& wait) {
+void SubjectFactory::await_spares(const Wait& wait) {
+  if (!m_setting.gpu) return;
+  // One that does not start is found out by the load that takes it.
+  for (Started& spare : m_spares) (void)await_context(spare, wait);
   for (Started& spare : m_python_spares) {
-    // One that does not start is found out by the load that takes it.
     if (spare.context == Context::asked) (void)await_context(spare, wait);
   }
 }

@@ -20,6 +20,10 @@ namespace {
 using protocol::Verb;
 using std::chrono::milliseconds;
 
+/// A context takes a third of a second. What has none by then waits for memory that a subject
+/// holds, and is ended.
+constexpr std::int64_t k_context_patience_ms = 10'000;
+
 template <typename Args>
 Outcome<Args> read_args(const protocol::Request& request) {
   Args args;
@@ -76,6 +80,11 @@ TurnContext Supervisor::context(std::string subject) {
 Outcome<DeviceLock::Held> Supervisor::take_device() {
   m_leaving.clear();  // what is not gone yet may still be on the device, or have its memory
   return as_outcome(m_greeted->lock.acquire(deadline_in(protocol::k_lock_patience), m_cancel));
+}
+
+Outcome<DeviceLock::Held> Supervisor::take_device_alone(std::int64_t deadline_ms) {
+  m_greeted->factory.await_spares(wait_for(std::min(deadline_ms, k_context_patience_ms)));
+  return take_device();
 }
 
 Outcome<LoadedSubject*> Supervisor::find_subject(std::int64_t handle) {
@@ -172,6 +181,8 @@ Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
   if (!held.ok()) return held.error();
+  // Judging takes a while and times nothing: the next loads' processes are started beside it.
+  m_greeted->factory.start_spares(0);
   if (!args.drawn.empty()) return to_json(drawn_runs(args));
   const bool has_edge = args.problem.mask != problem::MaskKind::none && args.rows_without_keys;
   const Wait wait = wait_for(args.deadline_ms);
@@ -228,7 +239,7 @@ Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
   // What the host did not load although it had announced it is ended, and as many as it has loaded
   // it will want again: each round of turns is of fresh processes.
   m_greeted->factory.let_python_sleep(loaded_python());
-  const auto held = take_device();
+  const auto held = take_device_alone(args.deadline_ms);
   if (!held.ok()) return held.error();
   return as_json(judged(args.handle, args.problem,
                         conduct_turn((*subject)->process, args, context((*subject)->label),
@@ -243,7 +254,7 @@ Outcome<Json> Supervisor::first_calls(const protocol::FirstCallsArgs& args) {
     if (!subject.ok()) return std::move(subject).error();
     callers.push_back({(*subject)->process, context((*subject)->label)});
   }
-  const auto held = take_device();
+  const auto held = take_device_alone(args.deadline_ms);
   if (!held.ok()) return held.error();
   const auto result = conduct_first_calls(callers, args, wait_for(args.deadline_ms));
   if (result.ok() && result->failed) {

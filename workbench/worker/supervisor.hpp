@@ -81,6 +81,8 @@ class Supervisor {
   /// more than the problem's tensors. The caller holds the device lock.
   std::optional<Failure> hoarder(std::int64_t handle, const problem::Problem& problem);
   Outcome<DeviceLock::Held> take_device();
+  /// To time something: once no process of this worker is making its context there.
+  Outcome<DeviceLock::Held> take_device_alone(std::int64_t deadline_ms);
   Outcome<LoadedSubject*> find_subject(std::int64_t handle);
   /// How many of the loaded subjects are Python's.
   [[nodiscard]] std::size_t loaded_python() const;

@@ -119,7 +119,7 @@ Outcome<EmptyCall> Supervisor::measure_empty_call(SubjectKind kind) {
   auto subject = m_greeted->factory.load_builtin(kind, "empty", wait_for(k_empty_start_deadline_ms),
                                                  SubjectFactory::From::spare);
   if (!subject.ok()) return std::move(subject).error();
-  m_greeted->factory.await_python_spares(wait_for(k_empty_start_deadline_ms));
+  m_greeted->factory.await_spares(wait_for(k_empty_start_deadline_ms));
   const Wait wait = wait_for(k_empty_call_deadline_ms);
   protocol::TurnArgs args;
   args.problem = canary_problem();

@@ -102,7 +102,7 @@ std::vector<BlockFacts> TurnConductor::block_facts() const {
     const BlockTime& time = m_times[block];
     facts.push_back({std::span(m_samples_us).subspan(block * count, count),
                      m_blocks.samples_per_block * m_blocks.calls_per_sample,
-                     m_context.clock == Clock::host ? time.around_us : time.wall_us});
+                     own_us_of(time, m_context.clock)});
   }
   return facts;
 }

@@ -52,6 +52,26 @@ TEST_CASE("no figure lies below the supervisor's bound", "[worker][figure]") {
   CHECK(block_bound_us({lone, 1, 900}, k_uneven, Clock::device) == 0);
 }
 
+TEST_CASE("a judge's copy that came late lengthens no figure on a GPU", "[worker][figure]") {
+  // 400 calls of 13 us; the copy behind "done" came 800 us later than on an idle device.
+  BlockTime time;
+  time.wall_us = 5'200 + 40 + 800;
+  time.around_us = 5'200 + 600 + 800;
+  time.put_off_us = 800;
+  CHECK(own_us_of(time, Clock::device) == Approx(5'240));
+  const std::vector<double> told = repeated(5, 13.0);
+  const BlockFacts block{told, 400, own_us_of(time, Clock::device)};
+  CHECK(block_figure_us(block, k_quick, Clock::device) == 13.0);
+  // Work that goes on until "done" still counts: here the device's clock told nine tenths of it.
+  BlockTime longer = time;
+  longer.wall_us += 600;
+  const BlockFacts hidden{told, 400, own_us_of(longer, Clock::device)};
+  CHECK(block_figure_us(hidden, k_quick, Clock::device) == Approx(14.025));
+  // A CPU has no such copy, and messages are in its time.
+  time.put_off_us = 0;
+  CHECK(own_us_of(time, Clock::host) == time.around_us);
+}
+
 TEST_CASE("where pings are steady the supervisor's time is the figure", "[worker][figure]") {
   const std::vector<double> told = repeated(10, 900);  // a clock at 0.9
   CHECK(block_figure_us({told, 10, 10'020}, k_quick, Clock::host) == Approx(1'000));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The processes of Python subjects that are started side by side on a GPU. The loop is the real
-// one; what it does with a GPU is played by a module that the tests write.
+// The processes that wait for subjects on a GPU: Python's, which are started side by side, and
+// those of compiled ones. The loop is the real one; what it does with a GPU is played by a module
+// that the tests write.
 #include <csignal>
 
 #include <algorithm>
@@ -87,6 +88,15 @@ struct SpareBench {
     }
     factory.emplace(family, store, setting);
   }
+  /// The loop plays the processes of compiled subjects, too.
+  void play_compiled() {
+    const fs::path program = folder.path() / "played-worker";
+    std::ofstream(program) << "#!/bin/sh\nexec " << setting.python << " -I -B -u "
+                           << setting.python_script << " \"$2\"\n";
+    fs::permissions(program, fs::perms::owner_all);
+    setting.own_program = program.string();
+    factory.emplace(family, store, setting);
+  }
   static Wait wait() { return {deadline_in(60s), {}}; }
   Outcome<LoadedSubject> try_load() {
     protocol::LoadArgs args;
@@ -156,7 +166,7 @@ TEST_CASE("Python processes are started side by side, at most eight", "[worker][
   CHECK(bench.scratch_folders().size() == k_most_spares);
   CHECK(bench.ready() == 0);  // none was waited for
   fs::remove(bench.folder.path() / "held");
-  bench.factory->await_python_spares(SpareBench::wait());
+  bench.factory->await_spares(SpareBench::wait());
   CHECK(bench.ready() == k_most_spares);
   CHECK(bench.loops().size() == k_most_spares);
 }
@@ -164,7 +174,7 @@ TEST_CASE("Python processes are started side by side, at most eight", "[worker][
 TEST_CASE("a load takes the Python process that waits longest", "[worker][python]") {
   SpareBench bench;
   bench.factory->start_python_spares(2);
-  bench.factory->await_python_spares(SpareBench::wait());
+  bench.factory->await_spares(SpareBench::wait());
   const std::set<pid_t> waiting = bench.loops();
   REQUIRE(waiting.size() == 2);
   const LoadedSubject first = bench.load(), second = bench.load();
@@ -196,7 +206,7 @@ TEST_CASE("a built-in starts a Python process of its own", "[worker][python]") {
 TEST_CASE("Python processes that no load took are dropped", "[worker][python]") {
   SpareBench bench;
   bench.factory->start_python_spares(3);
-  bench.factory->await_python_spares(SpareBench::wait());
+  bench.factory->await_spares(SpareBench::wait());
   const LoadedSubject loaded = bench.load();
   std::set<pid_t> waiting = bench.loops();
   waiting.erase(loaded.process.pid());
@@ -224,13 +234,13 @@ TEST_CASE("asleep, Python processes import and make no context until they are wa
   bench.factory->let_python_sleep(0);  // who is asleep disturbs nobody
   CHECK(bench.family.size() == 2);
   REQUIRE(bench.imported(2));
-  bench.factory->await_python_spares(SpareBench::wait());  // none of those that nobody woke
+  bench.factory->await_spares(SpareBench::wait());  // none of those that nobody woke
   CHECK(bench.ready() == 0);
   const std::set<pid_t> asleep = bench.loops();
   // Both are woken, and a third starts beside them.
   bench.factory->start_python_spares(3);
   CHECK(bench.family.size() == 3);
-  bench.factory->await_python_spares(SpareBench::wait());
+  bench.factory->await_spares(SpareBench::wait());
   CHECK(bench.ready() == 3);
   const LoadedSubject first = bench.load();
   CHECK(asleep.contains(first.process.pid()));
@@ -285,7 +295,7 @@ TEST_CASE("one that died asleep is found out by the load that takes it", "[worke
 TEST_CASE("Python processes that wait end with the session", "[worker][python]") {
   SpareBench bench;
   bench.factory->start_python_spares(2);
-  bench.factory->await_python_spares(SpareBench::wait());
+  bench.factory->await_spares(SpareBench::wait());
   const std::set<pid_t> waiting = bench.loops();
   REQUIRE(waiting.size() == 2);
   bench.factory.reset();
@@ -299,7 +309,7 @@ TEST_CASE("a Python process that does not start is found out by the load that ta
   SpareBench bench;
   std::ofstream(bench.folder.path() / "broken") << "";
   bench.factory->start_python_spares(2);
-  bench.factory->await_python_spares(SpareBench::wait());
+  bench.factory->await_spares(SpareBench::wait());
   fs::remove(bench.folder.path() / "broken");
   const auto refused = bench.try_load();
   REQUIRE_FALSE(refused.ok());
@@ -322,4 +332,53 @@ TEST_CASE("no Python process waits on a CPU or without an interpreter", "[worker
   without.factory->set_python({}, {});
   without.factory->start_python_spares(3);
   CHECK(without.family.size() == 0);
+}
+
+TEST_CASE(
+    "processes of compiled subjects are started for the loads before turns, none beside turns",
+    "[worker][spares]") {
+  SpareBench bench;
+  bench.factory->start_spares(2);  // turns are likely: their process would disturb them
+  bench.factory->start_spares(7);
+  CHECK(bench.family.size() == 0);
+  bench.factory->start_spares(1);
+  CHECK(bench.family.size() == 1);
+  bench.factory->start_spares(0);
+  CHECK(bench.family.size() == 2);
+  bench.factory->start_spares(1);  // those that wait are kept
+  bench.factory->start_spares(0);
+  CHECK(bench.family.size() == 2);
+  SpareBench on_cpu(std::nullopt);  // where a process is there in 3 ms
+  on_cpu.factory->start_spares(7);
+  CHECK(on_cpu.family.size() == 1);
+}
+
+TEST_CASE("what is timed waits until no compiled subject's process is making its context",
+          "[worker][spares]") {
+  SpareBench bench;
+  bench.play_compiled();
+  std::ofstream(bench.folder.path() / "held") << "";
+  bench.factory->start_spares(0);
+  REQUIRE(bench.imported(2));
+  CHECK(bench.ready() == 0);
+  std::jthread driver([&] {
+    std::this_thread::sleep_for(50ms);
+    fs::remove(bench.folder.path() / "held");
+  });
+  bench.factory->await_spares(SpareBench::wait());
+  CHECK(bench.ready() == 2);
+  const std::set<pid_t> waiting = bench.loops();
+  bench.factory->await_spares(SpareBench::wait());  // at once
+  CHECK(bench.loops() == waiting);
+}
+
+TEST_CASE("a compiled subject's process that gets no context holds nothing up",
+          "[worker][spares]") {
+  SpareBench bench;
+  bench.play_compiled();
+  std::ofstream(bench.folder.path() / "broken") << "";
+  bench.factory->start_spares(0);
+  bench.factory->await_spares(SpareBench::wait());
+  bench.factory->await_spares(SpareBench::wait());
+  CHECK(bench.ready() == 0);
 }
