@@ -29,8 +29,10 @@ FLOORS = {
     "report": 6,
     "html": 7,
     "engine": 8,
-    "playbook": 9,
-    "cli": 10,
+    "tune": 9,
+    "verbs": 10,
+    "playbook": 11,
+    "cli": 12,
 }
 
 # (what, pattern in an #include or the text, where it may stand)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs unit tests in a tree of the asan preset: sanitized.sh BUILD_DIR [MODULE...].
-# WB_SANITIZE_ALL=1 takes those of the engine, search, playbooks and command line as well (half of all the
+# WB_SANITIZE_ALL=1 takes those of the engine, search, tune, verbs, playbooks and command line as well (half of all the
 # time here, for code that owns little memory by hand) and those of the worker that time turns.
 set -euo pipefail
 . .ci/stages.sh
@@ -11,7 +11,7 @@ cmake --preset asan -B "$build" >/dev/null
 [ $# -gt 0 ] || set -- $(basename -a tests/unit/*/)
 tests=()
 for name in "$@"; do
-  case "$name" in engine | search | playbook | cli) [ "${WB_SANITIZE_ALL:-}" = 1 ] || continue ;; esac
+  case "$name" in engine | search | tune | verbs | playbook | cli) [ "${WB_SANITIZE_ALL:-}" = 1 ] || continue ;; esac
   tests+=("unit_$name")
 done
 cmake --build "$build" -j"$(nproc)" --target "${tests[@]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the engine asks of the Python program around it (workbench/engine/program.hpp)."""
+"""What the engine asks of the Python program around it (workbench/search/program.hpp)."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@
 #include "core/inherited.hpp"
 #include "core/process.hpp"
 #include "playbook/playbook.hpp"
+#include "verbs/table.hpp"
 
 namespace wb::python {
 namespace {
@@ -188,7 +189,7 @@ Result<Json> EngineThread::answer_to(std::optional<engine::Engine>& engine, cons
   try {
     if (!engine) {
       if (const auto fit = cli::check_options(m_options); !fit) return fit.error();
-      engine.emplace(services());
+      engine.emplace(services(), verbs::runnable());
       playbook::register_playbook_verbs(*engine, {m_options.programs / "sdpa-wb", {}});
     }
     Result<Json> answer = task(*engine);

@@ -4,16 +4,16 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include "cli/output.hpp"
+#include "cli/services.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "engine/verb.hpp"
 #include "json_python.hpp"
 #include "py_engine.hpp"
 #include "raising.hpp"
 #include "session/log.hpp"
 #include "session/storage.hpp"
 #include "simulating.hpp"
+#include "verbs/table.hpp"
 
 namespace py = pybind11;
 
@@ -66,17 +66,17 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "The engine of the SDPA Workbench; use the package's own classes instead.";
   module.attr("__version__") = WB_VERSION;
   module.def(
-      "verb_table", [] { return python_from_json(engine::verb_table_json()); },
+      "verb_table", [] { return python_from_json(verbs::verb_table_json()); },
       "The verb table: one dict a verb.");
   module.def(
       "check_arguments",
       [](const std::string& name, const py::object& args) {
-        const engine::VerbSpec* verb = engine::find_verb(name);
+        const verbs::Verb* verb = verbs::find_verb(name);
         if (verb == nullptr) {
           raise(Error{ErrorCode::usage, "look for the verb", printable(name), "there is none", ""});
         }
         const Json given = value_or_raise(json_from_python(args, "the arguments of " + name));
-        return python_from_json(value_or_raise(engine::check_arguments(*verb, given)));
+        return python_from_json(value_or_raise(engine::check_arguments(verb->spec, given)));
       },
       py::arg("verb"), py::arg("args"), "The arguments as the verb would take them, or its error.");
   module.def(

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "json_python.hpp"
 #include "raising.hpp"
+#include "tune/evaluate.hpp"
 
 namespace py = pybind11;
 
@@ -82,7 +83,7 @@ py::object PyEngine::call(const std::string& verb, const py::object& args, const
 
 py::object PyEngine::evaluate(const py::object& request, const py::object& progress) {
   const Json given = value_or_raise(json_from_python(request, "the request"));
-  return run([=](Engine& engine) { return engine.evaluate(given); }, progress);
+  return run([=](Engine& engine) { return tune::evaluate(engine, given); }, progress);
 }
 
 py::object PyEngine::pause(const std::string& reason) {

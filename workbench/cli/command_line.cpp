@@ -59,15 +59,15 @@ void add_argument(CLI::App& command, const ArgumentSpec& spec, Values& values) {
   if (spec.kind == ArgumentKind::boolean) {
     option = command.add_flag(flag, values.flags[key], description(spec));
   } else if (is_list(spec.kind)) {
-    option = command.add_option(spec.positional ? key + "," + flag : flag, values.lists[key],
+    option = command.add_option(spec.is_positional ? key + "," + flag : flag, values.lists[key],
                                 description(spec));
     option->type_name(spec.kind == ArgumentKind::id_list ? "NAME ..." : "NAME=VALUE ...");
   } else {
-    option = command.add_option(spec.positional ? key + "," + flag : flag, values.words[key],
+    option = command.add_option(spec.is_positional ? key + "," + flag : flag, values.words[key],
                                 description(spec));
     option->type_name(is_json(spec.kind) ? "JSON|@FILE" : std::string(to_string(spec.kind)));
   }
-  if (spec.required) option->required();
+  if (spec.is_required) option->required();
 }
 
 /// An option from 0 to `most`, read as the integers of all verbs are.
@@ -241,13 +241,14 @@ struct Application {
   std::map<std::string, std::shared_ptr<Values>> values;
   std::vector<std::pair<const VerbSpec*, CLI::App*>> commands;
 
-  Application() {
+  explicit Application(verbs::Table table) {
     app.require_subcommand(1);
     app.fallthrough();
     app.set_version_flag("--version", WB_VERSION);
     add_globals(app, options);
     std::map<std::string, CLI::App*> groups;
-    for (const VerbSpec& verb : engine::verb_table()) {
+    for (const verbs::Verb* one : table) {
+      const VerbSpec& verb = one->spec;
       const std::string name(verb.name);
       const std::size_t split = name.find('_');
       CLI::App* parent = &app;
@@ -315,8 +316,9 @@ std::string suggestion(const Application& application, const std::vector<std::st
 }  // namespace
 
 std::variant<Command, PrintAndExit> parse_command_line(const std::vector<std::string>& words,
-                                                       const FileSystem& file_system) {
-  Application application;
+                                                       const FileSystem& file_system,
+                                                       verbs::Table table) {
+  Application application(table);
   std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {
     application.app.parse(reversed);
@@ -349,8 +351,8 @@ std::variant<Command, PrintAndExit> parse_command_line(const std::vector<std::st
   return result;
 }
 
-std::string command_reference() {
-  Application application;
+std::string command_reference(verbs::Table table) {
+  Application application(table);
   std::string page;
   for (const auto& [verb, command] : application.commands) {
     std::string name(verb->name);
@@ -362,9 +364,9 @@ std::string command_reference() {
       for (std::size_t bar = 0; (bar = meaning.find('|', bar)) != std::string::npos; bar += 2) {
         meaning.insert(bar, "\\");
       }
-      page += fmt::format("| `{}{}`{} | {} | {} |\n", spec.positional ? "" : "--",
-                          spec.positional ? std::string(spec.name) : dashed(spec.name),
-                          spec.required ? " (required)" : "", to_string(spec.kind), meaning);
+      page += fmt::format("| `{}{}`{} | {} | {} |\n", spec.is_positional ? "" : "--",
+                          spec.is_positional ? std::string(spec.name) : dashed(spec.name),
+                          spec.is_required ? " (required)" : "", to_string(spec.kind), meaning);
     }
     if (!verb->arguments.empty()) page += "\n";
     if (!verb->result.empty()) page += "Result:\n\n";

@@ -8,6 +8,7 @@
 
 #include "cli/services.hpp"
 #include "core/json.hpp"
+#include "verbs/table.hpp"
 
 namespace wb::cli {
 
@@ -26,9 +27,10 @@ struct PrintAndExit {
 
 /// `words` without the program's name. `file_map` values that begin with '@' are files to read.
 std::variant<Command, PrintAndExit> parse_command_line(const std::vector<std::string>& words,
-                                                       const FileSystem& file_system);
+                                                       const FileSystem& file_system,
+                                                       verbs::Table table = verbs::verb_table());
 
 /// The reference of all verbs in Markdown, made from the table.
-std::string command_reference();
+std::string command_reference(verbs::Table table = verbs::verb_table());
 
 }  // namespace wb::cli

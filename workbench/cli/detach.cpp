@@ -18,10 +18,10 @@
 #include <string>
 #include <thread>
 
-#include "engine/verb.hpp"
 #include "session/log.hpp"
 #include "session/session.hpp"
 #include "session/storage.hpp"
+#include "verbs/table.hpp"
 
 namespace wb::cli {
 namespace {
@@ -92,7 +92,7 @@ bool is_detachable(const engine::VerbSpec& verb) {
 
 Result<Detached> start_detached(const fs::path& program, const Command& command,
                                 std::vector<std::string> words, FileSystem& file_system) {
-  const engine::VerbSpec& verb = *engine::find_verb(command.verb);
+  const engine::VerbSpec& verb = verbs::find_verb(command.verb)->spec;
   if (!is_detachable(verb)) {
     return Error{ErrorCode::usage, "detach", std::string(verb.name),
                  "it is no long work in a session of its own",

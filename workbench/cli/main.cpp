@@ -15,17 +15,18 @@
 
 #include "cli/command_line.hpp"
 #include "cli/detach.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/mcp.hpp"
-#include "cli/output.hpp"
 #include "cli/printing.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/services.hpp"
 #include "core/inherited.hpp"
 #include "core/process.hpp"
 #include "core/writing.hpp"
-#include "engine/verb.hpp"
+#include "engine/engine.hpp"
 #include "playbook/playbook.hpp"
+#include "verbs/exit_code.hpp"
+#include "verbs/table.hpp"
+#include "verbs/text.hpp"
 
 namespace {
 
@@ -70,11 +71,11 @@ void watch_signals(const sigset_t signals, Stopping& stopping) {
 }
 
 int print_error(const wb::Error& error, bool json) {
-  const int code = static_cast<int>(wb::cli::exit_code_of(error.code));
+  const int code = static_cast<int>(wb::verbs::exit_code_of(error.code));
   say("sdpa-wb: " + error.message() + "\n");
   if (!json) return code;
   const wb::Json object{{"error", {{"code", to_string(error.code)}, {"message", error.message()}}}};
-  return print(wb::cli::json_text(object) + "\n", code);
+  return print(wb::verbs::json_text(object) + "\n", code);
 }
 
 /// Whether the verb has written what it makes to standard output, as `report --output -` does: what
@@ -89,9 +90,10 @@ bool has_written_to_standard_output(const wb::cli::Command& command, const wb::J
 /// Prints what came of the verb, and gives the exit code.
 int print_answer(const wb::cli::Command& command, const wb::Result<wb::Json>& result) {
   if (!result) return print_error(result.error(), command.options.json);
-  const std::string text = command.options.json ? wb::cli::json_text(*result) + "\n"
-                                                : wb::cli::render_result(command.verb, *result);
-  const int code = static_cast<int>(wb::cli::exit_code_of(command.verb, *result));
+  const wb::verbs::Verb& verb = *wb::verbs::find_verb(command.verb);
+  const std::string text = command.options.json ? wb::verbs::json_text(*result) + "\n"
+                                                : wb::verbs::text_of_answer(verb, *result);
+  const int code = static_cast<int>(wb::verbs::exit_code_of(verb, *result));
   if (!has_written_to_standard_output(command, *result)) {
     return print(text, code, "the verb itself is done");
   }
@@ -108,9 +110,10 @@ int run(const wb::cli::Command& command, Stopping& stopping) {
   }
   wb::RealFileSystem file_system;
   const wb::RealClock clock;
-  wb::engine::Engine engine(wb::cli::make_services(command.options, wb::cli::Environment::read(),
-                                                   file_system, clock, sink,
-                                                   &stopping.is_requested));
+  wb::engine::Engine engine(
+      wb::cli::make_services(command.options, wb::cli::Environment::read(), file_system, clock,
+                             sink, &stopping.is_requested),
+      wb::verbs::runnable());
   wb::playbook::register_playbook_verbs(engine, {wb::cli::executable_folder() / "sdpa-wb", {}});
   std::optional<std::string> request_id;
   if (!command.options.request_id.empty()) request_id = command.options.request_id;
@@ -141,7 +144,8 @@ int run_detached(const wb::cli::Command& command, const std::vector<std::string>
   }
   const wb::RealClock clock;
   wb::engine::Engine engine(wb::cli::make_services(command.options, wb::cli::Environment::read(),
-                                                   file_system, clock, {}, nullptr));
+                                                   file_system, clock, {}, nullptr),
+                            wb::verbs::runnable());
   const auto begin = clock.steady_now();
   wb::Result<wb::Json> answer = wb::Json();
   do {
@@ -153,7 +157,7 @@ int run_detached(const wb::cli::Command& command, const std::vector<std::string>
     if (in_flight || (*answer)["done"] == true) break;
   } while (clock.steady_now() - begin < k_job_patience);
   (*answer)["output"] = job->output_file.string();
-  const std::string text = command.options.json ? wb::cli::json_text(*answer) + "\n"
+  const std::string text = command.options.json ? wb::verbs::json_text(*answer) + "\n"
                                                 : (*answer)["text"].get<std::string>();
   return print(text, 0, "the job goes on");
 }
@@ -173,7 +177,7 @@ int run_words(const std::vector<std::string>& words) {
   if (first == "playbook-host") return wb::playbook::playbook_host_main();
   if (first == "command-reference") return print(wb::cli::command_reference(), 0);
   if (first == "verb-table") {
-    return print(wb::cli::json_text(wb::engine::verb_table_json(), 1) + "\n", 0);
+    return print(wb::verbs::json_text(wb::verbs::verb_table_json(), 1) + "\n", 0);
   }
   if (first == "mcp") {
     if (const auto here = wb::check_working_folder(); !here) {
@@ -210,9 +214,9 @@ int main(int argc, char** argv) {
   } catch (const std::system_error& error) {
     say(fmt::format("sdpa-wb: cannot start a thread: {}; {}\n", error.what(),
                     wb::k_more_processes));
-    return static_cast<int>(wb::cli::ExitCode::environment);
+    return static_cast<int>(wb::verbs::ExitCode::environment);
   } catch (const std::exception& error) {
     say(fmt::format("sdpa-wb: internal fault: {}\n", error.what()));
-    return static_cast<int>(wb::cli::ExitCode::internal);
+    return static_cast<int>(wb::verbs::ExitCode::internal);
   }
 }

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <optional>
 
-#include "cli/exit_code.hpp"
 #include "core/process.hpp"
+#include "verbs/exit_code.hpp"
 
 namespace wb::cli {
 namespace {
@@ -71,7 +71,7 @@ int mcp_main(const std::vector<std::string>& words, const Environment& environme
   struct stat input {};
   if (::fstat(STDIN_FILENO, &input) == 0 && S_ISDIR(input.st_mode)) {
     std::fputs("sdpa-wb mcp: cannot read requests: standard input is a folder\n", stderr);
-    return static_cast<int>(ExitCode::usage);
+    return static_cast<int>(verbs::ExitCode::usage);
   }
   // A person's wish for a prompt after each program: here it would read the client's requests.
   unsetenv("PYTHONINSPECT");
@@ -103,7 +103,7 @@ int mcp_main(const std::vector<std::string>& words, const Environment& environme
               "an interpreter that has it: --python PROGRAM (docs/guide/agents.md)\n")
                  .c_str(),
              stderr);
-  return static_cast<int>(ExitCode::usage);
+  return static_cast<int>(verbs::ExitCode::usage);
 }
 
 }  // namespace wb::cli

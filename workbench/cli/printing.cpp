@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "cli/exit_code.hpp"
 #include "core/writing.hpp"
+#include "verbs/exit_code.hpp"
 
 namespace wb::cli {
 
@@ -14,7 +14,7 @@ int print(std::string_view text, int code, const std::string& next) {
   Error error = written.error();
   if (!next.empty()) error.next = next;
   say("sdpa-wb: " + error.message() + "\n");
-  return static_cast<int>(ExitCode::io);
+  return static_cast<int>(verbs::ExitCode::io);
 }
 
 void say(std::string_view text) {

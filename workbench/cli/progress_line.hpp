@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "engine/progress.hpp"
+#include "engine/services.hpp"
 
 namespace wb::cli {
 

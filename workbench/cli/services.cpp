@@ -13,10 +13,10 @@
 #include <cstdlib>
 #include <utility>
 
-#include "cli/output.hpp"
 #include "core/process.hpp"
 #include "device/device.hpp"
 #include "variant/installed.hpp"
+#include "verbs/text.hpp"
 
 namespace wb::cli {
 namespace {
@@ -74,7 +74,7 @@ std::function<void(const Json&)> milestone_sink(const std::string& command) {
   if (command.empty()) return {};
   return [command](const Json& milestone) {
     ProcessSpec spec;
-    spec.argv = {"sh", "-c", command, "sdpa-wb", json_text(milestone)};
+    spec.argv = {"sh", "-c", command, "sdpa-wb", verbs::json_text(milestone)};
     spec.env = {{"WB_EVENT", milestone.value("event", "")}};
     spec.deadline = std::chrono::seconds(10);
     const auto done = run_process(spec);

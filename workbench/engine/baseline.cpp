@@ -2,15 +2,24 @@
 // Iteration 0: the start and its rivals are built and judged, the A/A noise floors are measured
 // with two processes of the same code per instance, and start and rivals are timed beside each
 // other.
+#include "engine/baseline.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "engine/building.hpp"
+#include "engine/closing.hpp"
+#include "engine/comparing.hpp"
+#include "engine/context.hpp"
+#include "engine/evidence.hpp"
 #include "engine/floors.hpp"
-#include "engine/recorded.hpp"
+#include "engine/settings.hpp"
+#include "engine/stored.hpp"
+#include "engine/subject.hpp"
 #include "engine/timing.hpp"
+#include "engine/verdicts.hpp"
 
 namespace wb::engine {
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
+
 namespace wb::engine {
 namespace {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "session/view.hpp"
 
 namespace wb::engine {

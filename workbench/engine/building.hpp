@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: MIT
-// Private to engine: from a variant to an artifact, and what is logged of a build. build_subject(),
-// which most stages need, stands in context.hpp. Who calls: the verbs that build, tune, recordings.
+// From an id to an artifact: resolve, complete the configuration, build or find in the cache, log.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "engine/context.hpp"
+#include "core/json_fwd.hpp"
+#include "engine/subject.hpp"
 
 namespace wb::engine {
+
+struct Context;
+struct Services;
+
+/// A kernel by name, or the label of a variant of the held session. Errors: not_found, …
+Result<std::pair<variant::Variant, variant::Configuration>> resolve_variant(Context& context,
+                                                                            std::string_view id);
+
+/// Completes the configuration, checks restrictions, builds or finds in the cache, for what is
+/// going to be loaded: a variant is refused (environment) where the device is not one for it. Of
+/// the context it only uses services, cache and device, so builders may call it from threads of
+/// their own once a worker has greeted.
+Outcome<Subject> build_subject(Context& context, const variant::Variant& variant,
+                               const variant::Configuration& configuration);
 
 /// The toolchain of that backend; null for python, and where the services have none.
 const variant::Toolchain* toolchain_of(const Services& services, variant::Backend backend);
@@ -37,11 +52,6 @@ Result<Outcome<Subject>> build_and_log(Context& context, const variant::Variant&
 Result<void> log_built(Context& context, const variant::Variant& variant,
                        const variant::Configuration& configuration,
                        const Outcome<Subject>& subject);
-
-/// What the compiler's record says against a build, as findings that rest on its variant_built: the
-/// last one of this artifact in the iteration that runs, or outside. Once there for each artifact,
-/// however often it comes from the cache.
-Result<void> record_build_findings(Context& context, const Subject& subject);
 
 /// The failure of a build as an error: the compiler's words come last.
 Error error_of_build(const variant::Variant& variant, const Failure& failure);

@@ -3,11 +3,17 @@
 // rivals, and what the comparisons come to.
 #include <cmath>
 
-#include "engine/building.hpp"
+#include "engine/comparing.hpp"
+#include "engine/context.hpp"
+#include "engine/evidence.hpp"
 #include "engine/floors.hpp"
+#include "engine/iteration.hpp"
+#include "engine/objective.hpp"
 #include "engine/regimes.hpp"
+#include "engine/settings.hpp"
+#include "engine/subject.hpp"
 #include "engine/timing.hpp"
-#include "engine/verb_bodies.hpp"
+#include "engine/verdicts.hpp"
 
 namespace wb::engine {
 

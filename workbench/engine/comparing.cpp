@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // From lanes to comparisons: per problem and plan, and over the suite; every one an event.
+#include "engine/comparing.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
+#include "engine/context.hpp"
+#include "engine/first_calls.hpp"
+#include "engine/objective.hpp"
 #include "engine/regimes.hpp"
 #include "engine/timing.hpp"
 
@@ -15,12 +19,9 @@ using measure::Comparison;
 using measure::ComparisonOutcome;
 using measure::NoiseFloor;
 using measure::PlanKind;
-using measure::Turn;
 using problem::Problem;
 
 namespace {
-
-constexpr std::uint64_t k_bootstrap_seed = 20'250'101;  // fixed: the same log gives the same report
 
 /// Of problems in a request, by their text.
 using Places = std::map<std::string, std::size_t>;
@@ -62,62 +63,10 @@ Result<void> log_total(Context& context, const TimingRequest& request, const Tim
 
 }  // namespace
 
-std::vector<std::string> flags_of(const Lane& one, const Lane& other) {
-  std::set<std::string> flags;
-  for (const Lane* lane : {&one, &other}) {
-    for (const Turn& turn : lane->turns) flags.insert(turn.flags.begin(), turn.flags.end());
-  }
-  return {flags.begin(), flags.end()};
-}
-
-std::optional<measure::GpuConditions> conditions_of(const Lane& lane) {
-  std::optional<measure::GpuConditions> all;
-  for (const Turn& turn : lane.turns) {
-    if (!turn.conditions) continue;
-    if (all) measure::merge(*all, *turn.conditions);
-    if (!all) all = turn.conditions;
-  }
-  return all;
-}
-
-Json conditions_of(const Lane& candidate, const Lane& against) {
-  Json both;
-  if (const auto conditions = conditions_of(candidate)) both["candidate"] = to_json(*conditions);
-  if (const auto conditions = conditions_of(against)) both["against"] = to_json(*conditions);
-  return both;
-}
-
 double same_margin(const Context& context, const Problem& problem, PlanKind plan) {
   const NoiseFloor* floor = find_floor(context, problem, plan);
   if (floor == nullptr || !std::isfinite(floor->between_instance_frac)) return 0;
   return floor->between_instance_frac;
-}
-
-std::vector<Turn> same_code_turns(const Lane& first, const Lane& second) {
-  std::vector<Turn> turns;
-  for (Turn turn : first.turns) {
-    turn.instance = 2 * turn.instance;
-    turns.push_back(std::move(turn));
-  }
-  for (Turn turn : second.turns) {
-    turn.instance = 2 * turn.instance + 1;
-    turns.push_back(std::move(turn));
-  }
-  return turns;
-}
-
-double lane_median_us(const Lane& lane) {
-  if (lane.turns.empty()) return measure::k_unknown;
-  return measure::summarize(lane.turns, k_bootstrap_seed).median_us;
-}
-
-Json figure_or_null(double value) {
-  return std::isfinite(value) && value > 0 ? Json(value) : Json(nullptr);
-}
-
-std::string why_no_figure(const Lane& lane) {
-  if (lane.failure) return lane.failure->message;
-  return lane.turns.empty() ? "no turn counts" : "";
 }
 
 Comparison compare_lanes(const Context& context, const Problem& problem, PlanKind plan,

@@ -1,52 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Engine: owns the order of the stages. Every skin (command line, Lua, Python, tools) calls verbs
-// here; the engine records them, runs them and answers from the log on replay.
+// Engine: whom every skin (command line, Lua, Python, tools) calls verbs of. It records the calls,
+// has them answered by the bodies of its table, and answers from the log on replay.
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "core/clock.hpp"
 #include "core/files.hpp"
-#include "engine/progress.hpp"
-#include "engine/verb.hpp"
-#include "runner/worker_client.hpp"
+#include "engine/call.hpp"
+#include "engine/services.hpp"
 #include "session/session.hpp"
-#include "variant/builder.hpp"
 
 namespace wb::engine {
-
-/// What the engine works with; the command line fills it, tests put fakes in.
-struct Services {
-  FileSystem& file_system;
-  const Clock& clock;
-  variant::SearchPath search_path;
-  fs::path cache_root;
-  fs::path sessions_root = "sessions";
-  fs::path data_root = {};  ///< the user's data: adopted sessions; empty: none are kept
-  std::shared_ptr<const variant::Toolchain> toolchain;  ///< of backend cpu
-  std::shared_ptr<const variant::Toolchain> cuda_toolchain =
-      nullptr;  ///< of backend cuda; may be null
-  variant::BuildOptions build_options;
-  /// Starts a worker and opens its wire. Called when a verb first needs one.
-  std::function<Result<std::unique_ptr<runner::Transport>>()> open_transport;
-  protocol::HelloArgs hello;  ///< its gpu counts where a session or variant wants one
-  ProgressSink progress;      ///< may be empty
-  /// Told of wins, failures, shares of the budget and the end, between measurements; may be empty.
-  std::function<void(const Json&)> on_milestone;
-  /// What only the program around the engine can do (AskProgram, program.hpp); may be empty.
-  std::function<Result<Json>(const Json&)> ask_program = nullptr;
-  const std::atomic<bool>* stop_requested = nullptr;  ///< set by SIGTERM, SIGHUP, SIGINT
-  std::string workbench_version;
-  /// Of the drawn runs of verdicts, for tests. None: the kernel's random numbers, as it must be
-  /// wherever a variant is judged that has a reason to guess.
-  std::optional<std::uint64_t> edge_key = {};
-};
 
 /// Errors of the place, not of the call (a stop, a full disk, a lock): the call stays without an
 /// answer in the log and runs again at resume, and a playbook ends.
@@ -54,7 +22,8 @@ bool ends_session(ErrorCode code);
 
 class Engine {
  public:
-  explicit Engine(Services services);
+  /// `verbs`: those that it can be called, and who answers them.
+  Engine(Services services, VerbTable verbs);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -65,15 +34,9 @@ class Engine {
   Result<Json> call(std::string_view verb, const Json& args, const fs::path& session = {},
                     std::optional<std::string> request_id = {});
 
-  /// The body of a verb whose floor is above this one (`run`, `resume`, `playbook_check`).
-  using Body = std::function<Result<Json>(Engine&, const Json& args, const fs::path& session)>;
+  /// Gives a verb of the table its body, where that stands on a floor above the table's.
+  /// Throws std::logic_error when there is no such verb.
   void register_body(std::string_view verb, Body body);
-
-  /// One question of a search that another process owns, answered on this one's device
-  /// (evaluation_exchange.hpp has the format). Keeps nothing. Errors: usage (a session is held),
-  /// parse, invalid (no such request), environment (another device or version than asked for),
-  /// those of the log; canceled.
-  Result<Json> evaluate(const Json& request);
 
   // For the playbook host. All need a session that this engine holds.
 
@@ -97,6 +60,8 @@ class Engine {
 
   [[nodiscard]] const session::Session* session() const;
   [[nodiscard]] const Services& services() const;
+  /// What the stages share: for modules that work beside verbs (tune::evaluate).
+  [[nodiscard]] Context& context();
   /// Ends what runs: an open iteration is closed as abandoned, session_paused appended, the lock
   /// and the worker released.
   Result<void> pause(std::string_view reason);

@@ -1,37 +1,30 @@
 // SPDX-License-Identifier: MIT
-// profile and sanitize: one call of a variant under NVIDIA's tools. What they say is evidence in
-// the log; it times nothing and passes no verdict.
-#include <fmt/format.h>
+#include "engine/evidence.hpp"
 
 #include <algorithm>
+#include <set>
 
-#include "core/ascii.hpp"
-#include "engine/building.hpp"
+#include "analyze/analysis.hpp"
+#include "analyze/compiled_code.hpp"
+#include "analyze/profile_facts.hpp"
+#include "engine/comparing.hpp"
+#include "engine/context.hpp"
+#include "engine/recorded.hpp"
+#include "engine/subject.hpp"
 #include "engine/timing.hpp"
-#include "engine/verb_bodies.hpp"
+#include "report/evidence.hpp"
 
 namespace wb::engine {
 
+using measure::Evidence;
+using measure::Finding;
 using problem::Problem;
+using session::Fact;
+using session::FoldDepth;
+using session::IterationView;
+using session::SessionView;
 
 namespace {
-
-/// Of ncu's details page, in the order in which they are read; the rest is in the record.
-constexpr std::array k_shown_metrics = {"Compute (SM) Throughput",
-                                        "Memory Throughput",
-                                        "DRAM Throughput",
-                                        "L2 Cache Throughput",
-                                        "L1/TEX Cache Throughput",
-                                        "L2 Hit Rate",
-                                        "Registers Per Thread",
-                                        "Dynamic Shared Memory Per Block",
-                                        "Static Shared Memory Per Block",
-                                        "Theoretical Occupancy",
-                                        "Achieved Occupancy",
-                                        "Executed Ipc Active",
-                                        "Issued Warp Per Scheduler",
-                                        "Eligible Warps Per Scheduler",
-                                        "Warp Cycles Per Issued Instruction"};
 
 /// A hung profiler holds a session up no longer than this.
 constexpr std::int64_t k_kernel_names_deadline_ms = 60'000;
@@ -63,9 +56,46 @@ Result<void> log_look(Context& context, const Subject& subject, const Problem& p
   return {};
 }
 
-/// What the tool said of one problem, in a process of its own.
-Result<Outcome<protocol::ProfileResult>> look(Context& context, const Subject& subject,
-                                              const Problem& problem, std::string_view tool) {
+/// The artifact's builds there, in the order of the log.
+std::vector<std::int64_t> events_of_builds(const IterationView& where,
+                                           const std::string& artifact_id) {
+  std::vector<std::int64_t> events;
+  for (const Fact& built : where.built) {
+    if (built.payload.value("artifact_id", "") == artifact_id) events.push_back(built.seq);
+  }
+  return events;
+}
+
+/// Whether a finding there of that analysis rests on one of the events.
+bool has_finding(const IterationView& where, std::string_view analysis,
+                 const std::vector<std::int64_t>& events) {
+  return std::any_of(where.findings.begin(), where.findings.end(), [&](const Fact& finding) {
+    if (finding.payload.value("analysis", "") != analysis) return false;
+    const Json& cited = member_of(finding.payload, "events");
+    return std::any_of(events.begin(), events.end(), [&](std::int64_t event) {
+      return std::find(cited.begin(), cited.end(), Json(event)) != cited.end();
+    });
+  });
+}
+
+/// What the compiler said of the subject, and what tools saw so far of it and of those beside it.
+Result<void> add_kernels(const Context& context, const Subject& subject, Evidence& evidence) {
+  if (!context.session) return {};
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
+  std::set<std::string> subjects{subject.label};
+  for (const measure::Observation& other : evidence.beside) subjects.insert(other.subject);
+  report::add_profiles(*view, subjects, evidence);
+  const IterationView* here = view->find(context.iteration);
+  const IterationView& where = here == nullptr ? view->outside : *here;
+  analyze::add_ptxas(evidence, subject.artifact.record.ptxas, subject.label,
+                     events_of_builds(where, subject.artifact.id));
+  return {};
+}
+
+}  // namespace
+
+Result<Outcome<protocol::ProfileResult>> look_at(Context& context, const Subject& subject,
+                                                 const Problem& problem, std::string_view tool) {
   WB_TRY(context.check_stop());
   SubjectProcesses processes(context);
   const auto load_and_ask = [&]() -> Outcome<protocol::ProfileResult> {
@@ -81,72 +111,6 @@ Result<Outcome<protocol::ProfileResult>> look(Context& context, const Subject& s
   return result;
 }
 
-/// The one that can look at it: ncu, or what looks from inside an interpreter.
-std::string_view profiler_of(const Subject& subject) {
-  const bool is_python = subject.variant.manifest.backend == variant::Backend::python;
-  return is_python ? protocol::k_kernel_names_tool : "ncu";
-}
-
-std::string metric_text(const Json& metric) {
-  const Json& value = metric["value"];
-  const std::string number =
-      value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : value.get<std::string>();
-  const std::string unit = metric.value("unit", "");
-  return unit.empty() ? number : number + " " + unit;
-}
-
-std::string launch_text(const Json& launch) {
-  const Json metrics = launch.value("metrics", Json::object());  // torch.profiler has none
-  std::string text = fmt::format("  {}  grid {}  block {}\n", launch.value("kernel", ""),
-                                 launch.value("grid", ""), launch.value("block", ""));
-  if (const auto share = launch.find("share_frac"); share != launch.end()) {
-    text += fmt::format("    {:<36} {:.0f} %\n", "Share of the kernels' time",
-                        100 * share->get<double>());
-  }
-  std::size_t shown = 0;
-  for (const char* name : k_shown_metrics) {
-    const auto found = metrics.find(name);
-    if (found == metrics.end()) continue;
-    text += fmt::format("    {:<36} {}\n", name, metric_text(*found));
-    ++shown;
-  }
-  if (metrics.size() > shown) {
-    text += fmt::format("    {} more metrics are in the record (--json)\n", metrics.size() - shown);
-  }
-  return text;
-}
-
-Json row_of(const Problem& problem, const Outcome<protocol::ProfileResult>& result) {
-  Json row{{"problem", label(problem)}, {"outcome", "taken"}, {"message", ""}};
-  if (!result) {
-    row["outcome"] = to_string(result.error().invalidity);
-    row["message"] = result.error().message;
-  } else if (!result->available) {
-    row["outcome"] = "not_available";
-    row["message"] = result->reason;
-  }
-  return row;
-}
-
-Result<std::vector<std::string>> tools_of(const Json& args) {
-  std::vector<std::string> tools;
-  const std::string asked = args.value("tools", "memcheck,racecheck");
-  for (const std::string_view part : ascii::parts(asked, ',')) {
-    const std::string word(part);
-    const auto& known = protocol::k_inspection_tools;
-    if (word == "ncu" || std::find(known.begin(), known.end(), word) == known.end()) {
-      return Error{ErrorCode::usage, "read the tools", word, "it is no tool of compute-sanitizer",
-                   "choose among memcheck, racecheck, initcheck and synccheck"};
-    }
-    tools.push_back(word);
-  }
-  if (!tools.empty()) return tools;
-  return Error{ErrorCode::usage, "read the tools", "--tools", "it names none",
-               "choose among memcheck, racecheck, initcheck and synccheck"};
-}
-
-}  // namespace
-
 Result<void> log_kernel_names(Context& context, const Subject& subject,
                               const std::vector<Problem>& problems, std::int64_t handle) {
   const bool on_gpu = context.device && context.device->backend == "cuda";
@@ -161,65 +125,73 @@ Result<void> log_kernel_names(Context& context, const Subject& subject,
   return {};
 }
 
-Result<Json> verb_profile(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
-  WB_TRY_ASSIGN(const problem::Suite suite, problems_of(context, args));
-  Json rows = Json::array();
-  bool taken = true;
-  std::string text = subject.label + "\n";
-  for (const Problem& problem : plain_problems(suite)) {
-    WB_TRY_ASSIGN(const auto result, look(context, subject, problem, profiler_of(subject)));
-    Json row = row_of(problem, result);
-    text += fmt::format("{}  {}{}\n", row["problem"].get<std::string>(),
-                        row["outcome"].get<std::string>(),
-                        row["message"].empty() ? "" : ": " + row["message"].get<std::string>());
-    row["launches"] = Json::array();
-    row["csv"] = nullptr;
-    if (result && result->available) {
-      row["launches"] = result->records.value("launches", Json::array());
-      if (result->records.contains("csv")) row["csv"] = result->records["csv"];
-      for (const Json& launch : row["launches"]) text += launch_text(launch);
-    }
-    taken = taken && row["outcome"] == "taken";
-    rows.push_back(std::move(row));
+Result<void> record_build_findings(Context& context, const Subject& subject) {
+  if (!context.session || subject.artifact.record.ptxas.empty()) return {};
+  std::vector<Finding> findings =
+      analyze::build_findings(subject.artifact.record.ptxas, subject.label);
+  if (findings.empty()) return {};
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
+  const IterationView* iteration = view->find(context.iteration);
+  const IterationView& where = iteration == nullptr ? view->outside : *iteration;
+  const auto builds = events_of_builds(where, subject.artifact.id);
+  if (has_finding(where, findings.front().analysis, builds)) return {};  // it was used before
+  for (Finding& finding : findings) {
+    if (!builds.empty()) finding.events = {builds.back()};
+    Json payload = to_json(finding);
+    payload["iteration"] = context.iteration_or_null();
+    WB_TRY(context.log("finding_recorded", std::move(payload)));
   }
-  return Json{{"taken", taken},
-              {"variant", subject.label},
-              {"problems", std::move(rows)},
-              {"text", std::move(text)}};
+  return {};
 }
 
-Result<Json> verb_sanitize(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const std::vector<std::string> tools, tools_of(args));
-  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
-  WB_TRY_ASSIGN(const problem::Suite suite, problems_of(context, args));
-  // The tools slow a kernel down a hundredfold, and wrong accesses are at the edges.
-  const std::vector<Problem> problems = args.contains("problem")
-                                            ? plain_problems(suite)
-                                            : edge_problems(subject.variant.manifest, suite);
-  Json rows = Json::array();
-  bool pass = !problems.empty();
-  for (const std::string& tool : tools) {
-    for (const Problem& problem : problems) {
-      WB_TRY_ASSIGN(const auto result, look(context, subject, problem, tool));
-      Json row = row_of(problem, result);
-      row["tool"] = tool;
-      row["errors"] = row["warnings"] = nullptr;
-      row["messages"] = Json::array();
-      if (result && result->available) {
-        const Json& records = result->records;
-        for (const char* key : {"errors", "warnings", "messages"}) {
-          row[key] = records.value(key, Json());
+Evidence evidence_of(const Context& context, const TimingRequest& request,
+                     const TimingResult& result, std::size_t subject) {
+  constexpr std::uint64_t k_seed = 11;
+  Evidence evidence;
+  if (context.hello) {
+    evidence.device = context.hello->device;
+    evidence.call_overhead_us = context.hello->empty_call_us;
+  }
+  for (std::size_t p = 0; p < request.problems.size(); ++p) {
+    for (std::size_t k = 0; k < request.plans.size(); ++k) {
+      const auto& lanes = result.lanes[p][k];
+      const auto observe = [&](std::size_t s) {
+        return measure::Observation{.problem = request.problems[p],
+                                    .subject = request.subjects[s]->label,
+                                    .plan = request.plans[k],
+                                    .measurement = {},
+                                    .events = {result.events[p].first, result.events[p].second},
+                                    .conditions = conditions_of(lanes[s])};
+      };
+      if (lanes[subject].failure || lanes[subject].turns.empty()) continue;
+      evidence.observations.push_back(observe(subject));
+      evidence.observations.back().measurement = measure::summarize(lanes[subject].turns, k_seed);
+      for (std::size_t s = 0; s < lanes.size(); ++s) {
+        // The same code beside itself (A/A) is not what it is held against.
+        const bool is_other = request.subjects[s]->label != request.subjects[subject]->label;
+        if (is_other && !lanes[s].failure && !lanes[s].turns.empty()) {
+          evidence.beside.push_back(observe(s));
+          evidence.beside.back().measurement.median_us = lane_median_us(lanes[s]);
         }
-        row["outcome"] = records.value("clean", false) ? "clean" : "found";
-        const Json& messages = row["messages"];
-        if (!messages.empty()) row["message"] = messages.front();
       }
-      pass = pass && row["outcome"] == "clean";
-      rows.push_back(std::move(row));
     }
   }
-  return Json{{"pass", pass}, {"variant", subject.label}, {"runs", std::move(rows)}};
+  return evidence;
+}
+
+Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
+                                             const TimingResult& result, std::size_t subject) {
+  Evidence evidence = evidence_of(context, request, result, subject);
+  WB_TRY(add_kernels(context, *request.subjects[subject], evidence));
+  const bool is_first = request.phase == "baseline";
+  std::vector<Finding> findings = analyze::analyze(
+      evidence, is_first ? analyze::AnalysisScope::all : analyze::AnalysisScope::of_candidate);
+  for (const Finding& finding : findings) {
+    Json event = to_json(finding);
+    event["iteration"] = context.iteration_or_null();
+    WB_TRY(context.log("finding_recorded", std::move(event)));
+  }
+  return findings;
 }
 
 }  // namespace wb::engine

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // First calls on fresh inputs: taken in the processes of a comparison, where the candidate is
 // ahead, and held against the gain of its timed calls (measure/first_calls.hpp).
+#include "engine/first_calls.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "engine/comparing.hpp"
+#include "engine/context.hpp"
 #include "engine/timing.hpp"
 
 namespace wb::engine {

@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/verb_bodies.hpp"
+#include "engine/comparing.hpp"
+#include "engine/context.hpp"
+#include "engine/settings.hpp"
+#include "engine/subject.hpp"
+#include "engine/timing.hpp"
 #include "measure/floors.hpp"
 
 namespace wb::engine {
@@ -124,7 +128,7 @@ Result<void> renew_unfit_floors(Context& context, const std::vector<Problem>& pr
   return {};
 }
 
-Result<Json> verb_remeasure_floor(Context& context, const Json& args) {
+Result<Json> remeasure_floor(Context& context, const Json& args) {
   std::vector<Problem> problems;
   const std::string wanted = args.value("problem", "");
   for (const Problem& problem : open_problems(context.settings.suite)) {

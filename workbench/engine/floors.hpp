@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Private to engine: a session's noise floors, whether they can serve, and how they are taken
+// A session's noise floors, whether they can serve, and how they are taken
 // again. Who calls: the baseline, which takes them first, `remeasure_floor`, and an iteration
 // before it compares.
 #pragma once
 
+#include "core/json_fwd.hpp"
 #include "engine/timing.hpp"
 
 namespace wb::engine {
@@ -20,7 +21,7 @@ Result<Json> record_floors(Context& context, const TimingRequest& request,
 Result<void> renew_unfit_floors(Context& context, const std::vector<problem::Problem>& problems);
 
 /// `remeasure_floor`.
-Result<Json> verb_remeasure_floor(Context& context, const Json& args);
+Result<Json> remeasure_floor(Context& context, const Json& args);
 
 /// What the floors let nobody see at confirmation, for the answer of `open`: a row for each problem
 /// under the objective's plan.

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
-// One iteration: the order of the stages of design section 3. Every way out closes the iteration.
+// The order of the stages, as docs/architecture.md draws it. Every way out closes the iteration.
+#include "engine/iteration.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
 
+#include "engine/budget.hpp"
 #include "engine/building.hpp"
-#include "engine/experience.hpp"
-#include "engine/timing.hpp"
-#include "engine/verb_bodies.hpp"
+#include "engine/closing.hpp"
+#include "engine/context.hpp"
+#include "engine/environment.hpp"
+#include "engine/recorded.hpp"
+#include "engine/subject.hpp"
+#include "engine/verdicts.hpp"
 
 namespace wb::engine {
 
@@ -208,7 +214,7 @@ Result<Json> conclude_iteration(Context& context, Run& run, const Variant& varia
   return answer;
 }
 
-Result<Json> verb_iterate(Context& context, const Json& args) {
+Result<Json> iterate(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto refused, refuse_to_start(context));
   if (refused) {
     Json answer = *refused;
@@ -237,6 +243,15 @@ Result<Json> verb_iterate(Context& context, const Json& args) {
   WB_TRY_ASSIGN(Json answer, conclude_iteration(context, run, proposal.first));
   WB_TRY(tell_subject_output(context, printed, answer));
   return answer;
+}
+
+Result<void> need_baseline(Context& context, std::string_view verb) {
+  if (!context.incumbent) {
+    return Error{ErrorCode::invalid, std::string(verb) + " in", context.session->folder().string(),
+                 "its baseline never closed", "run `sdpa-wb resume` first"};
+  }
+  if (!context.device_checked) WB_TRY(environment_since_open(context));
+  return {};
 }
 
 }  // namespace wb::engine

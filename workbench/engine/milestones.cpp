@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "core/json.hpp"
+#include "engine/budget.hpp"
 #include "engine/context.hpp"
 
 namespace wb::engine {

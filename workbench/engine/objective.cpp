@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/json.hpp"
+
 namespace wb::engine {
 
 using measure::Comparison;

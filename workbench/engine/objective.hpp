@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "measure/statistics.hpp"
 #include "problem/suite.hpp"
 

@@ -8,6 +8,11 @@
 #include <set>
 
 #include "analyze/analysis.hpp"
+#include "engine/comparing.hpp"
+#include "engine/context.hpp"
+#include "engine/evidence.hpp"
+#include "engine/objective.hpp"
+#include "engine/timing.hpp"
 
 namespace wb::engine {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to engine: both regimes of the plan hot at confirmation. Who calls: iteration.cpp, which
+// Both regimes of the plan hot at confirmation. Who calls: iteration.cpp, which
 // measures, and comparing.cpp, which decides.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.hpp"
 #include "engine/timing.hpp"
 
 namespace wb::engine {

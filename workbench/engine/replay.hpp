@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to engine. Replay: a playbook that runs again from its first line gets the
+// Replay: a playbook that runs again from its first line gets the
 // answers of the log while its calls match, and runs live from the first that has none.
 #pragma once
 

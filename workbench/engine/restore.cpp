@@ -4,7 +4,10 @@
 #include <optional>
 #include <utility>
 
+#include "engine/baseline.hpp"
+#include "engine/building.hpp"
 #include "engine/context.hpp"
+#include "engine/subject.hpp"
 #include "measure/floors.hpp"
 
 namespace wb::engine {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/json.hpp"
 #include "variant/variant.hpp"
 
 namespace wb::engine {
@@ -133,11 +134,11 @@ std::string misfit_of_edits(const Json& value) {
   return {};
 }
 
-/// Each of them is what `propose` takes.
-std::string misfit_of_proposals(const Json& value) {
+/// Each of them is what the verb of the items takes.
+std::string misfit_of_proposals(const VerbSpec& item, const Json& value) {
   if (auto fault = misfit_of_maps(value, k_max_proposals); !fault.empty()) return fault;
   for (std::size_t i = 0; i < value.size() && value.is_array(); ++i) {
-    const auto checked = check_arguments(*find_verb("propose"), value[i]);
+    const auto checked = check_arguments(item, value[i]);
     if (!checked) return fmt::format("item {}: {}", i + 1, checked.error().cause);
   }
   return {};
@@ -187,7 +188,7 @@ std::string misfit(const ArgumentSpec& spec, const Json& value) {
     case ArgumentKind::edit_list:
       return misfit_of_edits(value);
     case ArgumentKind::proposal_list:
-      return misfit_of_proposals(value);
+      return misfit_of_proposals(*spec.item, value);
   }
   return "has a kind that is not known";
 }
@@ -213,22 +214,6 @@ Error usage(const VerbSpec& verb, std::string cause, std::string next) {
                std::move(next)};
 }
 
-std::string_view session_word(SessionNeed need) {
-  switch (need) {
-    case SessionNeed::none:
-      return "none";
-    case SessionNeed::creates:
-      return "creates";
-    case SessionNeed::reads:
-      return "reads";
-    case SessionNeed::writes:
-      return "writes";
-    case SessionNeed::optional:
-      return "optional";
-  }
-  return "none";
-}
-
 }  // namespace
 
 std::string_view to_string(ArgumentKind value) {
@@ -238,11 +223,35 @@ std::string_view to_string(ArgumentKind value) {
   return "string";
 }
 
-const VerbSpec* find_verb(std::string_view name) {
-  for (const auto& verb : verb_table()) {
-    if (verb.name == name) return &verb;
-  }
-  return nullptr;
+ArgumentSpec ArgumentSpec::required() const {
+  ArgumentSpec made = *this;
+  made.is_required = true;
+  return made;
+}
+
+ArgumentSpec ArgumentSpec::positional() const {
+  ArgumentSpec made = *this;
+  made.is_positional = true;
+  return made;
+}
+
+ArgumentSpec ArgumentSpec::as_path() const {
+  ArgumentSpec made = *this;
+  made.is_path = true;
+  return made;
+}
+
+ArgumentSpec ArgumentSpec::in(std::string_view unit_word) const {
+  ArgumentSpec made = *this;
+  made.unit = unit_word;
+  return made;
+}
+
+ArgumentSpec ArgumentSpec::between(double least, double most) const {
+  ArgumentSpec made = *this;
+  made.min = least;
+  made.max = most;
+  return made;
 }
 
 Result<Json> check_arguments(const VerbSpec& verb, const Json& args) {
@@ -271,45 +280,12 @@ Result<Json> check_arguments(const VerbSpec& verb, const Json& args) {
     checked[key] = normal(*spec, value);
   }
   for (const auto& spec : verb.arguments) {
-    if (spec.required && !checked.contains(spec.name)) {
+    if (spec.is_required && !checked.contains(spec.name)) {
       return usage(verb, fmt::format("argument \"{}\" is missing", spec.name),
                    fmt::format("{}: {}", spec.name, spec.doc));
     }
   }
   return checked;
-}
-
-Json verb_table_json() {
-  Json table = Json::array();
-  for (const auto& verb : verb_table()) {
-    Json arguments = Json::array();
-    for (const auto& spec : verb.arguments) {
-      Json argument{{"name", spec.name},
-                    {"kind", to_string(spec.kind)},
-                    {"doc", spec.doc},
-                    {"required", spec.required}};
-      if (spec.positional) argument["positional"] = true;
-      if (!spec.unit.empty()) argument["unit"] = spec.unit;
-      if (!spec.choices.empty()) argument["choices"] = spec.choices;
-      if (spec.min != 0 || spec.max != 0) {
-        argument["min"] = spec.min;
-        argument["max"] = spec.max;
-      }
-      arguments.push_back(std::move(argument));
-    }
-    Json result = Json::object();
-    for (const auto& [field, meaning] : verb.result) result[std::string(field)] = meaning;
-    table.push_back({{"name", verb.name},
-                     {"doc", verb.doc},
-                     {"arguments", std::move(arguments)},
-                     {"result", std::move(result)},
-                     {"session", session_word(verb.session)},
-                     {"long", verb.is_long},
-                     {"reads_only", verb.reads_only},
-                     {"destructive", verb.destructive},
-                     {"in_playbook", verb.in_playbook}});
-  }
-  return table;
 }
 
 }  // namespace wb::engine

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The verb table: every action of the workbench with its arguments and flags. The
-// command line, Lua, Python and agent tools are generated from it or checked against it.
+// What a verb is to whoever calls it: its name, its arguments, its answer. The command line, Lua,
+// Python and agent tools are generated from the table of them or checked against it; the module
+// verbs has that table.
 #pragma once
 
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::engine {
 
@@ -34,16 +34,27 @@ enum class ArgumentKind {
 };
 std::string_view to_string(ArgumentKind value);
 
+struct VerbSpec;
+
+/// Made by the makers of verbs/arguments.hpp.
 struct ArgumentSpec {
   std::string_view name;
   ArgumentKind kind = ArgumentKind::string;
   std::string_view unit = {};  ///< of real and integer: "s", "USD", "ratio", …
   std::string_view doc = {};   ///< one line
-  bool required = false;
+  bool is_required = false;
   std::vector<std::string_view> choices = {};  ///< of enumeration
   double min = 0, max = 0;                     ///< of real and integer; both 0: unbounded
-  bool positional = false;                     ///< on the command line
+  bool is_positional = false;                  ///< on the command line
   bool is_path = false;                        ///< of id and string: names may hold line breaks
+  /// Of proposal_list: each map has the arguments of this verb.
+  const VerbSpec* item = nullptr;
+
+  [[nodiscard]] ArgumentSpec required() const;
+  [[nodiscard]] ArgumentSpec positional() const;
+  [[nodiscard]] ArgumentSpec as_path() const;
+  [[nodiscard]] ArgumentSpec in(std::string_view unit_word) const;
+  [[nodiscard]] ArgumentSpec between(double least, double most) const;
 };
 
 /// What a verb needs of a session.
@@ -60,18 +71,15 @@ struct VerbSpec {
   bool reads_only = false;
   bool destructive = false;
   bool in_playbook = true;  ///< offered to Lua and agents inside a session
+  // For the engine alone; no skin shows them.
+  std::string_view writes_if = {};  ///< a flag with which a verb that reads writes
+  bool only_logs = false;           ///< writes where nothing can be measured any more, too
+  bool drives = false;              ///< its body opens, holds and records by other verbs
 };
-
-std::span<const VerbSpec> verb_table();
-/// nullptr when there is none.
-const VerbSpec* find_verb(std::string_view name);
 
 /// Checks and completes the arguments of one call: unknown names (with a did-you-mean), missing
 /// ones, wrong types, out-of-range numbers. Absent optional arguments stay absent.
 /// Errors: usage.
 Result<Json> check_arguments(const VerbSpec& verb, const Json& args);
-
-/// The table as JSON, for bindings, docs and tools.
-Json verb_table_json();
 
 }  // namespace wb::engine

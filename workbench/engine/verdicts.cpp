@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The correctness stage: one fresh subject process, judged on every problem before it is timed.
+#include "engine/verdicts.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "engine/context.hpp"
+#include "engine/subject.hpp"
 #include "engine/timing.hpp"
+#include "engine/verdict_runs.hpp"
 #include "variant/ptxas_record.hpp"
 
 namespace wb::engine {
@@ -15,28 +20,6 @@ using variant::EdgeDraw;
 using variant::k_edge_draws;
 
 namespace {
-
-Json run_json(problem::Draw draw, const protocol::RunResult& run) {
-  const problem::BudgetUse& worst = run.verdict.worst;
-  return {{"draw", to_string(draw)},
-          {"seed", run.seed},
-          {"pass", run.verdict.pass},
-          {"reason", run.verdict.reason},
-          {"worst",
-           {{"rule", worst.rule},
-            {"error", worst.error},
-            {"budget", worst.budget},
-            {"share", worst.share},
-            {"row", worst.row},
-            {"column", worst.column},
-            {"b", worst.block.b},
-            {"h", worst.block.h},
-            {"got", worst.got},
-            {"want", worst.want}}},
-          {"blocks_judged", run.verdict.blocks_judged},
-          {"blocks_total", run.verdict.blocks_total},
-          {"lse_judged", run.lse_judged}};
-}
 
 /// One normal draw, judged on some blocks, in the form of a verdict.
 Outcome<protocol::VerdictResult> screen(WorkerClient& worker, const protocol::VerdictArgs& args) {
@@ -74,122 +57,11 @@ Json read_verdict(const Outcome<protocol::VerdictResult>& verdict, Judgement& ju
   return runs;
 }
 
-/// What a session keeps of a drawn run: that of others is the same with its problem and form.
-Json drawn_json(const EdgeDraw& drawn, const protocol::RunResult& run) {
-  Json json = run_json(drawn.draw, run);
-  if (run.verdict.pass) {
-    json["worst"] = {{"rule", run.verdict.worst.rule}, {"share", run.verdict.worst.share}};
-  }
-  json["problem"] = to_text(drawn.problem);
-  json["form"] = to_json(drawn.form);
-  return json;
-}
-
 Json part_of(const Json& runs, std::size_t begin, std::size_t end) {
   Json part = Json::array();
   for (std::size_t i = begin; i < end; ++i) part.push_back(runs[i]);
   return part;
 }
-
-std::string how(const EdgeDraw& drawn) {
-  std::string words = fmt::format("in a drawn run (draw {}", to_string(drawn.draw));
-  const std::string form = to_text(drawn.form);
-  return words + (form.empty() ? "" : "; ") + form + ")";
-}
-
-/// The drawn runs, some with each request: others may want the device too.
-class DrawnRuns {
- public:
-  DrawnRuns(Context& context, const Subject& subject, const std::vector<EdgeDraw>& drawn,
-            Proof extent)
-      : m_context(context), m_subject(subject), m_drawn(drawn), m_extent(extent) {
-    m_judgement.drawn = drawn.size();
-    m_judgement.problem = drawn.front().problem;
-    m_judgement.worst_share = -1;
-  }
-
-  Result<Judgement> judge(WorkerClient& worker, std::int64_t handle) {
-    for (std::size_t at = 0; at < m_drawn.size() && !m_judgement.invalidity;) {
-      WB_TRY(m_context.check_stop());
-      m_context.report_progress({.stage = "verdict",
-                                 .what = m_subject.label + " on drawn runs",
-                                 .done = static_cast<std::int64_t>(at),
-                                 .total = static_cast<std::int64_t>(m_drawn.size())});
-      const std::size_t end = std::min(at + k_at_once, m_drawn.size());
-      at = read(worker.verdict(request(handle, at, end)), at);
-    }
-    if (m_judgement.worst_share < 0) m_judgement.worst_share = 0;
-    return m_judgement;
-  }
-
-  [[nodiscard]] Json runs() const { return m_runs; }
-
- private:
-  static constexpr std::size_t k_at_once = 24;
-
-  [[nodiscard]] protocol::VerdictArgs request(std::int64_t handle, std::size_t begin,
-                                              std::size_t end) const {
-    protocol::VerdictArgs args;
-    args.handle = handle;
-    args.problem = m_drawn[begin].problem;
-    for (std::size_t i = begin; i < end; ++i) {
-      protocol::RunArgs& run = args.drawn.emplace_back();
-      run.handle = handle;
-      run.problem = m_drawn[i].problem;
-      run.draw = m_drawn[i].draw;
-      run.want_lse = m_drawn[i].want_lse;
-      run.form = m_drawn[i].form;
-      if (m_extent == Proof::screening) run.max_blocks = k_screening_blocks;
-    }
-    return args;
-  }
-
-  /// Returns with which run to go on.
-  std::size_t read(const Outcome<protocol::VerdictResult>& verdict, std::size_t at) {
-    if (!verdict.ok()) {
-      fail(at, verdict.error());
-      return at;
-    }
-    for (const auto& [draw, run] : verdict->runs) {
-      if (at >= m_drawn.size()) break;
-      m_runs.push_back(drawn_json(m_drawn[at], run));
-      const double share = run.verdict.worst.share;
-      if (!(share <= m_judgement.worst_share)) {
-        m_judgement.worst_share = share;
-        m_judgement.problem = m_drawn[at].problem;
-      }
-      if (!run.verdict.pass) {
-        fail(at, {Invalidity::correctness, run.verdict.reason, ""});
-        return at;
-      }
-      ++at;
-    }
-    if (!verdict->failure && verdict->runs.empty()) {
-      fail(at, {Invalidity::environment, "the worker judged nothing", ""});
-      return at;
-    }
-    if (!verdict->failure || at >= m_drawn.size()) return at;
-    // A library knows only when it is called what it takes.
-    const bool is_refusal = verdict->failure->invalidity == Invalidity::constraints;
-    if (is_refusal && m_subject.variant.manifest.backend == variant::Backend::python) return at + 1;
-    fail(at, *verdict->failure);
-    return at;
-  }
-
-  void fail(std::size_t at, const Failure& failure) {
-    m_judgement.problem = m_drawn[at].problem;
-    m_judgement.invalidity = failure.invalidity;
-    m_judgement.message = failure.message + " " + how(m_drawn[at]);
-    m_judgement.output = failure.untrusted_output;
-  }
-
-  Context& m_context;
-  const Subject& m_subject;
-  const std::vector<EdgeDraw>& m_drawn;
-  Proof m_extent;
-  Judgement m_judgement;
-  Json m_runs = Json::array();
-};
 
 bool is_held_out(const problem::Suite& suite, const Problem& problem) {
   return std::any_of(suite.problems.begin(), suite.problems.end(),
@@ -199,15 +71,6 @@ bool is_held_out(const problem::Suite& suite, const Problem& problem) {
 }
 
 }  // namespace
-
-std::string_view to_string(Proof value) {
-  static constexpr std::string_view k_words[] = {"none", "screening", "whole"};
-  return k_words[static_cast<int>(value)];
-}
-
-Proof parse_proof(std::string_view word) {
-  return word == "none" ? Proof::none : word == "screening" ? Proof::screening : Proof::whole;
-}
 
 Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
                                              const std::vector<Problem>& problems, Proof extent,

@@ -10,6 +10,7 @@
 #include "core/files.hpp"
 #include "engine/engine.hpp"
 #include "playbook/owner.hpp"
+#include "verbs/table.hpp"
 
 namespace wb::playbook {
 
@@ -32,6 +33,6 @@ Result<Json> list_playbooks(const engine::Engine& engine, const PlaybookOptions&
 /// The stems of the files with this ending in a folder, sorted; none when there is no such folder.
 std::vector<std::string> stems_of(const fs::path& folder, std::string_view extension);
 /// The names of the verbs that a playbook may call.
-std::vector<std::string> playbook_verbs();
+std::vector<std::string> playbook_verbs(verbs::Table table = verbs::verb_table());
 
 }  // namespace wb::playbook

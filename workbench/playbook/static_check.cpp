@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "engine/verb.hpp"
 #include "playbook/lua_program.hpp"
+#include "verbs/table.hpp"
 
 namespace wb::playbook {
 namespace {
@@ -76,7 +76,8 @@ class Check {
   ObjectId make_wb() {
     Object wb;
     wb.kind = Kind::wb;
-    for (const engine::VerbSpec& spec : engine::verb_table()) {
+    for (const verbs::Verb* one : verbs::verb_table()) {
+      const engine::VerbSpec& spec = one->spec;
       if (!spec.in_playbook) continue;
       std::vector<std::string> fields{"text"};
       for (const auto& [field, meaning] : spec.result) fields.emplace_back(field);
@@ -170,8 +171,8 @@ class Check {
   /// Why the verb refuses this argument, or empty.
   static std::string refusal(const std::string& verb, const std::string& key,
                              const std::optional<Json>& constant) {
-    engine::VerbSpec spec = *engine::find_verb(verb);
-    for (engine::ArgumentSpec& argument : spec.arguments) argument.required = false;
+    engine::VerbSpec spec = verbs::find_verb(verb)->spec;
+    for (engine::ArgumentSpec& argument : spec.arguments) argument.is_required = false;
     const Json args{{key, constant ? *constant : Json(nullptr)}};
     const auto checked = engine::check_arguments(spec, args);
     if (checked) return {};
@@ -256,9 +257,9 @@ class Check {
     const auto found = verbs_of.find(id);
     if (id == 0 || found == verbs_of.end() || found->second.size() != 1) return;
     if (in(call.step->a).size() != 1 || !at(id).names_all) return;
-    for (const engine::ArgumentSpec& argument : engine::find_verb(call.verb)->arguments) {
+    for (const engine::ArgumentSpec& argument : verbs::find_verb(call.verb)->spec.arguments) {
       const std::string key(argument.name);
-      if (!argument.required || at(id).entries.contains(key)) continue;
+      if (!argument.is_required || at(id).entries.contains(key)) continue;
       tell(call.step->file, call.step->line,
            fmt::format("wb.{}: argument \"{}\" is missing", call.verb, key));
     }

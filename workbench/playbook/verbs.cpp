@@ -5,22 +5,25 @@
 #include <algorithm>
 
 #include "playbook/agent_file.hpp"
-#include "playbook/fake_engine.hpp"
 #include "playbook/owner.hpp"
 #include "playbook/static_check.hpp"
 #include "problem/problem.hpp"
+#include "verbs/fake_engine.hpp"
+#include "verbs/table.hpp"
 
 namespace wb::playbook {
 
+using engine::Call;
 using engine::Engine;
 using engine::Services;
 using session::FoldDepth;
 using session::SessionView;
+using verbs::Course;
 
-std::vector<std::string> playbook_verbs() {
+std::vector<std::string> playbook_verbs(verbs::Table table) {
   std::vector<std::string> names;
-  for (const engine::VerbSpec& verb : engine::verb_table()) {
-    if (verb.in_playbook) names.emplace_back(verb.name);
+  for (const verbs::Verb* verb : table) {
+    if (verb->spec.in_playbook) names.emplace_back(verb->spec.name);
   }
   return names;
 }
@@ -226,7 +229,7 @@ Result<Json> resume_or_start(Engine& engine, const PlaybookOptions& options, con
 
 /// What `open` would refuse is refused by a dry run too, before anything is built.
 Result<void> check_open(Engine& engine, const Json& open) {
-  WB_TRY(engine::check_arguments(*engine::find_verb("open"), open));
+  WB_TRY(engine::check_arguments(verbs::find_verb("open")->spec, open));
   WB_TRY(engine.call("kernels", {{"name", open["start"]}}));
   if (open.contains("suite")) WB_TRY(engine.call("suites", {{"suite", open["suite"]}}));
   const std::string problems = open.value("problem", "");
@@ -255,10 +258,10 @@ Result<DryRun> dry_run(Engine& engine, const PlaybookOptions& options, const Pla
   // The command line of `run` may name the start.
   if (!open.contains("start")) open["start"] = "cpu_unfused";
   WB_TRY(check_open(engine, open));
-  FakeEngine fake(engine, {.course = course,
-                           .seed = k_seed,
-                           .evaluations = open.value("evaluations", k_evaluations),
-                           .start = open["start"].get<std::string>()});
+  verbs::FakeEngine fake(engine, {.course = course,
+                                  .seed = k_seed,
+                                  .evaluations = open.value("evaluations", k_evaluations),
+                                  .start = open["start"].get<std::string>()});
   DryRun run{.meta = host.meta(), .calls = {}, .result = {}, .printed = {}};
   WB_TRY_ASSIGN(run.result, host.run(
                                 arguments,
@@ -337,18 +340,19 @@ Result<Json> check_body(Engine& engine, PlaybookOptions options, const Json& arg
 }  // namespace
 
 void register_playbook_verbs(Engine& engine, PlaybookOptions options) {
-  engine.register_body("run", [options](Engine& e, const Json& args, const fs::path& session) {
-    return args.value("resume_or_start", false) ? resume_or_start(e, options, args, session)
-                                                : run_body(e, options, args, session);
+  engine.register_body("run", [options](const Call& call) {
+    return call.args.value("resume_or_start", false)
+               ? resume_or_start(call.engine, options, call.args, call.folder)
+               : run_body(call.engine, options, call.args, call.folder);
   });
-  engine.register_body("resume", [options](Engine& e, const Json& args, const fs::path& session) {
-    return resume_body(e, options, args, session);
+  engine.register_body("resume", [options](const Call& call) {
+    return resume_body(call.engine, options, call.args, call.folder);
   });
-  engine.register_body("playbook_check", [options](Engine& e, const Json& args, const fs::path&) {
-    return check_body(e, options, args);
+  engine.register_body("playbook_check", [options](const Call& call) {
+    return check_body(call.engine, options, call.args);
   });
-  engine.register_body("playbooks", [options](Engine& e, const Json& args, const fs::path&) {
-    return list_playbooks(e, options, args.value("name", ""));
+  engine.register_body("playbooks", [options](const Call& call) {
+    return list_playbooks(call.engine, options, call.args.value("name", ""));
   });
 }
 

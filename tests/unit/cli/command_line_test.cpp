@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/command_line.hpp"
 
-#include "engine/verb.hpp"
 #include "support/catch.hpp"
 #include "support/memory_file_system.hpp"
+#include "verbs/table.hpp"
 
 using namespace wb;
 using namespace wb::cli;
@@ -29,7 +29,8 @@ PrintAndExit refusal(const std::vector<std::string>& words) {
 }  // namespace
 
 TEST_CASE("every verb of the table is a command", "[cli][command_line]") {
-  for (const VerbSpec& verb : verb_table()) {
+  for (const verbs::Verb* one : verbs::verb_table()) {
+    const VerbSpec& verb = one->spec;
     std::vector<std::string> words;
     std::string name(verb.name);
     if (const auto split = name.find('_'); split != std::string::npos) {
@@ -104,7 +105,8 @@ TEST_CASE("faults of the command line are usage errors with a suggestion", "[cli
 
 TEST_CASE("the reference names every verb and argument", "[cli][command_line]") {
   const std::string page = command_reference();
-  for (const VerbSpec& verb : verb_table()) {
+  for (const verbs::Verb* one : verbs::verb_table()) {
+    const VerbSpec& verb = one->spec;
     for (const ArgumentSpec& spec : verb.arguments) {
       INFO(verb.name << " " << spec.name);
       CHECK(page.find(std::string(spec.doc.substr(0, 20))) != std::string::npos);

@@ -15,6 +15,7 @@
 #include "support/fake_toolchain.hpp"
 #include "support/fake_transport.hpp"
 #include "support/places.hpp"
+#include "verbs/table.hpp"
 
 namespace wb::testing {
 
@@ -52,7 +53,8 @@ struct Bench {
                          .progress = {},
                          .on_milestone = {},
                          .stop_requested = &stop,
-                         .workbench_version = "test"});
+                         .workbench_version = "test"},
+        verbs::runnable());
   }
 
   static FakeSubject with_time(double us) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Figures: none for what was not measured, none of turns that a quota stopped, none that says
 // nothing; and whole floats wherever an integer is asked for.
-#include "engine/verb.hpp"
 #include "engine_world.hpp"
+#include "verbs/table.hpp"
 
 using namespace wb;
 using namespace wb::engine;
+using namespace wb::verbs;
 using namespace wb::measure;
 using namespace wb::problem;
 using testing::Bench;
@@ -168,7 +169,7 @@ TEST_CASE("doctor tells CPUs that may not be used and those that share cores",
 TEST_CASE("whole floats are integers in configurations, lists of proposals and beyond",
           "[engine][numbers]") {
   const auto check = [](const char* verb, const Json& args) {
-    return check_arguments(*find_verb(verb), args);
+    return check_arguments(find_verb(verb)->spec, args);
   };
   Json args{{"variant", "cpu_tiled"}, {"hypothesis", "why"}, {"predicted_speedup", 1.5}};
   args["configuration"] = {{"TILE_M", 64.0 / 2}, {"TILE_N", 16}};

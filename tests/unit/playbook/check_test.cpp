@@ -4,10 +4,10 @@
 #include <fstream>
 
 #include "core/clock.hpp"
-#include "playbook/fake_engine.hpp"
 #include "playbook/playbook.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
+#include "verbs/table.hpp"
 
 using namespace wb;
 using namespace wb::engine;
@@ -28,7 +28,8 @@ struct Bench {
                          .hello = {},
                          .progress = {},
                          .on_milestone = {},
-                         .workbench_version = {}}};
+                         .workbench_version = {}},
+                verbs::runnable()};
   TempDirectory temp = *TempDirectory::create("wb-check-");
 
   Bench() {
@@ -87,9 +88,9 @@ TEST_CASE("a dry run answers brief and history in the shape of the real ones", "
   INFO((answer ? std::string("ok") : answer.error().message()));
   REQUIRE(answer.ok());
   CHECK((*answer)["result"] == Json{"open", "cpu_unfused@00000000", 0, 0, 0});
-  const VerbSpec* verb = find_verb("brief");
+  const verbs::Verb* verb = verbs::find_verb("brief");
   REQUIRE(verb != nullptr);
-  for (const auto& [field, meaning] : verb->result) {
+  for (const auto& [field, meaning] : verb->spec.result) {
     const std::string asks =
         "if wb.brief {}['" + std::string(field) + "'] == nil then return 'no' end";
     const auto has = bench.check(asks);

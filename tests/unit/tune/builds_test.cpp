@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// The queue of builds ahead of a tune, and where its builders may run.
+#include "tune/builds.hpp"
+
+#include <atomic>
+#include <set>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "tune_bench.hpp"
+
+using namespace wb;
+using namespace wb::device;
+using namespace wb::engine;
+using namespace wb::tune;
+using namespace wb::measure;
+using namespace wb::problem;
+using namespace wb::variant;
+using testing::k_best;
+using testing::plant_bowl;
+using testing::TuneBench;
+
+namespace {
+
+Device cpu_device(const std::string& set) {
+  Device device;
+  device.backend = "cpu";
+  device.id = "cpu:Some CPU: with a colon:" + set;
+  return device;
+}
+
+std::vector<BuildQueue::Built> take_all(BuildQueue& queue) {
+  std::vector<BuildQueue::Built> all;
+  while (!queue.is_idle()) {
+    for (auto& built : queue.take(std::chrono::milliseconds(20))) all.push_back(std::move(built));
+  }
+  return all;
+}
+
+Outcome<Subject> nothing(const Configuration&) {
+  return Subject{};
+}
+
+}  // namespace
+
+TEST_CASE("builders keep off the device's CPUs, or take turns with it", "[engine][tune]") {
+  const std::vector<int> four{0, 1, 2, 3};
+  const BuildPlace beside = place_of_builds(cpu_device("0-1"), "local", four);
+  CHECK(beside.overlaps);
+  CHECK(beside.cpus == std::vector<int>{2, 3});
+  CHECK(beside.builders == 2);
+  CHECK(beside.lent_cpus == std::vector<int>{0, 1});
+  const BuildPlace turns = place_of_builds(cpu_device("0-3"), "local", four);
+  CHECK_FALSE(turns.overlaps);
+  CHECK(turns.builders == 4);
+  CHECK(turns.cpus.empty());
+  CHECK(turns.lent_cpus.empty());
+  // Not known: as if they were the same.
+  CHECK_FALSE(place_of_builds(cpu_device("?"), "local", four).overlaps);
+  // A container shares this machine's CPUs, another node does not.
+  CHECK_FALSE(place_of_builds(cpu_device("0-3"), "docker exec -i box", four).overlaps);
+  CHECK(place_of_builds(cpu_device("0-3"), "ssh node7", four).overlaps);
+  Device gpu;
+  gpu.backend = "cuda";
+  gpu.id = "GPU-1";
+  CHECK(place_of_builds(gpu, "local", four).overlaps);
+  CHECK(place_of_builds(gpu, "local", four).builders == 2);
+  CHECK(place_of_builds(gpu, "ssh node7", four).builders == 4);
+  CHECK(place_of_builds(gpu, "local", {0}).builders == 1);
+}
+
+TEST_CASE("each wish is built once, however often it is wished", "[engine][tune]") {
+  std::atomic<int> calls{0};
+  BuildQueue queue(
+      [&](const Configuration&) -> Outcome<Subject> {
+        ++calls;
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        return Subject{};
+      },
+      {.overlaps = true, .builders = 3, .cpus = {}, .lent_cpus = {}});
+  std::vector<Configuration> wishes;
+  for (std::int64_t i = 0; i < 12; ++i) wishes.push_back({{"M0", i}});
+  std::set<Configuration> seen;
+  for (std::size_t from = 0; seen.size() < wishes.size(); from = (from + 1) % 4) {
+    std::vector<Configuration> missing;
+    for (const auto& wish : wishes) {
+      if (!seen.contains(wish)) missing.push_back(wish);
+    }
+    queue.want(missing);
+    for (auto& built : queue.take(std::chrono::milliseconds(5))) {
+      CHECK(seen.insert(built.configuration).second);
+    }
+  }
+  CHECK(calls == 12);
+}
+
+TEST_CASE("wishes that are dropped are not built", "[engine][tune]") {
+  std::atomic<bool> go{false};
+  std::atomic<int> calls{0};
+  BuildQueue queue(
+      [&](const Configuration&) -> Outcome<Subject> {
+        ++calls;
+        while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return Subject{};
+      },
+      {.overlaps = true, .builders = 1, .cpus = {}, .lent_cpus = {}});
+  queue.want({{{"M0", 1}}, {{"M0", 2}}, {{"M0", 3}}});
+  while (calls == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  queue.want({{{"M0", 3}}, {{"M0", 1}}});  // 1 runs already
+  go = true;
+  const auto built = take_all(queue);
+  REQUIRE(built.size() == 2);
+  CHECK(built[0].configuration == Configuration{{"M0", 1}});
+  CHECK(built[1].configuration == Configuration{{"M0", 3}});
+}
+
+TEST_CASE("the device's own CPUs build only while they are lent", "[engine][tune]") {
+  std::atomic<int> started{0}, may_end{0};
+  BuildQueue queue(
+      [&](const Configuration& wanted) -> Outcome<Subject> {
+        ++started;
+        while (may_end < wanted.at("M0")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return Subject{};
+      },
+      {.overlaps = true, .builders = 1, .cpus = {}, .lent_cpus = {0}});
+  const auto wait_for = [](const auto& holds) {
+    for (int i = 0; i < 5'000 && !holds(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return holds();
+  };
+  queue.want({{{"M0", 1}}, {{"M0", 2}}, {{"M0", 3}}, {{"M0", 4}}});
+  REQUIRE(wait_for([&] { return started == 1; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(started == 1);  // the guest was not asked in
+  CHECK(queue.is_returned());
+  queue.lend(true);
+  REQUIRE(wait_for([&] { return started == 2; }));
+  queue.lend(false);
+  CHECK_FALSE(queue.is_returned());  // a turn now would run beside it
+  may_end = 2;
+  REQUIRE(wait_for([&] { return queue.is_returned(); }));
+  REQUIRE(wait_for([&] { return started == 3; }));  // the builder's own next
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(started == 3);
+  may_end = 4;
+  CHECK(take_all(queue).size() == 4);
+}
+
+TEST_CASE("a builder that throws fails its build, not the process", "[engine][tune]") {
+  BuildQueue queue(
+      [](const Configuration&) -> Outcome<Subject> { throw std::runtime_error("out of memory"); },
+      {.overlaps = false, .builders = 2, .cpus = {}, .lent_cpus = {}});
+  queue.want({{{"M0", 1}}});
+  const auto built = take_all(queue);
+  REQUIRE(built.size() == 1);
+  REQUIRE_FALSE(built[0].subject.ok());
+  CHECK(built[0].subject.error().invalidity == Invalidity::environment);
+  CHECK(built[0].subject.error().message.find("out of memory") != std::string::npos);
+}
+
+TEST_CASE("a queue that goes away finishes what runs and drops the rest", "[engine][tune]") {
+  constexpr int k_wishes = 1'000;  // twenty seconds of work: no stall of this thread is as long
+  std::atomic<int> started{0}, ended{0};
+  {
+    BuildQueue queue(
+        [&](const Configuration&) -> Outcome<Subject> {
+          ++started;
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          ++ended;
+          return Subject{};
+        },
+        {.overlaps = false, .builders = 1, .cpus = {}, .lent_cpus = {}});
+    std::vector<Configuration> wishes;
+    for (int i = 0; i < k_wishes; ++i) wishes.push_back({{"M0", i}});
+    queue.want(wishes);
+    while (started == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(started == ended);
+  CHECK(started < k_wishes);
+  BuildQueue idle(nothing, {});
+  CHECK(idle.is_idle());
+  CHECK(idle.take(std::chrono::milliseconds(0)).empty());
+}
+
+TEST_CASE("nobody compiles beside a turn on the same CPUs", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  bench.worker.hello_result.device.id = "cpu:fake:" + cpu_set_text(allowed_cpus());
+  int overlaps = 0;
+  for (auto& [label, subject] : bench.worker.subjects) {
+    const double us = subject.time_us({}, PlanKind::hot);
+    subject.time_us = [&, us](const Problem&, PlanKind) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      overlaps += bench.toolchain->active > 0 ? 1 : 0;
+      return us;
+    };
+  }
+  bench.open();
+  const Json answer = bench.tune();
+  CHECK(answer["tune"]["overlapped"] == false);
+  CHECK(answer["tune"]["builds"] == 12);
+  CHECK(overlaps == 0);
+  CHECK(answer["configuration"] == k_best);
+}
+
+TEST_CASE("with CPUs of their own, builds go on beside the turns", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  bench.worker.hello_result.device.id = "cpu:fake:4095";
+  bench.open();
+  const Json answer = bench.tune();
+  CHECK(answer["tune"]["overlapped"] == true);
+  CHECK(answer["configuration"] == k_best);
+  CHECK(bench.events("evaluation").size() == 12);
+}

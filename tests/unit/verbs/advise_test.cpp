@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// `advise`: a session's log becomes a situation, and a roadmap is kept when the session closes.
+#include "unit/engine/engine_world.hpp"
+
+using namespace wb;
+using namespace wb::measure;
+using namespace wb::problem;
+using testing::Bench;
+
+namespace {
+
+/// A start without techniques, and a win that brings some.
+struct Advised : Bench {
+  Advised() {
+    worker.subjects["cpu_unfused"] = with_time(200);
+    worker.subjects["cpu_tiled"] = with_time(100);
+    open();
+  }
+  Json advise(Json args = Json::object()) { return call("advise", args); }
+};
+
+bool is_advised(const Json& roadmap, const std::string& technique) {
+  return std::any_of(roadmap["entries"].begin(), roadmap["entries"].end(),
+                     [&](const Json& row) { return row["technique"] == technique; });
+}
+
+bool says(const Json& roadmap, const std::string& words) {
+  INFO(roadmap["text"].get<std::string>());
+  const bool found = roadmap["text"].get<std::string>().find(words) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("advice follows the incumbent and what was tried", "[engine][advise]") {
+  Advised bench;
+  const Json first = bench.advise();
+  CHECK(is_advised(first, "fused_softmax"));
+  CHECK(first["incumbent"].get<std::string>().rfind("cpu_unfused@", 0) == 0);
+  CHECK(first["calibration"]["count"] == 0);
+  CHECK(first["measuring_s"].is_null());
+  CHECK(says(first, "as no prediction was decided here"));
+  for (const Json& row : first["entries"]) {
+    INFO(row.dump());
+    CHECK(row["low"].get<double>() <= row["expected"].get<double>());
+    CHECK(row["expected"].get<double>() <= row["high"].get<double>());
+    CHECK_FALSE(row["source"].get<std::string>().empty());
+  }
+  REQUIRE(bench.iterate()["outcome"] == "win");
+  const Json later = bench.advise();
+  CHECK(later["incumbent"].get<std::string>().rfind("cpu_tiled@", 0) == 0);
+  CHECK_FALSE(is_advised(later, "fused_softmax"));
+  CHECK(later["calibration"]["count"] == 1);
+  CHECK(says(later, "as only 1 prediction was decided here"));
+  CHECK(later["measuring_s"].is_number());
+  CHECK(later["text"].get<std::string>().find("Not advised") != std::string::npos);
+  CHECK(bench.advise({{"target", 2.0}})["target_ratio"] == 2.0);
+}
+
+TEST_CASE("the roadmap is kept when the session closes, and told by its report",
+          "[engine][advise]") {
+  Advised bench;
+  REQUIRE(bench.iterate()["outcome"] == "win");
+  const Json answer = bench.advise();
+  bench.call("close", Json::object());
+  const auto made = bench.events("roadmap_made");
+  REQUIRE(made.size() == 1);
+  const Json& kept = made[0].payload;
+  for (const char* key : {"entries", "not_advised", "stages", "calibration", "incumbent"}) {
+    CHECK(kept[key] == answer[key]);
+  }
+  const std::string report =
+      *RealFileSystem().read(bench.session / "reports" / "session.md", 1 << 20);
+  CHECK(report.find("## Roadmap") != std::string::npos);
+  CHECK(report.find("[e" + std::to_string(made[0].seq) + "]") != std::string::npos);
+}
+
+TEST_CASE("the target is told beside the fastest rival that stands", "[engine][advise]") {
+  Bench bench;
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
+  bench.worker.subjects["torch_cpu_sdpa"] = Bench::with_time(50);
+  testing::FakeSubject wrong = Bench::with_time(1);  // the fastest, were it right
+  wrong.passes = [](const Problem&) { return false; };
+  bench.worker.subjects["cpu_online"] = wrong;
+  bench.open({{"rivals", {"torch_cpu_sdpa", "cpu_online"}}});
+  const Json roadmap = bench.call("advise", Json::object());
+  CHECK(roadmap["rival_ratio"].get<double>() == Approx(0.25).epsilon(0.02));
+  CHECK(roadmap["reached_at_stage"] != 0);
+  CHECK(bench.call("advise", {{"target", 0.2}})["reached_at_stage"] == 0);
+}
+
+TEST_CASE("a bound that another plan showed is measured evidence", "[engine][advise]") {
+  Bench bench;
+  testing::FakeSubject start;
+  start.time_us = [](const Problem&, PlanKind plan) {
+    return plan == PlanKind::cold ? 400. : 200.;
+  };
+  bench.worker.subjects["cpu_unfused"] = start;
+  bench.open({{"plan", "cold"}});
+  bool is_hot = false;
+  for (const auto& event : bench.events("finding_recorded")) {
+    if (event.payload["analysis"] != "regime") continue;
+    CHECK(event.payload["figures"]["regime"] != "unknown");
+    is_hot = is_hot || event.payload["figures"]["plan"] == "hot";
+  }
+  REQUIRE(is_hot);  // the fastest is said to be bound, and that was not the plan of the objective
+  const Json roadmap = bench.call("advise", Json::object());
+  REQUIRE_FALSE(roadmap["entries"].empty());
+  for (const Json& row : roadmap["entries"]) {
+    INFO(row.dump());
+    CHECK(row["strength"] == "strong");
+    CHECK_FALSE(row["events"].empty());
+  }
+}
+
+TEST_CASE("a session ends well without a catalogue", "[engine][advise]") {
+  Advised bench;
+  bench.roots = {bench.folder.path() / "empty"};
+  bench.restart();
+  const auto refused = bench.engine->call("advise", Json::object(), bench.session);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == ErrorCode::not_found);
+  CHECK(refused.error().message().find("techniques.json") != std::string::npos);
+  const auto closed = bench.engine->call("close", Json::object(), bench.session);
+  INFO((closed.ok() ? std::string("ok") : closed.error().message()));
+  CHECK(closed.ok());
+  CHECK(bench.events("roadmap_made").empty());
+  const auto notes = bench.events("note");
+  REQUIRE(notes.size() == 2);
+  CHECK(notes[0].payload["text"].get<std::string>().rfind("no causes: ", 0) == 0);
+  CHECK(notes[1].payload["text"].get<std::string>().rfind("no roadmap: ", 0) == 0);
+}

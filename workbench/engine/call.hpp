@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// One call of a verb as its body sees it, and the verbs as an engine runs them. The module verbs
+// makes the table; the engine knows no verb but the one that closes a session.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/json_fwd.hpp"
+#include "engine/verb.hpp"
+#include "session/session.hpp"
+
+namespace wb::engine {
+
+struct Context;
+struct Services;
+class Engine;
+
+struct Call {
+  Engine& engine;  ///< for bodies that call other verbs
+  Context& context;
+  const Services& services;  ///< the context's: bodies that want no more of it need no context.hpp
+  const Json& args;          ///< checked by check_arguments()
+  const fs::path& folder;    ///< of the session that was named; empty: none was
+  bool in_playbook = false;
+};
+
+/// Answers one call. Where the spec says that the verb writes, the context holds the session.
+using Body = std::function<Result<Json>(const Call&)>;
+
+struct RunnableVerb {
+  const VerbSpec* spec;  ///< outlives every engine
+  Body body;             ///< empty: a higher floor has it (Engine::register_body)
+};
+using VerbTable = std::vector<RunnableVerb>;
+
+/// The session that a verb reads: the one that is held, else the one that was named; valid until
+/// the next call. Errors: usage (neither), those of Session::open_reader.
+Result<const session::Session*> session_to_read(const Call& call);
+/// The folder of it. Errors: usage (neither).
+Result<fs::path> folder_to_read(const Call& call);
+
+}  // namespace wb::engine

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// The timing stage: fresh processes, ABBA turns, every turn an event.
+#include "engine/timing.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/context.hpp"
+#include "engine/first_calls.hpp"
+#include "engine/settings.hpp"
+#include "engine/subject.hpp"
+
+namespace wb::engine {
+
+using measure::PlanKind;
+using measure::Turn;
+
+namespace {
+
+constexpr int k_turn_attempts = 6;
+constexpr auto k_first_pause = std::chrono::milliseconds(10);  // doubles with each attempt
+/// After a sustained turn a device is as warm as lasting work makes it, and stays so for a while.
+constexpr auto k_still_warm = std::chrono::seconds(1);
+
+void fail_all(TimingResult& result, std::size_t subject, const Failure& failure) {
+  for (auto& problem : result.lanes) {
+    for (auto& plan : problem) {
+      if (!plan[subject].failure) plan[subject].failure = failure;
+    }
+  }
+}
+
+void load_instance(Context& context, const TimingRequest& request, SubjectProcesses& instance,
+                   TimingResult& result) {
+  const std::size_t loaded_before = instance.handles.size();
+  instance.handles.resize(request.subjects.size());
+  auto worker = context.need_worker();
+  if (worker) {
+    (*worker)->announce_python(
+        std::count_if(request.subjects.begin() + static_cast<std::ptrdiff_t>(loaded_before),
+                      request.subjects.end(), [](const Subject* subject) {
+                        return subject->variant.manifest.backend == variant::Backend::python;
+                      }));
+  }
+  for (std::size_t s = loaded_before; s < request.subjects.size(); ++s) {
+    if (!worker) {
+      fail_all(result, s, worker.error());
+      continue;
+    }
+    const Subject& subject = *request.subjects[s];
+    auto loaded = (*worker)->load(subject.variant, subject.artifact);
+    if (loaded) {
+      instance.handles[s] = loaded->handle;
+    } else {
+      fail_all(result, s, loaded.error());
+    }
+  }
+}
+
+struct Place {
+  std::size_t problem, plan, subject;
+  std::int64_t instance, placement, round, position;
+};
+
+Json turn_event(const Context& context, const TimingRequest& request, const Place& place,
+                const Turn& turn, const std::optional<problem::OutputVerdict>& spot) {
+  Json event = to_json(turn);
+  event["iteration"] = context.iteration_or_null();
+  event["problem"] = to_text(request.problems[place.problem]);
+  event["plan"] = to_string(request.plans[place.plan]);
+  if (request.plans[place.plan] == PlanKind::hot && request.regime != measure::Regime::burst) {
+    event["regime"] = to_string(request.regime);
+  }
+  event["phase"] = request.phase;
+  event["spot_pass"] = spot ? Json(spot->pass) : Json(nullptr);
+  return event;
+}
+
+/// The places of a round that are asked for, as positions in its order: [first, second).
+std::pair<std::size_t, std::size_t> positions_of(RoundPart part, std::size_t round_size) {
+  return {part == RoundPart::second_half ? round_size / 2 : 0,
+          part == RoundPart::first_half ? round_size / 2 : round_size};
+}
+
+/// One request and its event. The turn, or nothing when the lane ended here.
+Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& request,
+                                         const Place& place, SubjectProcesses& instance,
+                                         TimingResult& result) {
+  Lane& lane = result.lanes[place.problem][place.plan][place.subject];
+  auto& handle = instance.handles[place.subject];
+  protocol::TurnArgs args;
+  args.handle = *handle;
+  args.problem = request.problems[place.problem];
+  args.plan = request.plan;
+  args.plan.kind = request.plans[place.plan];
+  if (args.plan.kind == PlanKind::hot) {
+    const auto now = context.services.clock.steady_now();
+    const bool warm = context.last_sustained && now - *context.last_sustained < k_still_warm;
+    args.plan = in_regime(args.plan, request.regime, warm ? DeviceWas::busy : DeviceWas::idle);
+  }
+  args.placement = place.placement;
+  args.fresh_calls = request.fresh_calls;
+  auto answer = context.worker->turn(args);
+  if (!answer && answer.error().invalidity == Invalidity::constraints) {
+    // It lives on, and other problems have nothing to do with this one.
+    for (auto& plan : result.lanes[place.problem]) plan[place.subject].failure = answer.error();
+    return std::optional<Turn>{};
+  }
+  if (!answer) {
+    // The process may be gone; later problems of this instance cannot use it either.
+    handle.reset();
+    lane.failure = answer.error();
+    fail_all(result, place.subject, answer.error());
+    return std::optional<Turn>{};
+  }
+  context.last_sustained.reset();
+  if (args.plan.kind == PlanKind::hot && request.regime == measure::Regime::sustained) {
+    context.last_sustained = context.services.clock.steady_now();
+  }
+  Turn turn;
+  turn.subject = request.subjects[place.subject]->label;
+  turn.instance = place.instance;
+  turn.placement = place.placement;
+  turn.round = place.round;
+  turn.position = place.position;
+  turn.samples_us = answer->samples_us;
+  turn.calls_per_sample = answer->calls_per_sample;
+  turn.wall_us = answer->wall_us;
+  turn.flags = answer->flags;
+  turn.conditions = answer->conditions;
+  WB_TRY_ASSIGN(
+      const std::int64_t seq,
+      context.log("turn_measured", turn_event(context, request, place, turn, answer->spot)));
+  auto& range = result.events[place.problem];
+  if (range.first == 0) range.first = seq;
+  range.second = seq;
+  if (answer->spot && !answer->spot->pass) {
+    lane.failure =
+        Failure{Invalidity::correctness, "a timed output was wrong: " + answer->spot->reason, ""};
+    fail_all(result, place.subject, *lane.failure);
+    return std::optional<Turn>{};
+  }
+  return std::optional<Turn>(std::move(turn));
+}
+
+/// One place in the order. A turn that was disturbed (foreign load, a throttled GPU) is logged and
+/// taken again, a few times; what stays disturbed counts for nothing. Where that does not end, only
+/// lanes that have no clean turn yet go on trying: a session on a busy machine gets wider
+/// intervals, not many times the time.
+Result<void> take_turn(Context& context, const TimingRequest& request, const Place& place,
+                       SubjectProcesses& instance, std::int64_t& retries_left,
+                       TimingResult& result) {
+  Lane& lane = result.lanes[place.problem][place.plan][place.subject];
+  // Only the objective's plan decides anything: the others get one try.
+  const bool decides = request.plans[place.plan] == context.settings.objective.plan;
+  std::set<std::string, std::less<>> disturbed_by;
+  for (int attempt = 0; attempt < (decides ? k_turn_attempts : 1); ++attempt) {
+    if (lane.failure || !instance.handles[place.subject] || !context.worker) return {};
+    WB_TRY_ASSIGN(auto turn, request_turn(context, request, place, instance, result));
+    if (!turn) return {};
+    if (!measure::is_disturbed(turn->flags)) {
+      lane.turns.push_back(*std::move(turn));
+      return {};
+    }
+    disturbed_by.insert(turn->flags.begin(), turn->flags.end());
+    if (!decides || (retries_left-- <= 0 && !lane.turns.empty())) break;
+    if (attempt + 1 < k_turn_attempts) {
+      context.services.clock.sleep(k_first_pause * (1 << attempt));
+    }
+  }
+  lane.disturbed_by.merge(disturbed_by);
+  return {};
+}
+
+void fail_disturbed(TimingResult& result) {
+  for (auto& problem : result.lanes) {
+    for (auto& plan : problem) {
+      for (Lane& lane : plan) fail_if_disturbed(lane);
+    }
+  }
+}
+
+}  // namespace
+
+SubjectProcesses::~SubjectProcesses() {
+  if (!m_context.worker || !m_context.worker->alive()) return;
+  for (const auto& handle : handles) {
+    if (handle) (void)m_context.worker->unload(*handle);
+  }
+}
+
+Result<TimingResult> time_subjects(Context& context, const TimingRequest& request) {
+  TimingResult result;
+  result.lanes.assign(request.problems.size(),
+                      std::vector<std::vector<Lane>>(request.plans.size(),
+                                                     std::vector<Lane>(request.subjects.size())));
+  result.events.assign(request.problems.size(), {0, 0});
+  result.first_calls.assign(request.problems.size(),
+                            std::vector<measure::FirstCallPairs>(request.subjects.size()));
+  const auto total = static_cast<std::int64_t>(request.problems.size()) * request.effort.instances;
+  std::int64_t done = 0;
+  // As many as the deciding plan has places: each round has every subject twice.
+  std::int64_t retries_left = total * request.effort.placements * request.effort.rounds *
+                              static_cast<std::int64_t>(2 * request.subjects.size());
+  for (std::int64_t i = 0; i < request.effort.instances; ++i) {
+    SubjectProcesses own(context);
+    SubjectProcesses& instance = request.kept != nullptr ? *request.kept : own;
+    if (instance.handles.size() < request.subjects.size()) {
+      load_instance(context, request, instance, result);
+    }
+    const std::int64_t number = request.first_instance + i;
+    for (std::size_t p = 0; p < request.problems.size(); ++p) {
+      context.report_progress({.stage = request.phase,
+                               .what = label(request.problems[p]),
+                               .done = done++,
+                               .total = total});
+      std::vector<std::size_t> takers;
+      for (std::size_t s = 0; s < request.subjects.size(); ++s) {
+        if (!not_supported(*request.subjects[s], request.problems[p])) takers.push_back(s);
+      }
+      for (std::size_t k = 0; k < request.plans.size(); ++k) {
+        const bool decides = request.plans[k] == context.settings.objective.plan;
+        if (!decides && request.other_instances > 0 && i >= request.other_instances) continue;
+        for (std::int64_t placement = 0; placement < request.effort.placements; ++placement) {
+          for (std::int64_t r = 0; r < request.effort.rounds; ++r) {
+            const std::int64_t round = request.first_round + r;
+            const auto order = measure::abba_order(takers.size(), round + number);
+            const auto [begin, end] = positions_of(request.part, order.size());
+            for (std::size_t at = begin; at < end; ++at) {
+              WB_TRY(context.check_stop());
+              const auto position = static_cast<std::int64_t>(at);
+              const Place place{p, k, takers[order[at]], number, placement, round, position};
+              WB_TRY(take_turn(context, request, place, instance, retries_left, result));
+            }
+          }
+        }
+      }
+      if (request.first_calls) {
+        WB_TRY(take_first_calls(context, request, p, number, instance, result));
+      }
+    }
+  }
+  if (request.part == RoundPart::whole) fail_disturbed(result);
+  if (request.first_calls) {
+    refuse_left_out_work(request, result, context.settings.objective.plan);
+  }
+  for (std::size_t p = 0; p < request.problems.size(); ++p) {
+    for (std::size_t k = 0; k < request.plans.size(); ++k) {
+      for (Lane& lane : result.lanes[p][k]) {
+        refuse_impossible(context, request.problems[p], request.plans[k], lane);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace wb::engine

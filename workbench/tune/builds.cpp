@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "tune/builds.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "engine/subject.hpp"
+
+namespace wb::tune {
+
+using engine::Subject;
+using variant::Configuration;
+
+namespace {
+
+/// Left free on a machine whose GPU is measured: for the subject and for supervisor or judge. One
+/// that waits for a CPU makes the turn foreign load.
+constexpr std::size_t k_measuring_cpus = 2;
+
+/// Children inherit it. Where it cannot be had the builders run anywhere, and a turn that they
+/// disturb is flagged and taken again.
+void keep_to(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(cpu), &set);
+  }
+  if (!cpus.empty()) (void)::sched_setaffinity(0, sizeof set, &set);
+}
+
+}  // namespace
+
+BuildPlace place_of_builds(const device::Device& device, std::string_view transport,
+                           const std::vector<int>& allowed) {
+  const std::size_t all = std::max<std::size_t>(allowed.size(), 1);
+  if (transport.starts_with("ssh ")) return {true, all, {}, {}};
+  if (device.backend != "cpu") {
+    return {true, std::max(all, k_measuring_cpus + 1) - k_measuring_cpus, {}, {}};
+  }
+  const std::size_t colon = device.id.rfind(':');
+  const auto measured =
+      device::parse_cpu_set(colon == std::string::npos ? "" : device.id.substr(colon + 1));
+  if (!measured) return {false, all, {}, {}};
+  BuildPlace place{true, 0, {}, {}};
+  std::partition_copy(allowed.begin(), allowed.end(), std::back_inserter(place.lent_cpus),
+                      std::back_inserter(place.cpus), [&](int cpu) {
+                        return std::find(measured->begin(), measured->end(), cpu) !=
+                               measured->end();
+                      });
+  if (place.cpus.empty()) return {false, all, {}, {}};
+  place.builders = place.cpus.size();
+  return place;
+}
+
+BuildQueue::BuildQueue(Build build, const BuildPlace& place) : m_build(std::move(build)) {
+  for (std::size_t i = 0; i < std::max<std::size_t>(place.builders, 1); ++i) {
+    m_threads.emplace_back([this, cpus = place.cpus] { work(cpus, false); });
+  }
+  for (const int cpu : place.lent_cpus) {
+    m_threads.emplace_back([this, cpu] { work({cpu}, true); });
+  }
+}
+
+BuildQueue::~BuildQueue() {
+  {
+    const std::lock_guard lock(m_mutex);
+    m_closing = true;
+    m_waiting.clear();
+  }
+  m_wanted.notify_all();
+  for (std::thread& thread : m_threads) thread.join();
+}
+
+void BuildQueue::want(const std::vector<Configuration>& soonest_first) {
+  {
+    const std::lock_guard lock(m_mutex);
+    m_waiting.clear();
+    for (const Configuration& configuration : soonest_first) {
+      const bool is_built = std::any_of(m_built.begin(), m_built.end(), [&](const Built& built) {
+        return built.configuration == configuration;
+      });
+      if (!is_built && !m_running.contains(configuration)) m_waiting.push_back(configuration);
+    }
+  }
+  m_wanted.notify_all();
+}
+
+void BuildQueue::lend(bool is_lent) {
+  {
+    const std::lock_guard lock(m_mutex);
+    m_is_lent = is_lent;
+  }
+  m_wanted.notify_all();
+}
+
+bool BuildQueue::is_returned() const {
+  const std::lock_guard lock(m_mutex);
+  return !m_is_lent && m_guests_running == 0;
+}
+
+std::vector<BuildQueue::Built> BuildQueue::take(std::chrono::milliseconds patience) {
+  std::unique_lock lock(m_mutex);
+  m_ended.wait_for(lock, patience, [&] { return !m_built.empty(); });
+  return std::exchange(m_built, {});
+}
+
+bool BuildQueue::is_idle() const {
+  const std::lock_guard lock(m_mutex);
+  return m_waiting.empty() && m_running.empty() && m_built.empty();
+}
+
+void BuildQueue::work(const std::vector<int>& cpus, bool is_guest) {
+  keep_to(cpus);
+  std::unique_lock lock(m_mutex);
+  while (true) {
+    m_wanted.wait(lock,
+                  [&] { return m_closing || (!m_waiting.empty() && (m_is_lent || !is_guest)); });
+    if (m_closing) return;
+    if (is_guest) ++m_guests_running;
+    const Configuration configuration = m_waiting.front();
+    m_waiting.erase(m_waiting.begin());
+    m_running.insert(configuration);
+    lock.unlock();
+    const auto started = std::chrono::steady_clock::now();
+    Outcome<Subject> subject = [&]() -> Outcome<Subject> {
+      try {
+        return m_build(configuration);
+      } catch (const std::exception& fault) {  // out of memory, say; the thread must not die of it
+        return Failure{Invalidity::environment, std::string("the builder failed: ") + fault.what(),
+                       ""};
+      }
+    }();
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - started;
+    lock.lock();
+    m_running.erase(configuration);
+    if (is_guest) --m_guests_running;
+    m_built.push_back({configuration, std::move(subject), wall.count()});
+    m_ended.notify_all();
+  }
+}
+
+}  // namespace wb::tune

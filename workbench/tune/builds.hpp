@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// BuildQueue: the compilers of a tune, ahead of the measuring side on threads of
+// their own, with a bounded list of wishes. And where they may run without disturbing a turn.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "device/device.hpp"
+#include "engine/subject.hpp"
+
+namespace wb::tune {
+
+/// CPUs for the builders. The device's own CPUs are never shared with a turn: builds on them would
+/// be foreign load. `overlaps`: there are others, so that builds go on while the device measures;
+/// else the two take turns.
+struct BuildPlace {
+  bool overlaps = false;
+  std::size_t builders = 1;
+  std::vector<int> cpus;       ///< to keep to; empty: any
+  std::vector<int> lent_cpus;  ///< the device's own, one more builder each while they are lent
+};
+/// `allowed`: the CPUs this process may use. A device elsewhere leaves all of them free, a GPU all
+/// but two. `transport`: Transport::description().
+BuildPlace place_of_builds(const device::Device& device, std::string_view transport,
+                           const std::vector<int>& allowed);
+
+class BuildQueue {
+ public:
+  using Build = std::function<Outcome<engine::Subject>(const variant::Configuration&)>;
+  struct Built {
+    variant::Configuration configuration;
+    Outcome<engine::Subject> subject;
+    double wall_s = 0;  ///< of this call, cache hits included
+  };
+  /// `build` is called from several threads at once.
+  BuildQueue(Build build, const BuildPlace& place);
+  /// Drops what waits, and waits for the builds under way.
+  ~BuildQueue();
+  BuildQueue(const BuildQueue&) = delete;
+  BuildQueue& operator=(const BuildQueue&) = delete;
+
+  /// Replaces the list of what to build next. What runs already is not started twice.
+  void want(const std::vector<variant::Configuration>& soonest_first);
+  /// True: the device's own CPUs wait for a build, so builds may start there too. False: none
+  /// starts there any more, and a turn may begin once is_returned().
+  void lend(bool is_lent);
+  [[nodiscard]] bool is_returned() const;  ///< nothing runs on what was lent
+  /// What ended since the last call, in order of ending. Waits up to `patience` for the first.
+  std::vector<Built> take(std::chrono::milliseconds patience);
+  [[nodiscard]] bool is_idle() const;  ///< nothing waits, runs or is to be taken
+
+ private:
+  void work(const std::vector<int>& cpus, bool is_guest);
+  Build m_build;
+  mutable std::mutex m_mutex;
+  std::condition_variable m_wanted, m_ended;
+  std::vector<variant::Configuration> m_waiting;  ///< soonest first
+  std::set<variant::Configuration> m_running;
+  std::vector<Built> m_built;
+  bool m_closing = false, m_is_lent = false;
+  std::size_t m_guests_running = 0;
+  std::vector<std::thread> m_threads;
+};
+
+}  // namespace wb::tune

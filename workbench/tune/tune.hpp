@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// One tune or race, from the verb's arguments to the configuration worth
+// confirming. The strategy asks, Tuner builds, judges and times, every answer is an event before
+// the strategy hears of it. docs/guide/simulation.md has the strategies.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/subject.hpp"
+#include "search/strategy.hpp"
+#include "tune/builds.hpp"
+#include "tune/crew.hpp"
+#include "tune/evaluation.hpp"
+#include "tune/evaluation_exchange.hpp"
+
+namespace wb::tune {
+
+/// What ends the search; the confirmation comes on top. Nothing means no limit.
+struct TuneBudget {
+  std::optional<std::int64_t> evaluations;  ///< answers, duplicates and failures included
+  std::optional<double> seconds, usd;       ///< with what an interrupted run of the same tune took
+};
+
+struct TunePlan {
+  variant::Variant variant;
+  /// A race's, of any variants: its space has one parameter, `entrant`, that counts them from 1. A
+  /// tune has none: its configurations are `variant`'s own.
+  std::vector<Candidate> entrants;
+  search::SearchSpace space;
+  search::StrategyOptions options;
+  TuneBudget budget;
+  search::EarlyStop early_stop;
+  measure::Effort effort;  ///< of one question; its rounds are those of the options
+  std::optional<std::int64_t> ahead;
+  std::int64_t in_flight = 0;  ///< evaluations that the program's executor runs; 0: it has none
+  std::string id;              ///< equal for tunes whose answers may be joined
+
+  [[nodiscard]] Candidate candidate(const variant::Configuration& configuration) const;
+};
+/// Errors: usage (no limit on a large space, a money budget without a rate), those of
+/// read_proposal() and SearchSpace::make(); environment (no worker, no compiler).
+Result<TunePlan> plan_tune(engine::Context& context, const Json& args);
+/// Errors: usage (fewer than two variants, or one named twice), those of resolve_variant(), and the
+/// last ones above.
+Result<TunePlan> plan_race(engine::Context& context, const Json& args);
+Json to_json(const TunePlan& plan);
+
+/// What interrupted runs of the same tune left: the abandoned iterations since it last ended.
+struct TunePast {
+  std::vector<TuneAnswer> answers;
+  double seconds = 0, usd = 0;
+};
+Result<TunePast> past_of_tune(const session::SessionView& view, std::string_view tune_id);
+/// The past as a strategy may be told it. Failures for the machine's sake are left out, to be asked
+/// again; where the strategy cannot go on without one (a race had gone on to its next stage), those
+/// that were never answered otherwise stay.
+Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast& past);
+
+struct TuneTotals {
+  std::int64_t duplicates = 0, stopped_early = 0, replayed = 0, builds = 0;
+  std::int64_t screened = 0;   ///< answers that rest on a screening alone
+  std::int64_t elsewhere = 0;  ///< answers that the program's executor measured
+  double elsewhere_build_s = 0, elsewhere_device_s = 0;  ///< what they took there, summed
+  std::int64_t retracted = 0;  ///< of those that looked best, what the whole verdict refused
+  double build_s = 0;          ///< compilers' wall time, summed
+  double wait_s = 0;           ///< the measuring side waited for a build
+  double measure_s = 0;        ///< verdicts and turns
+  double search_s = 0;         ///< all of it
+};
+
+class Tuner {
+ public:
+  Tuner(engine::Context& context, const TunePlan& plan, search::Strategy strategy,
+        const TunePast& past);
+
+  /// Tells the strategy what is known, before the search. Errors: damaged.
+  Result<void> replay_past(const std::vector<TuneAnswer>& answers);
+  /// Until the strategy has no question, or a budget is spent. Returns why it ended. Errors: those
+  /// of the log; canceled.
+  Result<std::string> search();
+  /// The subject of a configuration that was built before.
+  Result<Outcome<engine::Subject>> subject(const variant::Configuration& configuration);
+
+  [[nodiscard]] const search::Strategy& strategy() const { return m_strategy; }
+  [[nodiscard]] const TuneTotals& totals() const { return m_totals; }
+  [[nodiscard]] const BuildPlace& place() const { return m_place; }
+  /// The last answer for each configuration, in order of first asking.
+  [[nodiscard]] const std::vector<TuneAnswer>& answers() const { return m_answers; }
+  [[nodiscard]] bool was_judged(const engine::Subject& subject) const {
+    return m_evaluator.was_judged(subject);
+  }
+
+ private:
+  [[nodiscard]] Result<std::optional<std::string>> why_stop() const;
+  Result<void> answer(const search::Ask& ask);
+  Result<TuneAnswer> evaluate(const search::Ask& ask);
+  Result<PairLanes*> lanes_of(const search::Ask& ask);
+  Result<void> restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const;
+  Result<void> tell(const TuneAnswer& answer);
+  [[nodiscard]] std::size_t left_to_tell(std::size_t most) const;
+  /// Where equal code was measured under another name: its score, and true.
+  bool take_from_twin(const search::Ask& ask, TuneAnswer& answer) const;
+
+  // tune_elsewhere.cpp
+  /// The answer of the program's executor; nothing where a budget was spent meanwhile.
+  Result<std::optional<TuneAnswer>> evaluate_elsewhere(const search::Ask& ask);
+  /// Keeps the executor busy: `first`, and what will be asked after it whatever it gives.
+  Result<void> send_out(const search::Ask& first);
+  Result<void> send(const search::Ask& ask);
+  Result<void> collect_replies();
+  Result<void> dismiss_crew();
+  [[nodiscard]] Result<EvaluationRequest> request_for(const search::Ask& ask) const;
+  [[nodiscard]] std::optional<std::string> missing_of(const EvaluationRequest& request,
+                                                      const PairLanes& lanes) const;
+  Result<void> take_reply(const search::Ask& ask, const Crew::Sent& sent, TuneAnswer& answer);
+
+  /// Until what looks best has the whole verdict; what fails it is retracted.
+  Result<void> prove_promising();
+
+  [[nodiscard]] double seconds_since(std::chrono::steady_clock::time_point begin) const;
+  Result<const BuildQueue::Built*> need(const variant::Configuration& configuration);
+  Result<void> collect_builds(std::chrono::milliseconds patience);
+  [[nodiscard]] std::vector<variant::Configuration> wishes(
+      const variant::Configuration& first) const;
+
+  engine::Context& m_context;
+  const TunePlan& m_plan;
+  search::Strategy m_strategy;
+  search::TuneLedger m_ledger;
+  TuneTotals m_totals;
+  double m_past_seconds, m_past_usd;
+  std::chrono::steady_clock::time_point m_started;
+  bool m_is_searching = false;
+  std::int64_t m_told = 0, m_machine_failures = 0;  ///< the latter in a row
+  std::vector<TuneAnswer> m_answers, m_past;
+  std::map<variant::Configuration, std::size_t> m_place_of_answer;
+  std::map<std::pair<variant::Configuration, variant::Configuration>, PairLanes>
+      m_lanes;  ///< racing only
+  std::map<variant::Configuration, BuildQueue::Built> m_built;
+  std::set<variant::Configuration> m_logged;  ///< builds that have their event in this iteration
+  BuildPlace m_place;
+  BuildQueue m_queue;
+  Evaluator m_evaluator;
+  std::optional<Crew> m_crew;  ///< of a plan that has one
+};
+
+/// The verb `tune`: an iteration that searches a variant's space and confirms what looks best.
+/// Errors: those of plan_tune() and of the log; canceled.
+Result<Json> tune_variant(engine::Context& context, const Json& args);
+/// The verb `race`: the same of a list of variants. Errors: those of plan_race() and of the log;
+/// canceled.
+Result<Json> race_variants(engine::Context& context, const Json& args);
+
+}  // namespace wb::tune

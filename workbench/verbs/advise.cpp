@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// `advise`: what to try next on a session's incumbent (situation.hpp, advise/roadmap.hpp).
+#include "engine/call.hpp"
+#include "engine/verb.hpp"
+#include "report/report.hpp"
+#include "verbs/arguments.hpp"
+#include "verbs/situation.hpp"
+#include "verbs/verb.hpp"
+
+namespace wb::verbs {
+
+namespace {
+
+Result<Json> advise_body(const Call& call) {
+  WB_TRY_ASSIGN(const session::Session* session, session_to_read(call));
+  WB_TRY_ASSIGN(Json made, roadmap_json(call.services, *session, call.args.value("target", 1.0)));
+  made["text"] = report::render_roadmap(made);
+  return made;
+}
+
+}  // namespace
+
+const Verb& verb_advise() {
+  static const Verb verb{
+      .spec = {.name = "advise",
+               .doc =
+                   "what to try next on a session's incumbent, what it should gain, and its cost",
+               .session = SessionNeed::reads,
+               .arguments = {real_argument("target",
+                                           "the wanted speed over the fastest rival (default 1)")
+                                 .in("ratio")
+                                 .between(0.01, 1000)},
+               .result = {{"incumbent", "string: label"},
+                          {"calibration",
+                           "map: share (of the predicted logarithm that past predictions "
+                           "measured), count, events"},
+                          {"entries",
+                           "list: technique, low, expected and high (speedup over the suite), "
+                           "strength of the evidence, why, events, source of the range, hours, "
+                           "complexity, risk, needs, pros, cons; best first"},
+                          {"not_advised", "list: technique, reason, event"},
+                          {"stages",
+                           "list: techniques of a stage; low, expected and high up to there; and "
+                           "the speed over the fastest rival then"},
+                          {"rival_ratio", "real or null: speed over the fastest rival now (ratio)"},
+                          {"target_ratio", "real: as asked for"},
+                          {"reached_at_stage",
+                           "int or null: where the expected figures reach the target; 0: already"},
+                          {"hours_low", "real: of all stages, a guess (h)"},
+                          {"hours_high", "real: likewise (h)"},
+                          {"measuring_s", "real or null: an iteration a step, as those before (s)"},
+                          {"measuring_usd", "real or null: the same (USD)"},
+                          {"unseen", "list: what the log does not say"},
+                          {"text", "string: the same for people"}},
+               .reads_only = true},
+      .body = advise_body};
+  return verb;
+}
+
+}  // namespace wb::verbs

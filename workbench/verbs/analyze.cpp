@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// `analyze`: explains what was measured before, of a session or of files. Nothing is run or logged.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analyze/analysis.hpp"
+#include "engine/call.hpp"
+#include "engine/services.hpp"
+#include "engine/verb.hpp"
+#include "report/evidence.hpp"
+#include "verbs/arguments.hpp"
+#include "verbs/file_findings.hpp"
+#include "verbs/verb.hpp"
+
+namespace wb::verbs {
+
+using device::Device;
+using measure::Finding;
+
+namespace {
+
+Json findings_answer(const Device& device, const std::vector<Finding>& findings,
+                     const std::vector<std::string>& gaps) {
+  Json list = Json::array();
+  std::string text = device.name.empty() ? std::string() : "on " + device.name + "\n";
+  for (const Finding& finding : findings) {
+    list.push_back(to_json(finding));
+    text += fmt::format("{}: {}", finding.analysis, finding.statement);
+    if (!finding.events.empty()) {
+      constexpr std::size_t k_most_events = 4;
+      const std::size_t shown = std::min(finding.events.size(), k_most_events);
+      text +=
+          fmt::format(" [e{}{}]",
+                      fmt::join(finding.events.begin(),
+                                finding.events.begin() + static_cast<std::ptrdiff_t>(shown), ", e"),
+                      finding.events.size() > shown ? ", …" : "");
+    }
+    text += "\n";
+  }
+  std::vector<std::string> unseen;  // the same words once
+  for (const Finding& finding : findings) {
+    const std::string words = finding.analysis + ": " + finding.unseen;
+    const bool is_new = std::find(unseen.begin(), unseen.end(), words) == unseen.end();
+    if (!finding.unseen.empty() && is_new) unseen.push_back(words);
+  }
+  for (const std::string& words : unseen) text += "not seen: " + words + "\n";
+  for (const std::string& gap : gaps) text += "gap: " + gap + "\n";
+  return {{"device", device.name},
+          {"findings", std::move(list)},
+          {"gaps", gaps},
+          {"text", std::move(text)}};
+}
+
+}  // namespace
+
+Result<Json> analyze_files(const FileSystem& files, const Json& args) {
+  WB_TRY_ASSIGN(const FileFindings found, findings_of_files(files, args));
+  return findings_answer(found.device, found.findings, found.gaps);
+}
+
+namespace {
+
+Result<Json> analyze_body(const Call& call) {
+  WB_TRY_ASSIGN(const bool is_of_files, reads_files(call));
+  if (is_of_files) return analyze_files(call.services.file_system, call.args);
+  WB_TRY_ASSIGN(const session::Session* session, session_to_read(call));
+  WB_TRY_ASSIGN(const session::SessionView view, session->view(session::FoldDepth::full));
+  const report::LogEvidence log = report::log_evidence(view);
+  return findings_answer(log.evidence.device, analyze::analyze(log.evidence), log.gaps);
+}
+
+}  // namespace
+
+const Verb& verb_analyze() {
+  static const Verb verb{
+      .spec = {.name = "analyze",
+               .doc = "explain what was measured: of a session, or of files (a table of times, "
+                      "ncu's CSV, a disassembly); runs nothing",
+               .session = SessionNeed::reads,
+               .arguments = findings_file_arguments(),
+               .result = {{"device", "string: whose peaks; empty where none is known"},
+                          {"findings",
+                           "list: analysis, statement, problem, figures, events, unseen "
+                           "(docs/contracts/analyses.md)"},
+                          {"gaps", "list: what could not be read, and why"},
+                          {"text", "string: the same for people"}},
+               .reads_only = true,
+               .in_playbook = false},
+      .body = analyze_body};
+  return verb;
+}
+
+}  // namespace wb::verbs

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Makers of arguments, so that a spec reads like a table, and the arguments that several verbs
+// share:
+//   integer_argument("limit", "at most so many (default 20)").in("matches").between(1, 100)
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "engine/verb.hpp"
+
+namespace wb::verbs {
+
+using engine::ArgumentSpec;
+
+// One of each kind, optional until it is required(); `doc` is one line.
+ArgumentSpec string_argument(std::string_view name, std::string_view doc);
+ArgumentSpec text_argument(std::string_view name, std::string_view doc);
+ArgumentSpec choice_argument(std::string_view name, std::string_view doc,
+                             std::vector<std::string_view> choices);
+ArgumentSpec integer_argument(std::string_view name, std::string_view doc);
+ArgumentSpec real_argument(std::string_view name, std::string_view doc);
+ArgumentSpec flag_argument(std::string_view name, std::string_view doc);
+ArgumentSpec id_argument(std::string_view name, std::string_view doc);
+ArgumentSpec ids_argument(std::string_view name, std::string_view doc);
+ArgumentSpec configuration_argument(std::string_view doc);
+ArgumentSpec files_argument(std::string_view name, std::string_view doc);
+ArgumentSpec edits_argument(std::string_view name, std::string_view doc);
+/// Maps with the arguments of that verb, which outlives the argument.
+ArgumentSpec items_argument(std::string_view name, std::string_view doc,
+                            const engine::VerbSpec& item);
+
+// What is judged and timed, and how.
+ArgumentSpec suite_argument();
+ArgumentSpec problem_argument();
+ArgumentSpec variant_argument();
+ArgumentSpec plan_argument();
+ArgumentSpec regime_argument();
+ArgumentSpec effort_argument();
+ArgumentSpec configuration_argument();
+ArgumentSpec target_argument();
+
+// How a session begins: of `open`, and of `run`, which opens too.
+ArgumentSpec start_argument();
+ArgumentSpec after_argument();
+ArgumentSpec backend_argument();
+ArgumentSpec rivals_argument();
+ArgumentSpec title_argument();
+ArgumentSpec repo_argument();
+ArgumentSpec branch_argument();
+ArgumentSpec budget_evaluations_argument();
+ArgumentSpec budget_wall_argument();
+ArgumentSpec budget_usd_argument();
+ArgumentSpec planned_minutes_argument();
+
+// Of an iteration, and of what searches.
+ArgumentSpec predicted_argument();
+ArgumentSpec search_seed_argument();
+ArgumentSpec search_evaluations_argument();
+ArgumentSpec search_seconds_argument();
+ArgumentSpec search_usd_argument();
+ArgumentSpec ahead_argument();
+
+// Of the verbs that explain a profile.
+ArgumentSpec trace_argument();
+ArgumentSpec platform_argument();
+ArgumentSpec analysis_folder_argument();
+ArgumentSpec node_argument();
+ArgumentSpec container_argument();
+
+// Of `proof` and `export`.
+ArgumentSpec passed_variant_argument();
+ArgumentSpec passed_configuration_argument();
+
+/// Of `analyze` and `diagnose`: files instead of a session.
+std::vector<ArgumentSpec> findings_file_arguments();
+
+std::vector<ArgumentSpec> joined(std::vector<ArgumentSpec> first,
+                                 const std::vector<ArgumentSpec>& more);
+
+}  // namespace wb::verbs

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// One session held against its log, for `audit`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "audit/finding.hpp"
+#include "core/files.hpp"
+#include "engine/call.hpp"
+
+namespace wb::verbs {
+
+struct SessionAudit {
+  std::string name;
+  std::int64_t events = 0;                        ///< whose chain holds
+  std::size_t figures = 0;                        ///< of the report, made again from the log
+  std::size_t pages = 0, blobs = 0, commits = 0;  ///< checked
+  std::vector<std::string> files;                 ///< by finding: in which file its line is
+  std::vector<audit::Finding> findings;
+  std::vector<std::string> gaps;  ///< what could not be checked, and why
+  void add(std::string file, audit::Finding finding);
+};
+/// Errors: damaged (chain or a payload), too_new, not_found, io.
+Result<SessionAudit> audit_session(const engine::Services& services, const fs::path& folder);
+
+}  // namespace wb::verbs

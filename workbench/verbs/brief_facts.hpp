@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// the facts of a session that a brief is made of, one member each, with texts
+// cut to a length. Reads the log and the stored manifests; who calls: brief.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "engine/settings.hpp"
+#include "session/session.hpp"
+#include "verbs/problem_names.hpp"
+
+namespace wb::verbs {
+
+class BriefFacts {
+ public:
+  /// What it is given must outlive it.
+  BriefFacts(const session::Session& session, const session::SessionView& view,
+             const engine::SessionSettings& settings)
+      : m_session(session), m_view(view), m_settings(settings), m_names(settings.suite) {}
+
+  /// Texts are cut at so many bytes, and told without the shapes of held-out problems.
+  void cut_texts_at(std::size_t bytes) { m_text_bytes = bytes; }
+
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::string status() const;
+  [[nodiscard]] std::string title() const;
+  [[nodiscard]] Json objective() const;
+  [[nodiscard]] Json incumbent() const;  ///< null before there is one
+  [[nodiscard]] Json budget() const;
+  [[nodiscard]] Json in_flight() const;  ///< null when no iteration is open
+  // Lists: what is to be left out first stands last.
+  [[nodiscard]] Json last() const;
+  [[nodiscard]] Json refuted() const;
+  [[nodiscard]] Json techniques() const;
+  [[nodiscard]] Json untried() const;
+  [[nodiscard]] Json rivals() const;
+  [[nodiscard]] Json next() const;
+  [[nodiscard]] Json notes() const;
+
+ private:
+  [[nodiscard]] std::string cut(const std::string& words) const;
+  [[nodiscard]] double elapsed_s() const;
+
+  const session::Session& m_session;
+  const session::SessionView& m_view;
+  const engine::SessionSettings& m_settings;
+  ProblemNames m_names;
+  std::size_t m_text_bytes = 180;
+};
+
+/// A brief is at most this many bytes of JSON, and of text.
+inline constexpr std::size_t k_brief_max_bytes = 4096;
+/// The verb `brief`. Errors: those of the log.
+Result<Json> brief_of(const session::Session& session);
+
+}  // namespace wb::verbs

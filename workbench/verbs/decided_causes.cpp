@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/decided_causes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/analysis.hpp"
+#include "analyze/compiled_code.hpp"
+#include "engine/context.hpp"
+#include "engine/recorded.hpp"
+#include "engine/services.hpp"
+#include "engine/settings.hpp"
+#include "engine/stored.hpp"
+#include "problem/attention.hpp"
+#include "report/evidence.hpp"
+#include "report/facts.hpp"
+#include "report/report.hpp"
+#include "verbs/situation.hpp"
+
+namespace wb::verbs {
+
+using advise::Patient;
+using advise::Situation;
+using engine::Context;
+using engine::holder_of;
+using engine::member_of;
+using engine::Services;
+using engine::SessionSettings;
+using engine::settings_from_json;
+using engine::stored_variant;
+using engine::text_of;
+using measure::Finding;
+using session::IterationView;
+using session::Session;
+using session::SessionView;
+
+namespace {
+
+/// What the compiler said against builds, once for each subject.
+void add_build_findings(const SessionView& view, std::vector<Finding>& findings) {
+  std::set<std::string> told;
+  const auto add = [&](const IterationView& iteration) {
+    for (const session::Fact& built : iteration.built) {
+      const std::string subject = text_of(built.payload, "subject");
+      const Json& ptxas = member_of(built.payload, "ptxas");
+      if (!ptxas.is_object() || !told.insert(subject).second) continue;
+      const auto record = variant::ptxas_record_from_json(ptxas);
+      if (!record.ok()) continue;
+      for (Finding& finding : analyze::build_findings(*record, subject)) {
+        finding.figures["subject"] = subject;
+        finding.events = {built.seq};
+        findings.push_back(std::move(finding));
+      }
+    }
+  };
+  for (const IterationView& iteration : view.iterations) add(iteration);
+  add(view.outside);
+}
+
+/// Findings as they were recorded there; those of builds are told by add_build_findings().
+void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
+  for (const session::Fact& fact : where.findings) {
+    Json payload = fact.payload;
+    if (payload.is_object()) payload.erase("iteration");
+    auto finding = measure::finding_from_json(payload);
+    if (!finding.ok() || finding->analysis == "ptxas") continue;
+    finding->events.push_back(fact.seq);
+    findings.push_back(*std::move(finding));
+  }
+}
+
+/// What today's analyses say of the log, what the builds' records say, and what probes found, which
+/// were taken outside of iterations. A session without rivals holds no comparison at first: then
+/// what was recorded of its baseline counts.
+LogFindings findings_of(const SessionView& view) {
+  report::LogEvidence log = report::log_evidence(view);
+  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps)};
+  if (log.evidence.observations.empty()) {
+    if (const IterationView* holder = holder_of(view)) add_recorded(*holder, result.findings);
+  }
+  add_build_findings(view, result.findings);
+  add_recorded(view.outside, result.findings);
+  return result;
+}
+
+}  // namespace
+
+LogFindings iteration_findings(const SessionView& view, const IterationView& iteration) {
+  report::LogEvidence log = report::iteration_evidence(view, iteration);
+  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps)};
+  if (log.evidence.observations.empty()) add_recorded(iteration, result.findings);
+  add_build_findings(view, result.findings);
+  return result;
+}
+
+Result<DecidedCauses> cause_catalogues(const Services& services) {
+  DecidedCauses decided;
+  WB_TRY_ASSIGN(decided.causes, catalogue::load_causes(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(decided.techniques,
+                catalogue::load_techniques(services.file_system, services.search_path));
+  return decided;
+}
+
+Result<Patient> patient_of(const SessionView& view, const Situation& situation) {
+  WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
+  Patient patient;
+  patient.subject = situation.incumbent;
+  patient.backend = situation.backend;
+  patient.architecture = situation.architecture;
+  patient.plan = to_string(settings.objective.plan);
+  patient.techniques = situation.techniques;
+  for (const advise::RoadmapProblem& one : situation.problems) {
+    patient.problems.push_back({one.problem, one.weight});
+  }
+  return patient;
+}
+
+Json causes_list(const std::vector<advise::Diagnosis>& diagnoses) {
+  Json list = Json::array();
+  for (const advise::Diagnosis& diagnosis : diagnoses) list.push_back(to_json(diagnosis));
+  return list;
+}
+
+void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
+  decided.diagnoses =
+      advise::diagnose(decided.causes, decided.techniques, decided.patient, findings);
+}
+
+namespace {
+
+/// The start, where another variant holds the place now: its causes tell what the session mended.
+Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
+                const std::vector<Finding>& findings) {
+  const std::string start = report::Facts(view).start;
+  if (start.empty() || start == decided.patient.subject) return nullptr;
+  Patient patient = decided.patient;
+  patient.subject = start;
+  patient.techniques.clear();
+  if (const auto stored = stored_variant(session, view, start)) {
+    patient.techniques = variant::techniques_in(stored->first.manifest, stored->second);
+  }
+  return {{"subject", start},
+          {"causes",
+           causes_list(advise::diagnose(decided.causes, decided.techniques, patient, findings))}};
+}
+
+}  // namespace
+
+Result<Json> causes_json(const Services& services, const Session& session,
+                         const SessionView& view) {
+  WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
+  WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
+  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
+  LogFindings log = findings_of(view);
+  decide(decided, log.findings);
+  return Json{{"subject", decided.patient.subject},
+              {"plan", decided.patient.plan},
+              {"causes", causes_list(decided.diagnoses)},
+              {"start", start_json(session, view, decided, log.findings)},
+              {"gaps", std::move(log.gaps)}};
+}
+
+Result<DecidedCauses> decide_causes(const Services& services, const SessionView& view,
+                                    const Situation& situation) {
+  WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
+  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
+  LogFindings log = findings_of(view);
+  decide(decided, log.findings);
+  decided.gaps = std::move(log.gaps);
+  return decided;
+}
+
+Result<void> record_causes(Context& context) {
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(session::FoldDepth::full));
+  if (view->incumbent.empty()) return {};
+  auto made = causes_json(context.services, *context.session, *view);
+  if (!made) {
+    WB_TRY(context.log("note",
+                       {{"text", "no causes: " + made.error().message()}, {"iteration", nullptr}}));
+    return {};
+  }
+  WB_TRY(context.log("causes_decided", *std::move(made)));
+  return {};
+}
+
+}  // namespace wb::verbs

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// `diagnose --measure`: the measurements that undecided causes need and the engine can take by
+// itself, one variable at a time: more heads, more keys, a call from the host, a profile, the
+// machine code. Each leaves its turns or its look in the log, and findings that rest on them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyze/analysis.hpp"
+#include "analyze/disassembly.hpp"
+#include "engine/context.hpp"
+#include "engine/engine.hpp"
+#include "engine/evidence.hpp"
+#include "engine/settings.hpp"
+#include "engine/subject.hpp"
+#include "engine/timing.hpp"
+#include "problem/attention.hpp"
+#include "report/report.hpp"
+#include "verbs/decided_causes.hpp"
+#include "verbs/profile.hpp"
+#include "verbs/situation.hpp"
+#include "verbs/standalone.hpp"
+#include "verbs/suites_of.hpp"
+#include "verbs/variant_code.hpp"
+
+namespace wb::verbs {
+
+using engine::Context;
+using engine::effort_plan;
+using engine::EffortPlan;
+using engine::ends_session;
+using engine::Subject;
+using engine::TimingRequest;
+using engine::TimingResult;
+using measure::Finding;
+using problem::Problem;
+
+namespace {
+
+constexpr std::int64_t k_growth_steps = 3;  // 1, 2 and 4 times the size
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_analysis_of{
+    {{"heads", "grid_scaling"}, {"keys", "key_walk"}, {"eager", "call_cost"}}};
+
+/// Of the suite's problems the one with the fewest row blocks, which leaves the most of the device
+/// free; nothing where all are held out.
+std::optional<Problem> smallest(const problem::Suite& suite) {
+  std::optional<Problem> best;
+  for (const Problem& problem : plain_problems(suite)) {
+    if (!best || problem::row_block_count(problem) < problem::row_block_count(*best))
+      best = problem;
+  }
+  return best;
+}
+
+Result<void> log_finding(Context& context, const Finding& finding) {
+  Json event = to_json(finding);
+  event["iteration"] = context.iteration_or_null();
+  WB_TRY(context.log("finding_recorded", std::move(event)));
+  return {};
+}
+
+Json row_of(const std::string& probe, const char* outcome, std::string message) {
+  return {{"probe", probe}, {"outcome", outcome}, {"message", std::move(message)}};
+}
+
+/// The incumbent on the probe's problems, after its verdict, and what the probe's analysis says.
+Result<Json> time_probe(Context& context, const std::string& probe, const Problem& base,
+                        const Json& args) {
+  const Subject& subject = *context.incumbent;
+  std::vector<Problem> problems;
+  for (Problem& problem : probe_problems(base, probe)) {
+    if (!not_supported(subject, problem)) problems.push_back(std::move(problem));
+  }
+  if (problems.empty()) return row_of(probe, "not_supported", "the variant takes none of them");
+  WB_TRY_ASSIGN(const auto judged, judge_or_fail(context, subject, problems));
+  TimingRequest request;
+  const EffortPlan effort = effort_plan(args.value("effort", "quick"));
+  request.effort = effort.confirmation;
+  request.plan = effort.plan;
+  request.plans = {measure::PlanKind::hot};
+  if (probe == "eager") request.plans.push_back(measure::PlanKind::eager);
+  request.problems = problems;
+  request.phase = "standalone";
+  request.subjects = {&subject};
+  WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
+  std::size_t found = 0;
+  const auto* wanted = std::find_if(k_analysis_of.begin(), k_analysis_of.end(),
+                                    [&](const auto& pair) { return pair.first == probe; });
+  for (const Finding& finding : analyze::analyze(evidence_of(context, request, result, 0))) {
+    if (finding.analysis != wanted->second) continue;
+    WB_TRY(log_finding(context, finding));
+    ++found;
+  }
+  for (const auto& by_problem : result.lanes) {
+    for (const auto& by_plan : by_problem) {
+      if (by_plan[0].failure) {
+        return row_of(probe, "failed", by_plan[0].failure->message);
+      }
+    }
+  }
+  return row_of(probe, found > 0 ? "measured" : "open",
+                found > 0 ? std::string()
+                          : fmt::format("the times of {} decide nothing: the device is full, or "
+                                        "too few sizes are supported",
+                                        label(base)));
+}
+
+Result<Json> profile_probe(Context& context, const Problem& base) {
+  WB_TRY_ASSIGN(const Json taken, profile_variant(context, {{"variant", context.incumbent->label},
+                                                            {"problem", to_text(base)}}));
+  const bool is_taken = taken["taken"].get<bool>();
+  return row_of("profile", is_taken ? "measured" : "failed",
+                is_taken ? "" : taken["problems"].at(0)["message"].get<std::string>());
+}
+
+Result<Json> code_probe(Context& context) {
+  const std::string& subject = context.incumbent->label;
+  WB_TRY_ASSIGN(const Json shown,
+                show_code(context, &*context.session, {{"id", subject}, {"sass", true}}));
+  WB_TRY_ASSIGN(const auto kernels, analyze::read_sass(shown["text"].get<std::string>()));
+  for (Finding& finding : analyze::sass_findings(kernels)) {
+    finding.figures["subject"] = subject;
+    WB_TRY(log_finding(context, finding));
+  }
+  return row_of("sass", "measured", "");
+}
+
+Result<Json> take(Context& context, const std::string& probe, const Problem& base,
+                  const Json& args) {
+  if (probe == "profile") return profile_probe(context, base);
+  if (probe == "sass") return code_probe(context);
+  return time_probe(context, probe, base, args);
+}
+
+/// Of undecided causes, each once, in the order of their importance.
+std::vector<std::string> probes_of(const DecidedCauses& decided) {
+  std::vector<std::string> probes;
+  for (const advise::Diagnosis& diagnosis : decided.diagnoses) {
+    if (diagnosis.state != measure::HypothesisState::undecided) continue;
+    for (const catalogue::CauseNeed& need : diagnosis.cause->needs) {
+      const bool is_known = std::find(probes.begin(), probes.end(), need.probe) != probes.end();
+      const bool is_of_gpu = need.probe == "profile" || need.probe == "sass";
+      if (need.probe.empty() || is_known) continue;
+      if (is_of_gpu && decided.patient.backend != "cuda") continue;
+      probes.push_back(need.probe);
+    }
+  }
+  return probes;
+}
+
+}  // namespace
+
+std::vector<Problem> probe_problems(const Problem& base, std::string_view probe) {
+  std::vector<Problem> problems;
+  const bool varies = probe == "heads" || probe == "keys";
+  for (std::int64_t step = 0; step < (varies ? k_growth_steps : 1); ++step) {
+    Problem problem = base;
+    const std::int64_t times = std::int64_t{1} << step;
+    if (probe == "heads") problem.B *= times;
+    if (probe == "keys") {
+      problem.Skv *= 2 * times;  // where Sq = Skv the size is another one: not the keys alone
+      problem.causal = problem::Causal::none;  // a masked key is no walk
+    }
+    if (varies) problem.name.clear();
+    problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
+Result<Json> diagnose_measuring(Context& context, const Json& args) {
+  if (!context.incumbent) {
+    return Error{ErrorCode::invalid, "diagnose", context.session->folder().string(),
+                 "its baseline never closed", "run `sdpa-wb resume` first"};
+  }
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                context.session->current(session::FoldDepth::full));
+  WB_TRY_ASSIGN(const advise::Situation situation, situation_of(*context.session, *view));
+  WB_TRY_ASSIGN(const DecidedCauses before, decide_causes(context.services, *view, situation));
+  Json measured = Json::array();
+  const std::optional<Problem> base = smallest(context.settings.suite);
+  for (const std::string& probe : base ? probes_of(before) : std::vector<std::string>()) {
+    auto row = take(context, probe, *base, args);
+    WB_TRY(context.check_stop());
+    if (!row && ends_session(row.error().code)) return row.error();
+    measured.push_back(row ? *std::move(row) : row_of(probe, "failed", row.error().message()));
+  }
+  WB_TRY(context.debit_device("diagnose"));
+  WB_TRY(record_causes(context));
+  WB_TRY_ASSIGN(Json made, diagnose_session(context.services, *context.session, Json::object()));
+  made["measured"] = std::move(measured);
+  made["text"] = report::render_causes(made);
+  return made;
+}
+
+}  // namespace wb::verbs

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// `dispatch adopt`: a shipped rule was proved on one device by one compiler; what another compiler
+// makes of the same sources was judged by nobody. This builds, judges and times it here, once, in a
+// session below the data folder of the user, where `best` finds it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "engine/call.hpp"
+#include "engine/closing.hpp"
+#include "engine/context.hpp"
+#include "engine/services.hpp"
+#include "session/storage.hpp"
+#include "verbs/adopt_answer.hpp"
+#include "verbs/arguments.hpp"
+#include "verbs/close.hpp"
+#include "verbs/exit_code.hpp"
+#include "verbs/opening.hpp"
+#include "verbs/rules.hpp"
+#include "verbs/suites_of.hpp"
+#include "verbs/verb.hpp"
+
+namespace wb::verbs {
+
+using catalogue::DispatchRule;
+using engine::Context;
+using engine::Services;
+using problem::Suite;
+using problem::SuiteProblem;
+using session::FoldDepth;
+using session::SessionView;
+using variant::Variant;
+
+namespace {
+
+/// What is to be tried: one rule on one problem, so that no problem answers for another.
+struct Trial {
+  std::size_t rule = 0;  ///< its place in the table, from 0
+  SuiteProblem member;
+};
+
+/// The rule that is to be tried for this problem: the first that is offered and was not refused
+/// here, unless an earlier one serves it; else the first that was refused, as whoever asks again
+/// means it. Otherwise a row says why there is none.
+Result<std::optional<std::size_t>> find_offer(Context& context, const Rules& loaded,
+                                              const SuiteProblem& member,
+                                              const std::string& backend, Json& rows) {
+  std::string reasons;
+  std::optional<std::size_t> refused;
+  for (std::size_t at = 0; at + 1 < loaded.rules.size(); ++at) {
+    const DispatchRule& rule = loaded.rules[at];
+    const auto variant = context.catalogue.find(rule.variant);
+    if (variant.ok() && to_string(variant->manifest.backend) != backend) continue;
+    WB_TRY_ASSIGN(const bool is_taken, catalogue::takes(rule, member.problem));
+    if (!is_taken) continue;
+    WB_TRY_ASSIGN(const auto reason, obstacle(context, rule, member.problem));
+    const std::string& device = context.hello->device.name;
+    const RuleProof proof =
+        reason ? RuleProof{.proven = {}, .why_not = *reason}
+               : prove(context, rule, loaded.table, Json::array(), member.problem, device);
+    if (proof.is_offered && !proof.was_refused) return std::optional(at);
+    if (proof.is_offered && !refused) refused = at;
+    if (proof.proven) {
+      Json row = adopt_row(rule, at, member, "served", "a recorded pass covers it");
+      row["session"] = proof.proven->session;
+      row["artifact_id"] = proof.proven->subject.artifact.id;
+      rows.push_back(std::move(row));
+      return std::optional<std::size_t>{};
+    }
+    reasons += fmt::format("; rule {}: {}", at + 1, proof.why_not);
+  }
+  if (refused) return refused;
+  Json row = adopt_row(loaded.rules.back(), loaded.rules.size() - 1, member, "none",
+                       "no rule is offered for it here" + reasons);
+  rows.push_back(std::move(row));
+  return std::optional<std::size_t>{};
+}
+
+/// Who answers today, as far as kernels say: a CPU rule's fallback, and PyTorch.
+std::vector<std::string> rivals_of(const Context& context, const Rules& loaded,
+                                   const DispatchRule& rule, const std::string& backend) {
+  std::vector<std::string> wanted{"torch_default"};
+  if (backend == "cpu") wanted = {loaded.rules.back().variant, "torch_cpu_sdpa"};
+  std::erase_if(wanted, [&](const std::string& name) {
+    return name == rule.variant || !context.catalogue.find(name).ok();
+  });
+  return wanted;
+}
+
+fs::path next_folder(const Services& services, const DispatchRule& rule) {
+  const fs::path root = adopted_folder(services);
+  for (int number = 1;; ++number) {
+    fs::path folder = root / fmt::format("{}{:03}", adopted_name(rule), number);
+    std::error_code error;
+    if (!fs::exists(folder, error) && !session::is_session(folder)) return folder;
+  }
+}
+
+/// The next call sees nothing of the session but the worker.
+void let_go(Context& context, const std::string& backend) {
+  context.let_go();
+  context.settings.backend = backend;
+}
+
+/// Whether an error is the variant's own, so that it is told as an outcome.
+bool is_of_the_variant(ErrorCode code) {
+  return code == ErrorCode::compile || code == ErrorCode::wrong_result ||
+         code == ErrorCode::limit || code == ErrorCode::invalid;
+}
+
+/// The first word of the reason is the outcome.
+Result<Json> close_trial(Context& context, const std::string& reason) {
+  return close_session(context, {{"reason", reason}});
+}
+
+/// A session for one rule: baseline, judgement, closing. The context holds none afterwards.
+Result<Json> try_rule(Context& context, const Rules& loaded, const Trial& trial, const Json& args,
+                      const std::string& backend) {
+  const DispatchRule& rule = loaded.rules[trial.rule];
+  WB_TRY_ASSIGN(const Variant variant, context.catalogue.find(rule.variant));
+  WB_TRY(context.services.file_system.make_directories(adopted_folder(context.services)));
+  const fs::path folder = next_folder(context.services, rule);
+  const Opening opening{.start = rule.variant,
+                        .suite = {.name = "adopted", .about = {}, .problems = {trial.member}},
+                        .objective = {},
+                        .backend = backend,
+                        .rivals = rivals_of(context, loaded, rule, backend)};
+  Json identity = identity_of(context,
+                              {{"title", fmt::format("rule {} of {} here", trial.rule + 1,
+                                                     loaded.table.filename().string())},
+                               {"effort", args.value("effort", "quick")}},
+                              folder, opening);
+  identity["start"] = {{"variant_id", variant.id},
+                       {"configuration", variant::to_json(rule.configuration)}};
+  Json row = adopt_row(rule, trial.rule, trial.member, "adopted", "");
+  const auto begun = begin_session(context, identity, folder, &variant);
+  if (!begun) {
+    Error error = begun.error();
+    if (!context.session) return error;
+    const bool is_busy = error.code == ErrorCode::environment;
+    if (!is_busy && !is_of_the_variant(error.code)) return error;
+    WB_TRY_ASSIGN(const SessionView failed, context.session->view(FoldDepth::brief));
+    WB_TRY(abandon_in_flight(context, failed, error.cause));
+    if (is_busy) {  // that session says nothing of the variant, and another one is tried next time
+      WB_TRY(close_trial(context, "not measured: " + error.cause));
+      error.next = "nothing is held against the rule: adopt it again";
+      return error;
+    }
+    WB_TRY(close_trial(context, fmt::format("{} here: {}", k_failed, error.cause)));
+    row["outcome"] = "failed";
+    row["reason"] = error.message();
+    row["session"] = folder.string();
+    return row;
+  }
+  row["session"] = folder.string();
+  row["artifact_id"] = context.incumbent->artifact.id;
+  WB_TRY_ASSIGN(const SessionView measured, context.session->view(FoldDepth::full));
+  row["figures"] = adopt_figures(measured);
+  const std::string reason = adopt_reason(row["figures"]);
+  row["outcome"] = reason.substr(0, reason.find(' '));
+  row["reason"] = reason;
+  WB_TRY(close_trial(context, reason));
+  return row;
+}
+
+/// Errors: environment (there is no such device).
+Result<void> need_device(Context& context, const std::string& backend) {
+  context.use_backend(backend);
+  auto worker = context.need_worker();
+  if (worker) return {};
+  return Error{ErrorCode::environment, "ask for the device of", "this machine",
+               worker.error().message, "run `sdpa-wb doctor`"};
+}
+
+/// Tries what is offered for the problems that the arguments name.
+Result<Json> adopt(Context& context, const Json& args) {
+  const std::string backend = args.value("backend", "cpu");
+  WB_TRY_ASSIGN(const Suite suite, suite_from_arguments(context, args));
+  WB_TRY_ASSIGN(const Rules loaded, load_rules(context.services));
+  WB_TRY(need_device(context, backend));
+  const std::string device = context.hello->device.name;
+  Json rows = Json::array();
+  std::vector<Trial> trials;
+  for (const SuiteProblem& member : suite.problems) {
+    WB_TRY_ASSIGN(const auto at, find_offer(context, loaded, member, backend, rows));
+    if (!at) continue;
+    trials.push_back({*at, member});
+    trials.back().member.held_out = false;
+  }
+  for (const Trial& trial : trials) {
+    Result<Json> row = try_rule(context, loaded, trial, args, backend);
+    let_go(context, backend);
+    if (!row) return row;
+    rows.push_back(*std::move(row));
+  }
+  std::string text = adopt_text(rows);
+  return Json{{"rules", std::move(rows)},
+              {"device", device},
+              {"table", loaded.table.string()},
+              {"folder", adopted_folder(context.services).string()},
+              {"text", std::move(text)}};
+}
+
+Result<Json> dispatch_adopt_body(Context& context, const Json& args) {
+  if (context.session) {
+    return Error{ErrorCode::usage, "adopt a rule in", "this process", "it holds a session",
+                 "close it first: a rule is tried in a session of its own"};
+  }
+  if (context.services.data_root.empty()) {
+    return Error{ErrorCode::usage, "adopt a rule for", "this user",
+                 "neither XDG_DATA_HOME nor HOME says where the pass could be kept",
+                 "set one of them"};
+  }
+  if (!args.contains("problem") && !args.contains("suite")) {
+    return Error{ErrorCode::usage, "adopt a rule for", "no problem", "none was named",
+                 "give --problem P or --suite NAME"};
+  }
+  // The next verb has the device that it would have had.
+  const std::string before = context.settings.backend;
+  Result<Json> answer = adopt(context, args);
+  context.use_backend(before);
+  return answer;
+}
+
+ExitCode dispatch_adopt_exit_code(const Json& answer) {
+  for (const Json& row : answer["rules"]) {
+    if (row.value("outcome", "") == "failed") return ExitCode::variant_failed;
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+const Verb& verb_dispatch_adopt() {
+  static const Verb verb{
+      .spec =
+          {.name = "dispatch_adopt",
+           .doc = "build, judge and time here what a dispatch rule offers, and keep the pass for "
+                  "`best`",
+           .arguments = {string_argument("problem",
+                                         "one problem, such as 'B=1 Hq=8 Sq=512 D=64 f32'"),
+                         string_argument(
+                             "suite", "or problems of a suite: its name, or 'name:problem,pro*'"),
+                         choice_argument("backend",
+                                         "for which device of this machine (default: cpu)",
+                                         {"cpu", "cuda"}),
+                         choice_argument(
+                             "effort", "how many processes, placements and rounds (default: quick)",
+                             {"quick", "standard", "thorough"})},
+           .result =
+               {{"rules",
+                 "list: per problem rule (its place in the table, from 1), variant, configuration, "
+                 "problem, outcome (adopted, declined: a rival is faster, failed, served: it "
+                 "passed before, none: no rule is offered), reason, session, artifact_id, figures "
+                 "(problem, against, speedup, interval, outcome, event)"},
+                {"device", "string: the device's name"},
+                {"table", "string: the rules' file"},
+                {"folder", "string: where sessions of adopted rules lie"},
+                {"text", "string: the same for people"}},
+           .is_long = true,
+           .in_playbook = false},
+      .body = [](const Call& call) { return dispatch_adopt_body(call.context, call.args); },
+      .exit_code = dispatch_adopt_exit_code};
+  return verb;
+}
+
+}  // namespace wb::verbs

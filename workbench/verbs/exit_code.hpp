@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Exit codes of sdpa-wb (docs/guide/command_line.md), and what errors and outcomes come to. What
+// its answers mean each verb says in its own file.
+#pragma once
+
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
+
+namespace wb::verbs {
+
+/// Frozen values: scripts depend on them.
+enum class ExitCode {
+  ok = 0,
+  variant_failed = 1,  ///< runtime or constraints invalidity; `doctor` found something missing;
+                       ///< `diff` found a regression; `reproduce` did not reproduce;
+                       ///< `audit` found a contradiction
+  usage = 2,           ///< unknown verb, option, kernel, suite, session or id
+  compile = 3,
+  wrong_result = 4,
+  limit = 5,  ///< a budget, deadline or size cap
+  security = 6,
+  data = 65,  ///< malformed, damaged or too new a file; `diff` found nothing to compare
+  internal = 70,
+  cannot_create = 73,  ///< read-only folder
+  io = 74,             ///< read or write refused, disk full
+  locked = 75,         ///< another process holds it; try again later
+  environment = 76,    ///< the machine, not the variant, is at fault
+  interrupted = 130
+};
+
+ExitCode exit_code_of(ErrorCode code);
+/// Of an outcome that says why a variant is invalid.
+ExitCode exit_code_of_invalidity(std::string_view word);
+/// Of the first row whose `outcome` says that it failed; variant_failed where none does.
+ExitCode exit_code_of_rows(const Json& rows);
+/// Whether a busy machine let nothing be measured, though it may be measured another time. Rows of
+/// `measure` say it by their outcome, those of `compare` by their invalidity.
+bool machine_left_no_figure(const Json& rows);
+/// Of `iterate` and what searches: invalid and stopped iterations are not 0.
+ExitCode exit_code_of_iteration(const Json& answer);
+
+}  // namespace wb::verbs

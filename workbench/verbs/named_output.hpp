@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Files that a user named as output.
+#pragma once
+
+#include <string_view>
+
+#include "core/files.hpp"
+#include "engine/call.hpp"
+
+namespace wb::verbs {
+
+/// Writes where the user says (write_output). Errors: those of it; usage (a file that a session
+/// rests on, such as its log).
+Result<void> write_named(const engine::Services& services, const fs::path& path,
+                         std::string_view bytes, Durability durability);
+
+}  // namespace wb::verbs

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// `new`: a kernel folder to start editing in. It appears whole through one rename, and never on top
+// of anything.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "core/unfinished_folder.hpp"
+#include "engine/call.hpp"
+#include "engine/context.hpp"
+#include "engine/stored.hpp"
+#include "verbs/arguments.hpp"
+#include "verbs/verb.hpp"
+
+namespace wb::verbs {
+
+using engine::Context;
+using engine::stored_variant;
+using variant::Configuration;
+using variant::Variant;
+
+namespace {
+
+constexpr std::size_t k_about_max_bytes = 200;
+
+Error refuse(const std::string& name, ErrorCode code, std::string cause, std::string next) {
+  return Error{code, "make the kernel folder", name, std::move(cause), std::move(next)};
+}
+
+/// A kernel by name, or a variant that a recorded session stored, with the configuration it had.
+Result<std::pair<Variant, Configuration>> read_parent(Context& context, const std::string& from,
+                                                      const fs::path& folder) {
+  if (from.find('@') == std::string::npos) {
+    WB_TRY_ASSIGN(Variant variant, context.catalogue.find(from));
+    return std::pair{std::move(variant), Configuration{}};
+  }
+  if (folder.empty()) {
+    return Error{ErrorCode::not_found, "find the variant", from,
+                 "labels with @ are known inside a session only",
+                 "name a kernel (see `sdpa-wb kernels`) or give --session DIR"};
+  }
+  WB_TRY_ASSIGN(const session::Session session, open_recorded(context.services, folder.string()));
+  WB_TRY_ASSIGN(const session::SessionView view, session.view(session::FoldDepth::full));
+  return stored_variant(session, view, from);
+}
+
+/// The parent's manifest with its keys in their order; what a person must edit says so.
+std::string manifest_text(const Variant& parent, const std::string& name,
+                          const Configuration& configuration) {
+  const std::string& old = parent.manifest.name;
+  auto manifest = nlohmann::ordered_json::parse(parent.files.at(old + "/kernel.json"));
+  manifest["name"] = name;
+  manifest["parent"] = old;
+  manifest["about"] = fmt::format("Say in one line what is new here; so far a copy of {}: {}", old,
+                                  printable(parent.manifest.about, k_about_max_bytes));
+  for (const auto& [parameter, value] : configuration) manifest["defaults"][parameter] = value;
+  return manifest.dump(2) + "\n";
+}
+
+bool exists_in_any_form(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+/// Removed with its content unless it was renamed away.
+struct Scaffold {
+  fs::path path;
+  Scaffold() = default;
+  Scaffold(const Scaffold&) = delete;
+  Scaffold& operator=(const Scaffold&) = delete;
+  ~Scaffold() {
+    std::error_code ignored;
+    if (!path.empty()) fs::remove_all(path, ignored);
+  }
+};
+
+Result<void> fill(FileSystem& file_system, const Variant& variant, const fs::path& folder) {
+  const std::string own = variant.manifest.name + "/";
+  for (const auto& [path, text] : variant.files) {
+    if (!path.starts_with(own)) continue;  // common/ is found beside it, or in the installed set
+    const std::string relative = path.substr(own.size());
+    if (!is_inside(relative)) throw std::logic_error("a variant's file lies outside its folder");
+    WB_TRY(file_system.make_directories((folder / relative).parent_path()));
+    WB_TRY(file_system.write_atomic(folder / relative, text, Durability::none));
+  }
+  return {};
+}
+
+/// Renames without replacing anything, also not an empty folder.
+Result<void> publish(const fs::path& from, const fs::path& to, const std::string& name) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+  if (errno == EINVAL) {
+    // A file system without that flag: mkdir decides who is first, rename replaces the empty one.
+    if (::mkdir(to.c_str(), 0755) == 0 && ::rename(from.c_str(), to.c_str()) == 0) return {};
+  }
+  if (errno == EEXIST || errno == ENOTEMPTY) {
+    return refuse(name, ErrorCode::invalid, to.string() + " exists already",
+                  "choose another name, or remove the folder yourself");
+  }
+  return errno_error("publish the kernel folder", to, errno);
+}
+
+/// Headers of common/ that differ from those the parent was read with: the copy is then another
+/// variant, which must be said.
+std::vector<std::string> changed_headers(const Variant& derived, const Variant& written) {
+  std::vector<std::string> changed;
+  for (const auto& [path, text] : derived.files) {
+    const auto found = written.files.find(path);
+    if (found == written.files.end() || found->second != text) changed.push_back(path);
+  }
+  return changed;
+}
+
+/// The option that lets later calls find the folder; nothing when they find it anyway.
+std::string where_to_look(const Context& context, const fs::path& in) {
+  std::error_code error;
+  for (const fs::path& root : context.services.search_path.roots) {
+    if (fs::equivalent(root, in, error)) return {};
+  }
+  std::string word;
+  for (const char c : in.string()) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format(" --path '{}'", word);
+}
+
+/// Nobody should shadow a kernel by accident, nor find out later.
+Result<void> check_name(const Context& context, const std::string& name, const fs::path& folder) {
+  if (!variant::is_kernel_name(name) || name == "common") {
+    return refuse(name, ErrorCode::usage, "this is not a kernel name",
+                  "use lower-case letters, digits and '_', a letter first, at most 64");
+  }
+  if (exists_in_any_form(folder)) {
+    return refuse(name, ErrorCode::invalid, folder.string() + " exists already",
+                  "choose another name, or remove the folder yourself");
+  }
+  for (const variant::Catalogue::Entry& entry : context.catalogue.list()) {
+    if (entry.name != name) continue;
+    return refuse(name, ErrorCode::invalid,
+                  fmt::format("{} has a kernel of that name", entry.kernels_root.string()),
+                  "choose another name");
+  }
+  return {};
+}
+
+Result<Json> new_body(Context& context, const Json& args, const fs::path& session) {
+  FileSystem& file_system = context.services.file_system;
+  const auto name = args["name"].get<std::string>();
+  const fs::path in = args.value("in", ".");
+  const fs::path kernels = in / "kernels";
+  const fs::path folder = (kernels / name).lexically_normal();
+  WB_TRY(check_name(context, name, folder));
+  WB_TRY_ASSIGN(const auto parent, read_parent(context, args["from"].get<std::string>(), session));
+  // What is written must be a variant: derive_variant checks manifest, names and includes.
+  WB_TRY_ASSIGN(const Variant derived,
+                variant::derive_variant(
+                    file_system, parent.first,
+                    {{"kernel.json", manifest_text(parent.first, name, parent.second)}}, name));
+  UnfinishedFolder made(kernels);
+  made.leave_content();
+  WB_TRY(file_system.make_directories(kernels));
+  std::string pattern = (kernels / (".new-" + name + "-XXXXXX")).string();
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    return errno_error("make a folder in", kernels, errno);
+  }
+  Scaffold scaffold;
+  scaffold.path = pattern;
+  WB_TRY(fill(file_system, derived, scaffold.path));
+  ::chmod(scaffold.path.c_str(), 0755);  // mkdtemp gives 0700
+  WB_TRY(publish(scaffold.path, folder, name));
+  scaffold.path.clear();
+  made.keep();
+  std::vector<fs::path> more_roots;
+  for (const fs::path& root : context.services.search_path.roots) {
+    more_roots.push_back(root / "kernels");
+  }
+  WB_TRY_ASSIGN(const Variant written,
+                variant::read_variant(file_system, kernels, name, more_roots));
+  Json files = Json::array();
+  for (const auto& [path, text] : written.files) {
+    if (path.starts_with(name + "/")) files.push_back(path.substr(name.size() + 1));
+  }
+  const auto headers = changed_headers(derived, written);
+  std::string text = fmt::format(
+      "{}\nedit \"about\" and \"techniques\" in kernel.json, then: sdpa-wb check {}{}\n",
+      folder.string(), name, where_to_look(context, in));
+  if (!headers.empty()) {
+    text += fmt::format("note: these shared headers differ from those of {}: {}\n",
+                        label(parent.first), fmt::join(headers, ", "));
+  }
+  return Json{{"folder", folder.string()},     {"variant", label(written)},
+              {"parent", label(parent.first)}, {"files", std::move(files)},
+              {"changed_headers", headers},    {"text", text}};
+}
+
+}  // namespace
+
+const Verb& verb_new() {
+  static const Verb verb{
+      .spec = {.name = "new",
+               .doc =
+                   "write a kernel folder to start editing in: kernels/NAME, copied from a variant",
+               .arguments = {id_argument("name", "the new kernel's name").required().positional(),
+                             id_argument(
+                                 "from",
+                                 "a kernel's name, or with --session a label of that session")
+                                 .required(),
+                             string_argument(
+                                 "in", "the folder that holds kernels/, or will (default .)")},
+               .result = {{"folder", "string: what was written"},
+                          {"variant", "string: label"},
+                          {"parent", "string: label of what it was copied from"},
+                          {"files", "list: its files"},
+                          {"changed_headers", "list: shared headers that differ from the parent's"},
+                          {"text", "string: the same for people"}},
+               .in_playbook = false},
+      .body = [](const Call& call) { return new_body(call.context, call.args, call.folder); }};
+  return verb;
+}
+
+}  // namespace wb::verbs

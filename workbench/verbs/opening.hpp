@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// How a session begins, shared by `open` and `dispatch adopt`.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/call.hpp"
+#include "engine/objective.hpp"
+#include "variant/variant.hpp"
+
+namespace wb::verbs {
+
+/// What a session is about.
+struct Opening {
+  std::string start;  ///< a kernel's name, or the label of a stored variant
+  problem::Suite suite;
+  engine::Objective objective;
+  std::string backend;
+  std::vector<std::string> rivals;
+};
+
+/// As the log keeps it: bytes that are not UTF-8 become U+FFFD.
+std::string as_logged(const std::string& text);
+
+/// session_opened, but for what a session goes on from. `args`: budget, rates, effort, title and
+/// whether rivals were named, as of `open`; any of them may be absent.
+Json identity_of(const engine::Context& context, const Json& args, const fs::path& folder,
+                 const Opening& opening);
+
+/// Makes the session of that identity in `folder`, held by the context, and takes its baseline.
+/// `stored` is kept in it as what it starts from; may be null. `on_opened` runs before the
+/// baseline. Returns the baseline's rows.
+/// Errors: those of the environment, of the log and of the baseline; the session is held then, too,
+/// if its folder was made.
+Result<Json> begin_session(engine::Context& context, const Json& identity, const fs::path& folder,
+                           const variant::Variant* stored,
+                           const std::function<Result<void>()>& on_opened = {});
+
+}  // namespace wb::verbs

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What an iteration on record measured, measured once more: for `reproduce`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/call.hpp"
+#include "engine/objective.hpp"
+#include "measure/statistics.hpp"
+#include "session/session.hpp"
+#include "verbs/problem_names.hpp"
+
+namespace wb::verbs {
+
+/// What the record says of one iteration.
+struct RecordedTry {
+  std::int64_t iteration = 0;
+  std::string candidate, incumbent;  ///< labels
+  measure::Comparison figure;        ///< over the objective, as the iteration closed
+  bool confirmed = false;            ///< then the figure covers the held-out problems too
+};
+
+struct Repeat {
+  measure::Comparison total;
+  std::vector<engine::ProblemScore> scores;
+  std::optional<std::string> failure;  ///< why one of the variants has no figure here
+  std::optional<bool> same_artifact;   ///< nothing when one of them does not build
+};
+
+/// Builds both, judges both, times both, by the context's settings; stops at the first thing that
+/// gives no figure here. Errors: environment (the machine failed), those of the stored files.
+Result<Repeat> repeat_all(engine::Context& context, const session::Session& session,
+                          const session::SessionView& view, const RecordedTry& record,
+                          const ProblemNames& names);
+
+}  // namespace wb::verbs

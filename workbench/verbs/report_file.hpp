@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// A report that somebody else wrote, as a text: for `audit` and `import report`.
+#pragma once
+
+#include <string>
+
+#include "core/files.hpp"
+#include "engine/call.hpp"
+
+namespace wb::verbs {
+
+/// `doing`: what for, as a message says it. Errors: usage (a folder), not_found, limit, invalid (no
+/// UTF-8), io.
+Result<std::string> read_report(const engine::Services& services, const fs::path& path,
+                                const char* doing);
+
+}  // namespace wb::verbs

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// `resume`: goes on with a session, and with its playbook. The body drives a Lua host and stands in
+// playbook.
+#include "engine/verb.hpp"
+#include "verbs/arguments.hpp"
+#include "verbs/verb.hpp"
+
+namespace wb::verbs {
+
+const Verb& verb_resume() {
+  static const Verb verb{
+      .spec = {
+          .name = "resume",
+          .doc = "go on with an interrupted session; a playbook is replayed up to where it was",
+          .session = SessionNeed::writes,
+          .arguments = {flag_argument(
+              "replan", "accept a changed playbook; calls that no longer match run anew")},
+          .result = {{"session", "string: the session's folder"},
+                     {"abandoned", "int: iterations that were in flight and are abandoned"},
+                     {"environment_changed", "list: what differs from when it was opened"}},
+          .is_long = true,
+          .in_playbook = false,
+          .drives = true}};
+  return verb;
+}
+
+}  // namespace wb::verbs

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/standings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/environment.hpp"
+#include "engine/recorded.hpp"
+#include "engine/stored.hpp"
+#include "verbs/figure_change.hpp"
+
+namespace wb::verbs {
+
+using engine::Circumstances;
+using engine::circumstances_of;
+using engine::holder_of;
+using engine::Services;
+using engine::SessionSettings;
+using engine::settings_from_json;
+using engine::subject_variant_id;
+using engine::subject_versions;
+using engine::text_of;
+using measure::Comparison;
+using measure::ComparisonOutcome;
+
+namespace {
+
+void read_standings(RecordedSide& side) {
+  const session::IterationView* holder = holder_of(side.view);
+  if (holder == nullptr) return;
+  for (const session::Fact& fact : holder->comparisons) {
+    const Json& made = fact.payload;
+    if (text_of(made, "role") != "rival" || text_of(made, "plan") != side.plan) continue;
+    const Standing standing{comparison_of(made), fact.seq};
+    side.rivals[text_of(made, "against")].insert_or_assign(text_of(made, "problem"), standing);
+  }
+}
+
+std::string_view word_of(const Comparison& change) {
+  if (!measure::is_valid(change.interval)) return "not_comparable";
+  switch (change.outcome) {
+    case ComparisonOutcome::faster:
+      return "better";
+    case ComparisonOutcome::slower:
+      return "worse";
+    case ComparisonOutcome::same:
+      return "same";
+    case ComparisonOutcome::ambiguous:
+      return "ambiguous";
+  }
+  return "ambiguous";
+}
+
+Json ratio_json(const Standing& standing) {
+  const bool known = measure::is_told(standing.ratio.interval);
+  return {{"speedup", known ? Json(standing.ratio.speedup) : Json(nullptr)},
+          {"interval", known ? to_json(standing.ratio.interval) : Json(nullptr)},
+          {"event", fmt::format("e{}", standing.seq)}};
+}
+
+Json row_json(const std::string& name, const Standing& before, const Standing& after) {
+  const Comparison change = change_between(before.ratio, after.ratio);
+  const bool known = measure::is_told(change.interval);
+  return {{"problem", name},
+          {"outcome", word_of(change)},
+          {"change", known ? Json(change.speedup) : Json(nullptr)},
+          {"interval", known ? to_json(change.interval) : Json(nullptr)},
+          {"before", ratio_json(before)},
+          {"after", ratio_json(after)}};
+}
+
+}  // namespace
+
+Result<RecordedSide> read_side(const Services& services, const std::string& id,
+                               const std::string& plan) {
+  WB_TRY_ASSIGN(session::Session session, open_recorded(services, id));
+  WB_TRY_ASSIGN(session::SessionView view, session.view(session::FoldDepth::full));
+  WB_TRY_ASSIGN(SessionSettings settings, settings_from_json(view.opened.payload));
+  ProblemNames names(settings.suite);
+  const std::string word = plan.empty() ? std::string(to_string(settings.objective.plan)) : plan;
+  RecordedSide side{
+      std::move(session), std::move(view), std::move(settings), std::move(names), word, {}};
+  read_standings(side);
+  return side;
+}
+
+std::string unlike_reason(const RecordedSide& before, const RecordedSide& after,
+                          const std::string& rival) {
+  const auto differ = [](const std::string& a, const std::string& b) {
+    return !a.empty() && !b.empty() && a != b;
+  };
+  const std::string was = subject_versions(before.view, rival);
+  const std::string is = subject_versions(after.view, rival);
+  if (differ(was, is)) return fmt::format("{} was {}, now {}", rival, was, is);
+  if (differ(subject_variant_id(before.view, rival), subject_variant_id(after.view, rival))) {
+    return rival + " was built from other sources";
+  }
+  return {};
+}
+
+Json compare_sides(const RecordedSide& before, const RecordedSide& after,
+                   const std::string& rival) {
+  const auto& was = before.rivals.at(rival);
+  const auto& is = after.rivals.at(rival);
+  Json rows = Json::array();
+  std::vector<Comparison> parts;
+  std::vector<double> weights;
+  for (const problem::SuiteProblem& member : after.settings.suite.problems) {
+    const std::string problem = to_text(member.problem);
+    if (!was.contains(problem) || !is.contains(problem)) continue;
+    const std::string name =
+        before.names.is_held_out(problem) ? before.names.of(problem) : after.names.of(problem);
+    rows.push_back(row_json(name, was.at(problem), is.at(problem)));
+    parts.push_back(change_between(was.at(problem).ratio, is.at(problem).ratio));
+    weights.push_back(member.weight);
+  }
+  Json total = nullptr;
+  const Circumstances old_facts = circumstances_of(before.view),
+                      facts = circumstances_of(after.view);
+  const bool same_suite = old_facts.at("suite") == facts.at("suite") &&
+                          old_facts.at("objective") == facts.at("objective");
+  if (same_suite && was.contains("") && is.contains("")) {
+    total = row_json("", was.at(""), is.at(""));
+  } else if (!parts.empty()) {
+    const measure::Aggregate aggregate = measure::geometric_mean(parts, weights);
+    Comparison change;
+    change.speedup = aggregate.value;
+    change.interval = aggregate.interval;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      change.noise_floor_frac = std::max(change.noise_floor_frac, parts[p].noise_floor_frac);
+    }
+    change.outcome =
+        measure::classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
+    const bool known = measure::is_told(change.interval);
+    total = {{"problem", ""},
+             {"outcome", word_of(change)},
+             {"change", known ? Json(change.speedup) : Json(nullptr)},
+             {"interval", known ? to_json(change.interval) : Json(nullptr)},
+             {"before", nullptr},
+             {"after", nullptr}};
+  }
+  return {{"rival", rival}, {"suite", std::move(total)}, {"problems", std::move(rows)}};
+}
+
+}  // namespace wb::verbs

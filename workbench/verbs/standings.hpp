@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Where the incumbents of two sessions stand beside the rivals that both measured, for `diff`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "core/json_fwd.hpp"
+#include "engine/services.hpp"
+#include "engine/settings.hpp"
+#include "session/session.hpp"
+#include "verbs/problem_names.hpp"
+
+namespace wb::verbs {
+
+/// The incumbent of one session against one rival, on one problem ("": over the suite).
+struct Standing {
+  measure::Comparison ratio;
+  std::int64_t seq = 0;
+};
+
+/// One of the two sessions.
+struct RecordedSide {
+  session::Session session;
+  session::SessionView view;
+  engine::SessionSettings settings;
+  ProblemNames names;
+  std::string plan;
+  std::map<std::string, std::map<std::string, Standing>> rivals;  ///< name -> problem -> standing
+};
+
+/// What the iteration that made the incumbent measured against rivals, on `plan`; empty: on that of
+/// the session's objective. Errors: those of open_recorded() and of the log.
+Result<RecordedSide> read_side(const engine::Services& services, const std::string& id,
+                               const std::string& plan);
+
+/// Why this rival is no common yardstick, or nothing.
+std::string unlike_reason(const RecordedSide& before, const RecordedSide& after,
+                          const std::string& rival);
+
+/// The shared problems' rows; then the whole suite, where it is the same suite on both sides.
+Json compare_sides(const RecordedSide& before, const RecordedSide& after, const std::string& rival);
+
+}  // namespace wb::verbs

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// `status`: where a session stands, on one screen.
+#include "engine/budget.hpp"
+#include "engine/call.hpp"
+#include "engine/recorded.hpp"
+#include "engine/services.hpp"
+#include "engine/settings.hpp"
+#include "engine/verb.hpp"
+#include "report/report.hpp"
+#include "verbs/fake_engine.hpp"
+#include "verbs/verb.hpp"
+
+namespace wb::verbs {
+
+using engine::confirmed_gain;
+using engine::SessionSettings;
+using engine::settings_from_json;
+using engine::StopDecision;
+using session::IterationView;
+using session::SessionView;
+
+namespace {
+
+Result<Json> status_of(const session::Session& session, const Clock& clock) {
+  WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::brief));
+  const SessionView& view = *current;
+  WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
+  const auto opened = parse_iso8601(view.opened.t);
+  const double elapsed_s =
+      opened ? std::chrono::duration<double>(clock.now() - *opened).count() : 0.0;
+  const StopDecision stop = stop_decision(view, settings.budget, settings.stop, elapsed_s);
+  const auto best = confirmed_gain(view);
+  WB_TRY_ASSIGN(const std::string warning, session.warning());
+  std::int64_t closed = 0;
+  for (const IterationView& iteration : view.iterations) closed += iteration.is_closed() ? 1 : 0;
+  return Json{{"status", to_string(view.status)},
+              {"iterations", closed},
+              {"incumbent", view.incumbent},
+              {"best_speedup", best ? Json(*best) : Json(nullptr)},
+              {"cost", to_json(view.ledger)},
+              {"stop_reason", stop.reason ? Json(*stop.reason) : Json(nullptr)},
+              {"warning", warning.empty() ? Json(nullptr) : Json(warning)},
+              {"text", (warning.empty() ? "" : "WARNING: " + warning + "\n") +
+                           report::render_status(view)}};
+}
+
+Result<Json> status_body(const Call& call) {
+  WB_TRY_ASSIGN(const session::Session* session, session_to_read(call));
+  return status_of(*session, call.services.clock);
+}
+
+Result<Json> status_sample(FakeEngine& fake, const Json&) {
+  return Json{{"status", fake.is_closed ? "closed" : "open"},
+              {"iterations", fake.iteration + 1},
+              {"incumbent", fake.incumbent},
+              {"best_speedup", nullptr},
+              {"cost", Json::object()},
+              {"stop_reason", fake.stop_reason()},
+              {"warning", nullptr},
+              {"text", "dry run"}};
+}
+
+}  // namespace
+
+const Verb& verb_status() {
+  static const Verb verb{
+      .spec = {.name = "status",
+               .doc = "where a session stands, on one screen",
+               .session = SessionNeed::reads,
+               .result = {{"status", "string: open, paused or closed"},
+                          {"iterations", "int: iterations closed, baseline included"},
+                          {"incumbent", "string: label"},
+                          {"best_speedup",
+                           "real or null: incumbent over the start, confirmed (ratio)"},
+                          {"cost", "map: ledger"},
+                          {"stop_reason", "string or null: which budget or stop rule holds"},
+                          {"warning", "string or null: which events the log lost, and what to do"},
+                          {"text", "string: the screen"}},
+               .reads_only = true},
+      .body = status_body,
+      .sample = status_sample};
+  return verb;
+}
+
+}  // namespace wb::verbs

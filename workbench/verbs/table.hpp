@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The table of all verbs, and what skins make of it. Each function takes another table for tests.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "verbs/verb.hpp"
+
+namespace wb::verbs {
+
+#define WB_VERB(name) const Verb& verb_##name();
+#include "verbs/verb_list.inc"
+#undef WB_VERB
+
+using Table = std::span<const Verb* const>;
+
+Table verb_table();
+/// nullptr when there is none.
+const Verb* find_verb(std::string_view name, Table table = verb_table());
+
+/// As an engine takes it.
+engine::VerbTable runnable(Table table = verb_table());
+
+/// The table as JSON, for bindings, docs and tools.
+Json verb_table_json(Table table = verb_table());
+
+/// An answer for standard output, ending with a newline. For `run` and `open` the last line is the
+/// path of the session folder.
+std::string text_of_answer(const Verb& verb, const Json& answer);
+/// Of a verb that ran: failed verdicts and invalid or stopped iterations are not 0.
+ExitCode exit_code_of(const Verb& verb, const Json& answer);
+
+}  // namespace wb::verbs

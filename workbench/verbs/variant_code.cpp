@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/variant_code.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/building.hpp"
+#include "engine/context.hpp"
+#include "engine/stored.hpp"
+#include "engine/subject.hpp"
+#include "variant/restriction.hpp"
+
+namespace wb::verbs {
+
+using engine::Context;
+using engine::error_of_build;
+using engine::stored_variant;
+using engine::Subject;
+using variant::Backend;
+using variant::Variant;
+
+Result<std::string> look_for_device(Context& context, const Variant& variant, const Json& args) {
+  const std::string wanted = args.value("target", "");
+  const auto& words = variant.manifest.architectures;
+  const bool has_choice = words.size() != 1 || !words.front().ends_with('a');
+  const bool follows = wanted == "native" || (wanted.empty() && has_choice);
+  if (variant.manifest.backend != Backend::cuda || !follows) return std::string();
+  context.use_device_of(variant.manifest);
+  if (!context.device) {
+    const auto worker = context.need_worker();
+    WB_TRY(context.check_stop());
+    if (!worker) return worker.error().message;
+  }
+  if (context.device->backend == "cuda") return std::string();
+  return "the device here is " + context.device->name;
+}
+
+bool asks_for_code(const Json& args) {
+  return args.value("source", false) || args.value("ptx", false) || args.value("sass", false);
+}
+
+namespace {
+
+/// The form that is asked for: "source", "ptx" or "sass". Errors: usage (more than one).
+Result<std::string> form_of(const Json& args) {
+  std::string form;
+  for (const char* name : {"source", "ptx", "sass"}) {
+    if (!args.value(name, false)) continue;
+    if (!form.empty()) {
+      return Error{ErrorCode::usage, "show", args["id"].get<std::string>(),
+                   fmt::format("both {} and {} are asked for", form, name), "ask for one of them"};
+    }
+    form = name;
+  }
+  return form;
+}
+
+Result<std::pair<Variant, variant::Configuration>> variant_to_show(Context& context,
+                                                                   const session::Session* session,
+                                                                   const std::string& id) {
+  const bool is_label = id.find('@') != std::string::npos;
+  if (session == nullptr || !is_label) return resolve_variant(context, id);
+  WB_TRY_ASSIGN(const session::SessionView* view, session->current(session::FoldDepth::full));
+  return stored_variant(*session, *view, id);
+}
+
+std::string source_text(const Variant& variant) {
+  std::string text;
+  for (const auto& [path, content] : variant.files) {
+    text += fmt::format("==> {}\n{}\n", path, content);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Json> show_code(Context& context, const session::Session* session, const Json& args) {
+  const auto id = args["id"].get<std::string>();
+  WB_TRY_ASSIGN(const std::string form, form_of(args));
+  WB_TRY_ASSIGN(auto resolved, variant_to_show(context, session, id));
+  const Variant& variant = resolved.first;
+  const Json given = args.value("configuration", Json::object());
+  for (const auto& [name, value] : given.items()) {
+    resolved.second[name] = value.get<std::int64_t>();
+  }
+  if (form == "source") {
+    return Json{{"kind", form},
+                {"value", {{"variant", label(variant)}, {"target", nullptr}}},
+                {"text", source_text(variant)}};
+  }
+  const auto failed = [&](const Failure& failure) {
+    Error error = error_of_build(variant, failure);
+    error.attempted = "show the " + form + " of";
+    return error;
+  };
+  WB_TRY_ASSIGN(const std::string why_target, look_for_device(context, variant, args));
+  const std::string wanted = args.value("target", "");
+  const variant::Toolchain* toolchain = toolchain_of(context.services, variant.manifest.backend);
+  const auto options = build_options_for(context, variant.manifest, wanted);
+  if (!options) return failed(options.error());
+  if (toolchain == nullptr) {
+    return failed({Invalidity::constraints,
+                   fmt::format("backend {} has none; --source shows any variant",
+                               to_string(variant.manifest.backend)),
+                   ""});
+  }
+  Subject subject;
+  subject.configuration = resolved.second;
+  if (form == "sass" && variant.manifest.backend == Backend::cuda) {
+    auto built = build_only(context, variant, resolved.second, wanted);
+    if (!built) return failed(built.error());
+    subject = *std::move(built);
+  } else {
+    auto completed = variant::complete_configuration(variant.manifest, resolved.second);
+    if (!completed) return completed.error();
+    subject.configuration = *std::move(completed);
+  }
+  const auto text =
+      toolchain->listing(form == "ptx" ? variant::Listing::ptx : variant::Listing::sass, variant,
+                         subject.configuration, *options, subject.artifact.path);
+  if (!text) return failed(text.error());
+  return Json{
+      {"kind", form},
+      {"value",
+       {{"variant", label(variant)}, {"target", options->target}, {"why_target", why_target}}},
+      {"text", *text}};
+}
+
+}  // namespace wb::verbs
