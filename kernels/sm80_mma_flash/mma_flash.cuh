@@ -3,11 +3,11 @@
 // part: kernel.cu, its only user.
 #pragma once
 
-#include "cp_async.cuh"
-#include "griddepcontrol.cuh"
-#include "mma.cuh"
 #include "row_loads.cuh"
 #include "sdpa_abi.h"
+#include "sm80/cp_async.cuh"
+#include "sm80/mma.cuh"
+#include "sm90/griddepcontrol.cuh"
 
 #include <cmath>
 #include <cstdint>
@@ -72,8 +72,8 @@ __device__ __forceinline__ void load_query_step(uint32_t (&q)[4], uint32_t q_at,
 }
 
 template <class S>
-__device__ __forceinline__ void start_rows(WarpState<S>& w, uint32_t q_at, int warp_row, int lane,
-                                           bool negate) {
+__device__ __forceinline__ void init_rows(WarpState<S>& w, uint32_t q_at, int warp_row, int lane,
+                                          bool negate) {
 #pragma unroll
   for (int i = 0; i < S::MW; ++i) {
     if constexpr (S::k_keep_q) {
@@ -94,9 +94,9 @@ __device__ __forceinline__ void start_rows(WarpState<S>& w, uint32_t q_at, int w
 
 // S = Q K^T over this warp's KW keys.
 template <class S>
-__device__ __forceinline__ void score(float (&s)[S::MW][S::KW / 8][4], WarpState<S>& w,
-                                      uint32_t q_at, int warp_row, uint32_t k_at, int warp_key,
-                                      int lane, bool negate) {
+__device__ __forceinline__ void gemm_qk(float (&s)[S::MW][S::KW / 8][4], WarpState<S>& w,
+                                        uint32_t q_at, int warp_row, uint32_t k_at, int warp_key,
+                                        int lane, bool negate) {
 #pragma unroll
   for (int i = 0; i < S::MW; ++i) {
 #pragma unroll
@@ -189,8 +189,8 @@ __device__ __forceinline__ void softmax(float (&s)[S::MW][S::KW / 8][4], WarpSta
 
 // O += P V over this warp's keys.
 template <class S>
-__device__ __forceinline__ void accumulate(WarpState<S>& w, const float (&s)[S::MW][S::KW / 8][4],
-                                           uint32_t v_at, int warp_key, int lane) {
+__device__ __forceinline__ void gemm_pv(WarpState<S>& w, const float (&s)[S::MW][S::KW / 8][4],
+                                        uint32_t v_at, int warp_key, int lane) {
 #pragma unroll
   for (int ks = 0; ks < S::KW / 16; ++ks) {
     uint32_t a[S::MW][4];
@@ -348,13 +348,13 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) mma_flash(const Params p
   const int keys = max(0, min(p.seq_kv, last_query + p.causal_offset + 1));
   const int tiles = (keys + S::k_keys - 1) / S::k_keys;
 
-  const auto load_k = [&](int tile, int slot) {
-    load_rows<T, S::k_keys, S::DP, S::k_threads>(ring_at + slot * S::k_stage_bytes,
-                                                 ring + slot * S::k_stage_bytes, k, p.sk.row,
+  const auto load_k = [&](int tile, int stage) {
+    load_rows<T, S::k_keys, S::DP, S::k_threads>(ring_at + stage * S::k_stage_bytes,
+                                                 ring + stage * S::k_stage_bytes, k, p.sk.row,
                                                  tile * S::k_keys, p.seq_kv, p.dim, p.io);
   };
-  const auto load_v = [&](int tile, int slot) {
-    const int at = slot * S::k_stage_bytes + S::k_tile_bytes;
+  const auto load_v = [&](int tile, int stage) {
+    const int at = stage * S::k_stage_bytes + S::k_tile_bytes;
     load_rows<T, S::k_keys, S::DP, S::k_threads>(ring_at + at, ring + at, v, p.sv.row,
                                                  tile * S::k_keys, p.seq_kv, p.dim_v, p.io);
   };
@@ -376,34 +376,34 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) mma_flash(const Params p
   cp_async_wait_group<2 * S::STAGES - 1>();
   __syncthreads();
   WarpState<S> w;
-  start_rows<S>(w, q_at, warp_row, lane, p.negate);
+  init_rows<S>(w, q_at, warp_row, lane, p.negate);
 
   const int least_limit = min(p.seq_kv - 1, first_query + warp_row + p.causal_offset);
-  int slot = 0;
+  int stage = 0;
   for (int tile = 0; tile < tiles; ++tile) {
-    const uint32_t k_at = ring_at + slot * S::k_stage_bytes;
+    const uint32_t k_at = ring_at + stage * S::k_stage_bytes;
     const int first_key = tile * S::k_keys + warp_key;
     float s[S::MW][S::KW / 8][4];
     if (tile > 0) {
       cp_async_wait_group<2 * S::STAGES - 1>();
       __syncthreads();
     }
-    score<S>(s, w, q_at, warp_row, k_at, warp_key, lane, p.negate);
+    gemm_qk<S>(s, w, q_at, warp_row, k_at, warp_key, lane, p.negate);
     if (first_key + S::KW - 1 > least_limit) {
       mask_scores<S>(s, p, first_query + warp_row, first_key, lane);
     }
     softmax<S>(s, w, p.scale_log2);
     cp_async_wait_group<2 * S::STAGES - 2>();
     __syncthreads();  // every thread's part of V has landed, and K's readers are done
-    if (tile + S::STAGES < tiles) load_k(tile + S::STAGES, slot);
+    if (tile + S::STAGES < tiles) load_k(tile + S::STAGES, stage);
     cp_async_commit_group();
-    accumulate<S>(w, s, k_at + S::k_tile_bytes, warp_key, lane);
+    gemm_pv<S>(w, s, k_at + S::k_tile_bytes, warp_key, lane);
     if (tile + S::STAGES < tiles) {
       __syncthreads();  // V's readers are done
-      load_v(tile + S::STAGES, slot);
+      load_v(tile + S::STAGES, stage);
     }
     cp_async_commit_group();
-    if (++slot == S::STAGES) slot = 0;
+    if (++stage == S::STAGES) stage = 0;
   }
 
 #pragma unroll

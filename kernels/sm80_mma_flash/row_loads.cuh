@@ -2,8 +2,8 @@
 // Rows of Q, K and V into shared memory, whatever their alignment. Used by mma_flash.cuh.
 #pragma once
 
-#include "cp_async.cuh"
-#include "mma.cuh"
+#include "sm80/cp_async.cuh"
+#include "sm80/mma.cuh"
 
 #include <cstdint>
 

@@ -18,9 +18,10 @@
 //   compiled  sm_90, nvcc 13.0: 156 registers at head dims up to 64 and 220 up to 128 (4 threads a
 //             row: 119 and 160), no spills, no stack; 49 and 81 KB of shared memory a block, so one
 //             block an SM (4 threads a row, head dims up to 64: two)
-//   measured  not yet measured
+//   measured  H200, hot burst: 1.889x [1.887, 1.891] of the parent over 13 problems, where 2.00 was
+//             predicted (sessions/ladder)
 
-#include "scalar_rows.cuh"
+#include "cuda/scalar_plan.cuh"
 
 #ifndef TILE_ROWS
 #define TILE_ROWS 64
@@ -137,13 +138,13 @@ __device__ void add_tile(Row<Dim>& r, const float* v_tile, float tile_maximum) {
 }
 
 template <int Dim>
-__device__ Row<Dim> start_row(const ScalarParams& p, const BlockPlace& place, int row_in_tile) {
+__device__ Row<Dim> start_row(const ScalarParams& p, const BlockCoord& coord, int row_in_tile) {
   using Shared = Tiles<Dim>;
-  const int row = place.part * TILE_ROWS + row_in_tile;
+  const int row = coord.part * TILE_ROWS + row_in_tile;
   Row<Dim> r;
   r.part = int(threadIdx.x) % THREADS_PER_ROW;
   r.keys = row < p.seq_q ? visible_keys(p, row) : 0;
-  r.mask_row = row_offset(p.sm, place.batch, place.head, row);
+  r.mask_row = row_offset(p.sm, coord.batch, coord.head, row);
   r.q = scalar_smem + row_in_tile * Shared::k_q_pitch;
   r.scores = scalar_smem + Shared::k_scores_at + row_in_tile * Shared::k_score_pitch;
   r.maximum = -INFINITY;
@@ -154,31 +155,31 @@ __device__ Row<Dim> start_row(const ScalarParams& p, const BlockPlace& place, in
 }
 
 template <typename T, int Dim>
-__device__ void store_row(const ScalarParams& p, const BlockPlace& place, const Row<Dim>& r,
+__device__ void store_row(const ScalarParams& p, const BlockCoord& coord, const Row<Dim>& r,
                           int row) {
-  T* out = static_cast<T*>(p.out) + row_offset(p.so, place.batch, place.head, row);
+  T* out = static_cast<T*>(p.out) + row_offset(p.so, coord.batch, coord.head, row);
 #pragma unroll
   for (int i = 0; i < Dim / THREADS_PER_ROW; ++i) {
     const int d = r.part + i * THREADS_PER_ROW;
     if (d < p.dim_v) out[d] = normalized<T>(r.acc[i], r.sum);
   }
-  if (r.part == 0) store_lse(p, place.batch, place.head, row, r.maximum, r.sum);
+  if (r.part == 0) store_lse(p, coord.batch, coord.head, row, r.maximum, r.sum);
 }
 
 // One block an SM: held to the registers of two, ptxas spills a few.
 template <typename T, int Dim>
 __global__ void __launch_bounds__(k_threads, 1) sequential_kv(ScalarParams p) {
   using Shared = Tiles<Dim>;
-  const BlockPlace place = block_place(p, (p.seq_q + TILE_ROWS - 1) / TILE_ROWS);
-  const int first_row = place.part * TILE_ROWS;
-  const T* q = static_cast<const T*>(p.q) + row_offset(p.sq, place.batch, place.head, 0);
-  const T* k = static_cast<const T*>(p.k) + row_offset(p.sk, place.batch, place.head_kv, 0);
-  const T* v = static_cast<const T*>(p.v) + row_offset(p.sv, place.batch, place.head_kv, 0);
+  const BlockCoord coord = block_coord(p, (p.seq_q + TILE_ROWS - 1) / TILE_ROWS);
+  const int first_row = coord.part * TILE_ROWS;
+  const T* q = static_cast<const T*>(p.q) + row_offset(p.sq, coord.batch, coord.head, 0);
+  const T* k = static_cast<const T*>(p.k) + row_offset(p.sk, coord.batch, coord.head_kv, 0);
+  const T* v = static_cast<const T*>(p.v) + row_offset(p.sv, coord.batch, coord.head_kv, 0);
   float* kv_tile = scalar_smem + Shared::k_kv_at;
 
   const bool computes = int(threadIdx.x) < k_computing;
   const int row_in_tile = computes ? int(threadIdx.x) / THREADS_PER_ROW : 0;
-  Row<Dim> r = start_row<Dim>(p, place, row_in_tile);
+  Row<Dim> r = start_row<Dim>(p, coord, row_in_tile);
   load_tile<T, TILE_ROWS, Dim>(scalar_smem, Shared::k_q_pitch, q, p.sq.row, first_row, p.seq_q,
                                p.dim);
 
@@ -188,14 +189,14 @@ __global__ void __launch_bounds__(k_threads, 1) sequential_kv(ScalarParams p) {
     load_tile<T, TILE_KEYS, Dim>(kv_tile, Dim, k, p.sk.row, first_key, keys, p.dim);
     __syncthreads();
     const float maximum = computes ? score_tile<T, Dim>(p, r, kv_tile, first_key) : 0.0f;
-    __syncthreads();  // K is read: V takes its place
+    __syncthreads();  // K is read: V takes its coord
     load_tile<T, TILE_KEYS, Dim>(kv_tile, Dim, v, p.sv.row, first_key, keys, p.dim_v);
     __syncthreads();
     if (computes) add_tile<Dim>(r, kv_tile, maximum);
-    __syncthreads();  // V is read: the next K takes its place
+    __syncthreads();  // V is read: the next K takes its coord
   }
   const int row = first_row + row_in_tile;
-  if (computes && row < p.seq_q) store_row<T, Dim>(p, place, r, row);
+  if (computes && row < p.seq_q) store_row<T, Dim>(p, coord, r, row);
 }
 
 template <typename T>

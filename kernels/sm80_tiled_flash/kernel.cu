@@ -25,7 +25,11 @@
 //             bits in another order: here only the count is atomic, and the order is fixed
 //   compiled  sm_80 and sm_90a, nvcc 13.0: 86 to 106 registers by default, at most 252 (8 rows a
 //             warp, tiles of 128 keys); no spills, no stack in the 200 configurations tried on each
-//   measured  not yet measured
+//   measured  H200, hot burst, each over the step before: VECTOR_LOADS 3.18x, PADDING behind
+//   it 1.39x,
+//             MIN_BLOCKS 2 1.00x, GRID 2 0.99x, ASYNC_COPY 1.07x (sessions/from-benchmarks);
+//             SPLIT_KEYS 1.36x, MERGE 1 1.07x (sessions/n6-baseline); GRID 0 0.16x
+//             (sessions/batch-scaling)
 
 #ifndef QUERIES
 #define QUERIES 16
@@ -72,30 +76,30 @@ static_assert(SPLIT_KEYS % TILE_KEYS == 0);
 
 // One item: a part of the keys of a row block of a head.
 template <class S>
-__device__ __forceinline__ void attend(const ScalarParams& p, const Cut& cut, int item) {
+__device__ __forceinline__ void attend(const ScalarParams& p, const KeySplit& split, int item) {
   using T = typename S::T;
-  const int part = item % cut.parts;
-  const BlockPlace place = item_place(p, cut, item / cut.parts);
-  const int first_row = place.part * QUERIES;
-  const T* q = static_cast<const T*>(p.q) + row_offset(p.sq, place.batch, place.head, 0);
-  const T* k = static_cast<const T*>(p.k) + row_offset(p.sk, place.batch, place.head_kv, 0);
-  const T* v = static_cast<const T*>(p.v) + row_offset(p.sv, place.batch, place.head_kv, 0);
+  const int part = item % split.parts;
+  const BlockCoord coord = item_coord(p, split, item / split.parts);
+  const int first_row = coord.part * QUERIES;
+  const T* q = static_cast<const T*>(p.q) + row_offset(p.sq, coord.batch, coord.head, 0);
+  const T* k = static_cast<const T*>(p.k) + row_offset(p.sk, coord.batch, coord.head_kv, 0);
+  const T* v = static_cast<const T*>(p.v) + row_offset(p.sv, coord.batch, coord.head_kv, 0);
 
   // The last row of the block sees the most keys.
-  const int first_of_part = part * cut.part_keys;
+  const int first_of_part = part * split.part_keys;
   const int keys =
-      min(visible_keys(p, min(first_row + QUERIES, p.seq_q) - 1), first_of_part + cut.part_keys);
+      min(visible_keys(p, min(first_row + QUERIES, p.seq_q) - 1), first_of_part + split.part_keys);
   const auto load_tile = [&](int first_key, int stage) {
     load_rows<S, TILE_KEYS>(S::k(stage), S::k_pitch, k, p.sk.row, first_key, keys, p.dim,
-                            cut.aligned);
+                            split.aligned);
     load_rows<S, TILE_KEYS>(S::v(stage), S::k_pitch, v, p.sv.row, first_key, keys, p.dim_v,
-                            cut.aligned);
+                            split.aligned);
   };
 
   Rows<S> w;
-  start_rows(w, first_row);
+  init_rows(w, first_row);
   if (first_of_part < keys) {  // else nobody would wait for copies into memory of the next item
-    load_rows<S, QUERIES>(S::q(0), S::k_dim, q, p.sq.row, first_row, p.seq_q, p.dim, cut.aligned);
+    load_rows<S, QUERIES>(S::q(0), S::k_dim, q, p.sq.row, first_row, p.seq_q, p.dim, split.aligned);
     if (ASYNC_COPY) {
       load_tile(first_of_part, 0);
       cp_async_commit_group();
@@ -112,34 +116,35 @@ __device__ __forceinline__ void attend(const ScalarParams& p, const Cut& cut, in
     }
     __syncthreads();
     float s[k_warp_rows][k_lane_keys];
-    multiply_keys(s, w, S::k(stage));
-    weigh_keys(s, w, p, place, first_key, keys);
+    gemm_qk(s, w, S::k(stage));
+    softmax_tile(s, w, p, coord, first_key, keys);
     __syncwarp();
-    add_values(w, S::v(stage));
+    gemm_pv(w, S::v(stage));
     __syncthreads();  // the tile and the weights are read
     if (ASYNC_COPY) stage ^= 1;
   }
-  sum_rows(w);
-  store_rows(p, cut, place, part, w);
-  if (MERGE == 1 && cut.parts > 1 && is_last_part(cut, cut.tickets + item / cut.parts)) {
-    merge_parts<S>(p, cut, place, first_row);
+  reduce_row_sums(w);
+  store_rows(p, split, coord, part, w);
+  if (MERGE == 1 && split.parts > 1 && is_last_part(split, split.tickets + item / split.parts)) {
+    merge_parts<S>(p, split, coord, first_row);
   }
 }
 
 template <class S>
-__global__ void __launch_bounds__(k_threads, MIN_BLOCKS) tiled_flash(ScalarParams p, Cut cut) {
-  for (int item = int(blockIdx.x); item < cut.items; item += int(gridDim.x)) {
-    attend<S>(p, cut, item);
+__global__ void __launch_bounds__(k_threads, MIN_BLOCKS)
+    tiled_flash(ScalarParams p, KeySplit split) {
+  for (int item = int(blockIdx.x); item < split.items; item += int(gridDim.x)) {
+    attend<S>(p, split, item);
   }
 }
 
 template <class S>
-__global__ void __launch_bounds__(k_threads) merge_splits(ScalarParams p, Cut cut) {
-  const BlockPlace place = item_place(p, cut, int(blockIdx.x));
-  merge_parts<S>(p, cut, place, place.part * QUERIES);
+__global__ void __launch_bounds__(k_threads) merge_splits(ScalarParams p, KeySplit split) {
+  const BlockCoord coord = item_coord(p, split, int(blockIdx.x));
+  merge_parts<S>(p, split, coord, coord.part * QUERIES);
 }
 
-using TiledKernel = void (*)(ScalarParams, Cut);
+using TiledKernel = void (*)(ScalarParams, KeySplit);
 
 struct TiledLaunch {
   TiledKernel attend, merge;
@@ -190,22 +195,22 @@ int check_reach(const wb_sdpa_problem& p) {
   return WB_OK;
 }
 
-Cut cut_problem(const wb_sdpa_problem& p) {
-  Cut cut = {};
-  cut.row_blocks = int(divide_up(p.seq_q, QUERIES));
-  cut.parts = int(parts_of(p));
-  cut.part_keys = SPLIT_KEYS > 0 ? SPLIT_KEYS : int(p.seq_kv);
-  cut.items = int(p.batch * p.heads_q * cut.row_blocks * cut.parts);
+KeySplit split_problem(const wb_sdpa_problem& p) {
+  KeySplit split = {};
+  split.row_blocks = int(divide_up(p.seq_q, QUERIES));
+  split.parts = int(parts_of(p));
+  split.part_keys = SPLIT_KEYS > 0 ? SPLIT_KEYS : int(p.seq_kv);
+  split.items = int(p.batch * p.heads_q * split.row_blocks * split.parts);
   const int64_t piece = p.dtype == WB_F32 ? 4 : 8;  // elements of 16 bytes
-  cut.aligned = p.dim % piece == 0 && p.dim_v % piece == 0 && strides_divide_by(p.q, piece) &&
-                strides_divide_by(p.k, piece) && strides_divide_by(p.v, piece);
-  return cut;
+  split.aligned = p.dim % piece == 0 && p.dim_v % piece == 0 && strides_divide_by(p.q, piece) &&
+                  strides_divide_by(p.k, piece) && strides_divide_by(p.v, piece);
+  return split;
 }
 
 // Blocks of the grid.
-int choose_blocks(int& blocks, const Cut& cut, const TiledLaunch& chosen) {
-  blocks = cut.items;
-  if (GRID == 0) blocks = cut.row_blocks * cut.parts;
+int choose_blocks(int& blocks, const KeySplit& split, const TiledLaunch& chosen) {
+  blocks = split.items;
+  if (GRID == 0) blocks = split.row_blocks * split.parts;
   if (GRID < 2) return WB_OK;
   DeviceFacts device;
   const int status = read_device(device);
@@ -214,7 +219,7 @@ int choose_blocks(int& blocks, const Cut& cut, const TiledLaunch& chosen) {
   const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &resident, chosen.attend, k_threads, size_t(chosen.smem_bytes));
   if (error != cudaSuccess) return fail_cuda("asking for the resident blocks", error);
-  blocks = std::min(cut.items, std::max(1, resident) * device.sm_count);
+  blocks = std::min(split.items, std::max(1, resident) * device.sm_count);
   return WB_OK;
 }
 
@@ -223,7 +228,7 @@ int choose_blocks(int& blocks, const Cut& cut, const TiledLaunch& chosen) {
 struct wb_sdpa_plan {
   wb_sdpa_problem problem;
   ScalarParams params;
-  Cut cut;
+  KeySplit split;
   TiledLaunch chosen;
   int blocks;
   size_t ticket_bytes, workspace_bytes;
@@ -234,16 +239,16 @@ int wb_sdpa_plan_create(const wb_sdpa_problem* problem, wb_sdpa_plan** out) {
   return create_plan(problem, out, check_reach, [](wb_sdpa_plan& plan) -> int {
     const wb_sdpa_problem& p = plan.problem;
     plan.params = scalar_params(p);
-    plan.cut = cut_problem(p);
+    plan.split = split_problem(p);
     plan.chosen = choose_launch(p);
-    if (plan.cut.parts > 1) {
-      const size_t tickets = size_t(plan.cut.items / plan.cut.parts);
+    if (plan.split.parts > 1) {
+      const size_t tickets = size_t(plan.split.items / plan.split.parts);
       plan.ticket_bytes = (tickets * sizeof(unsigned) + 255) / 256 * 256;
       plan.workspace_bytes = plan.ticket_bytes + size_t(partials_of(p)) * sizeof(float);
     }
     const int status = allow_shared(plan.chosen.attend, plan.chosen.smem_bytes);
     if (status != WB_OK) return status;
-    return choose_blocks(plan.blocks, plan.cut, plan.chosen);
+    return choose_blocks(plan.blocks, plan.split, plan.chosen);
   });
 }
 
@@ -254,16 +259,17 @@ size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {
 int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   if (plan == nullptr) return fail(WB_FAILED, "forward: no plan");
   ScalarParams params = plan->params;
-  Cut cut = plan->cut;
+  KeySplit split = plan->split;
   int status = take_arguments(params, plan->problem, args, plan->workspace_bytes > 0);
   if (status != WB_OK) return status;
   unsigned char* workspace = static_cast<unsigned char*>(args->workspace);
-  cut.tickets = reinterpret_cast<unsigned*>(workspace);
-  cut.partials = reinterpret_cast<float*>(workspace + plan->ticket_bytes);
+  split.tickets = reinterpret_cast<unsigned*>(workspace);
+  split.partials = reinterpret_cast<float*>(workspace + plan->ticket_bytes);
   status = launch(plan->chosen.attend, plan->blocks, k_threads, plan->chosen.smem_bytes,
-                  args->stream, params, cut);
-  if (status != WB_OK || MERGE == 1 || cut.parts == 1) return status;
-  return launch(plan->chosen.merge, cut.items / cut.parts, k_threads, 0, args->stream, params, cut);
+                  args->stream, params, split);
+  if (status != WB_OK || MERGE == 1 || split.parts == 1) return status;
+  return launch(plan->chosen.merge, split.items / split.parts, k_threads, 0, args->stream, params,
+                split);
 }
 
 void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {

@@ -5,8 +5,8 @@
 // kernel.cu, which has the parameters.
 #pragma once
 
-#include "cp_async.cuh"
-#include "scalar_launches.cuh"
+#include "cuda/scalar_launches.cuh"
+#include "sm80/cp_async.cuh"
 
 #include <type_traits>
 
@@ -104,7 +104,7 @@ struct Rows {
 };
 
 template <class S>
-__device__ void start_rows(Rows<S>& w, int first_row) {
+__device__ void init_rows(Rows<S>& w, int first_row) {
   w.in_block = int(threadIdx.x) / 32 * k_warp_rows;
   w.first = first_row + w.in_block;
   w.lane = int(threadIdx.x) % 32;
@@ -124,8 +124,8 @@ __device__ int column(int lane, int c) {
 
 // Q K^T of the warp's rows with the keys of this lane: lane, lane + 32 and so on.
 template <class S>
-__device__ __forceinline__ void multiply_keys(float (&s)[k_warp_rows][k_lane_keys],
-                                              const Rows<S>& w, const typename S::T* k_tile) {
+__device__ __forceinline__ void gemm_qk(float (&s)[k_warp_rows][k_lane_keys], const Rows<S>& w,
+                                        const typename S::T* k_tile) {
 #pragma unroll
   for (int r = 0; r < k_warp_rows; ++r) {
 #pragma unroll
@@ -153,15 +153,15 @@ __device__ __forceinline__ void multiply_keys(float (&s)[k_warp_rows][k_lane_key
 // rescales what is there to the maximum that the tile brought. limit: keys from there on are not
 // looked at.
 template <class S>
-__device__ __forceinline__ void weigh_keys(float (&s)[k_warp_rows][k_lane_keys], Rows<S>& w,
-                                           const ScalarParams& p, const BlockPlace& place,
-                                           int first_key, int limit) {
+__device__ __forceinline__ void softmax_tile(float (&s)[k_warp_rows][k_lane_keys], Rows<S>& w,
+                                             const ScalarParams& p, const BlockCoord& coord,
+                                             int first_key, int limit) {
   using T = typename S::T;
 #pragma unroll
   for (int r = 0; r < k_warp_rows; ++r) {
     const int row = w.first + r;
     const int keys = row < p.seq_q ? min(limit, visible_keys(p, row)) : 0;
-    const int64_t mask_row = row_offset(p.sm, place.batch, place.head, row);
+    const int64_t mask_row = row_offset(p.sm, coord.batch, coord.head, row);
     float top = w.maximum[r];
 #pragma unroll
     for (int j = 0; j < k_lane_keys; ++j) {
@@ -199,7 +199,7 @@ __device__ __forceinline__ void read_columns(float (&v)[S::k_columns], const typ
 
 // P V: this lane's columns, all keys of the tile.
 template <class S>
-__device__ __forceinline__ void add_values(Rows<S>& w, const typename S::T* v_tile) {
+__device__ __forceinline__ void gemm_pv(Rows<S>& w, const typename S::T* v_tile) {
 #pragma unroll 1
   for (int key = 0; key < TILE_KEYS; key += S::k_weights) {
     float v[S::k_weights][S::k_columns];
@@ -222,7 +222,7 @@ __device__ __forceinline__ void add_values(Rows<S>& w, const typename S::T* v_ti
 
 // Sums of whole rows from those of the lanes.
 template <class S>
-__device__ void sum_rows(Rows<S>& w) {
+__device__ void reduce_row_sums(Rows<S>& w) {
 #pragma unroll
   for (int r = 0; r < k_warp_rows; ++r) {
 #pragma unroll

@@ -3,10 +3,10 @@
 // kernel. Idea and host part: kernel.cu, its only user.
 #pragma once
 
-#include "cluster.cuh"
-#include "griddepcontrol.cuh"
-#include "mbarrier.cuh"
 #include "products.cuh"
+#include "sm90/cluster.cuh"
+#include "sm90/griddepcontrol.cuh"
+#include "sm90/mbarrier.cuh"
 
 #include <cmath>
 #include <cstdint>
@@ -17,12 +17,6 @@
 namespace {
 
 using namespace wb::gpu;
-
-// Keeps an address that was worked out above this point from being worked out below it.
-template <typename P>
-__device__ __forceinline__ void settle(P*& pointer) {
-  asm volatile("" : "+l"(pointer));
-}
 
 // Adds the column groups and pushes every row to the block that owns it.
 template <class S>
@@ -164,10 +158,10 @@ __global__ void __launch_bounds__(k_threads, S::k_alone ? 1 : 2) large_hdim(cons
   const int out_column = column + out_part.column + lane / 4 * (2 * OutPart<S>::together);
   float* to =
       p.out + batch * p.so.batch + head * p.so.head + int64_t(out_row) * p.so.row + out_column;
-  settle(q);
-  settle(k);
-  settle(v);
-  settle(to);
+  compute_before_wait(q);
+  compute_before_wait(k);
+  compute_before_wait(v);
+  compute_before_wait(to);
 #if EARLY_START
   if (lane == 0 && warp < 4) {  // row 0's translations are the others', too
     prefetch_page(warp == 0   ? q - RunShare::row() * p.sq.row
@@ -243,7 +237,7 @@ __global__ void __launch_bounds__(k_threads, S::k_alone ? 1 : 2) large_hdim(cons
     mbarrier_wait_parity(prob_barrier, block & 1);
     if constexpr (S::k_warpgroups) split_probabilities<S>(smem);
     __syncthreads();  // V has landed for every thread
-    if (out_part.any) accumulate<S>(o, smem, base, out_part, lane);
+    if (out_part.any) gemm_pv<S>(o, smem, base, out_part, lane);
     if (block + 1 < blocks) {
       __syncthreads();  // V's and P's readers are done
       load_v(block + 1);

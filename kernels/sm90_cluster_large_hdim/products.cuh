@@ -4,8 +4,8 @@
 #pragma once
 
 #include "shape.cuh"
+#include "sm90/warpgroup.cuh"
 #include "tf32x3.cuh"
-#include "warpgroup.cuh"
 
 #include <cstdint>
 
@@ -240,9 +240,9 @@ __device__ __forceinline__ void advance(float (&o)[N][4], const float (&x)[N][4]
 // 2 (lane / 4) + i (in a pair of tiles: 4 (lane / 4) + 2 (tile % 2) + i) and of row
 // 8 n + 2 (lane % 4) + c.
 template <class S>
-__device__ __forceinline__ void accumulate(float (&o)[S::k_out_tiles][S::k_out_rows / 8][4],
-                                           const float* smem, uint32_t base, const OutPart<S>& mine,
-                                           int lane) {
+__device__ __forceinline__ void gemm_pv(float (&o)[S::k_out_tiles][S::k_out_rows / 8][4],
+                                        const float* smem, uint32_t base, const OutPart<S>& mine,
+                                        int lane) {
   constexpr int groups = OutPart<S>::groups, together = OutPart<S>::together;
   const float2* factors =
       reinterpret_cast<const float2*>(smem + S::k_recv_factor) + mine.row + lane % 4 * 2;

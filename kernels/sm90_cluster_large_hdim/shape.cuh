@@ -3,8 +3,8 @@
 // are loaded. Idea and host part: kernel.cu.
 #pragma once
 
-#include "cp_async.cuh"
 #include "sdpa_abi.h"
+#include "sm80/cp_async.cuh"
 
 #include <cstdint>
 

@@ -8,8 +8,8 @@
 //   C[16][8]  c0, c1 = (g, 2t..2t+1)  c2, c3 = (g + 8, 2t..2t+1)
 #pragma once
 
-#include "mma.cuh"
-#include "wgmma.cuh"
+#include "sm80/mma.cuh"
+#include "sm90/wgmma.cuh"
 
 #include <cstdint>
 

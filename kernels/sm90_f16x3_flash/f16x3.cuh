@@ -3,13 +3,9 @@
 // part: kernel.cu, its only user.
 #pragma once
 
-#include "loading.cuh"
-#include "mbarrier.cuh"
-#include "mma.cuh"
-#include "sdpa_abi.h"
-#include "tma.cuh"
-#include "warpgroup.cuh"
-#include "wgmma.cuh"
+#include "producer.cuh"
+#include "sm90/online_softmax.cuh"
+#include "sm90/wgmma.cuh"
 
 #include <cmath>
 #include <cstdint>
@@ -20,8 +16,8 @@ namespace wb::gpu {
 // off instead of rounding them, by an amount that follows the sum's size: so the small terms come
 // first, and no more than 32 columns are summed up here. Everything else is added outside.
 template <class S>
-__device__ __forceinline__ void score_part(float (&to)[S::BN / 8][4], uint32_t q_at, uint32_t k_at,
-                                           int part) {
+__device__ __forceinline__ void gemm_qk_part(float (&to)[S::BN / 8][4], uint32_t q_at,
+                                             uint32_t k_at, int part) {
   constexpr int rest_q = S::DP / 64 * (64 * 128), rest_k = S::DP / 64 * (S::BN * 128);
 #pragma unroll
   for (int term = 0; term < 3; ++term) {
@@ -46,40 +42,30 @@ __device__ __forceinline__ void add(float (&to)[N][4], const float (&x)[N][4]) {
   }
 }
 
-// Whose products are next: warpgroup wg waits on barrier 1 + wg, and hands on to the next one.
-__device__ __forceinline__ void await_turn(int wg) {
-  if (PING_PONG) barrier_sync(1 + wg, 256);
-}
-
-template <class S>
-__device__ __forceinline__ void pass_turn(int wg) {
-  if (PING_PONG) barrier_arrive(1 + (wg + 1 == S::WGS ? 0 : wg + 1), 256);
-}
-
 // s = Q K^T, complete. While one part is added the next is under way.
 template <class S>
-__device__ __forceinline__ void score(float (&s)[S::BN / 8][4], uint32_t q_at, uint32_t k_at,
-                                      int wg) {
+__device__ __forceinline__ void gemm_qk(float (&s)[S::BN / 8][4], uint32_t q_at, uint32_t k_at,
+                                        int wg) {
   static_assert(S::DP == 64 || S::DP == 128);
   float b[S::BN / 8][4];
-  await_turn(wg);
+  ordered_barrier_wait<S>(wg);
   fence_operands(s);
   wgmma_fence();
-  score_part<S>(s, q_at, k_at, 0);
-  score_part<S>(b, q_at, k_at, 1);
+  gemm_qk_part<S>(s, q_at, k_at, 0);
+  gemm_qk_part<S>(b, q_at, k_at, 1);
   if constexpr (S::DP == 64) {
-    pass_turn<S>(wg);
+    ordered_barrier_arrive<S>(wg);
   } else {
     float c[S::BN / 8][4];
-    score_part<S>(c, q_at, k_at, 2);
+    gemm_qk_part<S>(c, q_at, k_at, 2);
     wgmma_wait_group<1>();
     fence_operands(s);
     fence_operands(b);
     add(s, b);
     fence_operands(b);
     wgmma_fence();
-    score_part<S>(b, q_at, k_at, 3);
-    pass_turn<S>(wg);
+    gemm_qk_part<S>(b, q_at, k_at, 3);
+    ordered_barrier_arrive<S>(wg);
     wgmma_wait_group<1>();
     fence_operands(c);
     add(s, c);
@@ -92,7 +78,7 @@ __device__ __forceinline__ void score(float (&s)[S::BN / 8][4], uint32_t q_at, u
 
 // part = P V of one step, likewise; the running O is added outside, where sums are rounded.
 template <class S>
-__device__ __forceinline__ void product(float (&part)[S::DP / 8][4],
+__device__ __forceinline__ void gemm_pv(float (&part)[S::DP / 8][4],
                                         const uint32_t (&high)[S::BN / 16][4],
                                         const uint32_t (&rest)[S::BN / 16][4], uint32_t v_at) {
   constexpr int rest_v = S::DP / 64 * (S::BN * 128);
@@ -107,40 +93,9 @@ __device__ __forceinline__ void product(float (&part)[S::DP / 8][4],
   }
 }
 
-struct RowState {
-  float m[2], l[2], alpha[2];  // m: running maximum less k_p_exponent, in log2 units
-  int limit[2];                // last key that rows g and g + 8 may see
-  int least_limit;             // of the warpgroup's rows: steps below it need no mask
-};
-
 // P's largest element is 2^7: the rest of elements down to 2^-16 of it is then a normal f16 number.
+// RowState::m is the running maximum less k_p_exponent, in log2 units.
 inline constexpr float k_p_exponent = 7.0f;
-
-__device__ __forceinline__ RowState start_rows(const Params& p, int first_row, int thread) {
-  RowState r;
-  r.least_limit = min(p.seq_kv - 1, first_row + p.causal_offset);
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    r.m[half] = -INFINITY;
-    r.l[half] = 0.0f;
-    r.alpha[half] = 0.0f;
-    const int row = first_row + thread / 32 * 16 + 8 * half + thread % 32 / 4;
-    r.limit[half] = min(p.seq_kv - 1, row + p.causal_offset);
-  }
-  return r;
-}
-
-template <class S>
-__device__ __forceinline__ void mask_scores(float (&s)[S::BN / 8][4], const RowState& r,
-                                            int first_key, int lane) {
-#pragma unroll
-  for (int n = 0; n < S::BN / 8; ++n) {
-#pragma unroll
-    for (int c = 0; c < 4; ++c) {
-      if (first_key + 8 * n + 2 * (lane % 4) + c % 2 > r.limit[c / 2]) s[n][c] = -INFINITY;
-    }
-  }
-}
 
 // Online softmax: s becomes P (f32), r.alpha the factor that O still has to be given. `scale` takes
 // this step's products to log2 units.
@@ -154,10 +109,8 @@ __device__ __forceinline__ void softmax(float (&s)[S::BN / 8][4], RowState& r, f
       top[0] = fmaxf(top[0], s[n][2 * half]);
       top[1] = fmaxf(top[1], s[n][2 * half + 1]);
     }
-    top[0] = fmaxf(top[0], top[1]);
-    top[0] = fmaxf(top[0], __shfl_xor_sync(~0u, top[0], 1));
-    top[0] = fmaxf(top[0], __shfl_xor_sync(~0u, top[0], 2));
-    const float m = fmaxf(r.m[half], fmaf(top[0], scale, -k_p_exponent));
+    const float largest = quad_max(fmaxf(top[0], top[1]));
+    const float m = fmaxf(r.m[half], fmaf(largest, scale, -k_p_exponent));
     const float shift = m == -INFINITY ? 0.0f : m;
     r.alpha[half] = ex2(r.m[half] - shift);
     r.m[half] = m;
@@ -197,8 +150,9 @@ __device__ __forceinline__ void split_probabilities(uint32_t (&high)[S::BN / 16]
 
 // O takes in the product of a step: `alpha` from that step's softmax, `factor` from its V.
 template <class S>
-__device__ __forceinline__ void take_in(float (&o)[S::DP / 8][4], const float (&part)[S::DP / 8][4],
-                                        const float (&alpha)[2], float factor) {
+__device__ __forceinline__ void rescale_and_add(float (&o)[S::DP / 8][4],
+                                                const float (&part)[S::DP / 8][4],
+                                                const float (&alpha)[2], float factor) {
 #pragma unroll
   for (int n = 0; n < S::DP / 8; ++n) {
 #pragma unroll
@@ -206,12 +160,13 @@ __device__ __forceinline__ void take_in(float (&o)[S::DP / 8][4], const float (&
   }
 }
 
-// The steps of one tile. The other warpgroup's products run beside this one's softmax.
+// The mainloop: the steps of one tile. The other warpgroup's products run beside this one's
+// softmax.
 template <class S>
-__device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r, const Params& p,
-                                          uint32_t base, const Barriers<S>& bar,
-                                          Place<S::STAGES>& k, Place<S::STAGES>& v, const Tile& t,
-                                          float scale_q, int wg, int lane) {
+__device__ __forceinline__ void mainloop(float (&o)[S::DP / 8][4], RowState& r, const Params& p,
+                                         uint32_t base, const Barriers<S>& bar,
+                                         PipelineState<S::STAGES>& k, PipelineState<S::STAGES>& v,
+                                         const WorkTile& t, float scale_q, int wg, int lane) {
   const uint32_t q_at = base + wg * S::k_q_bytes;
   const uint32_t k_ring = base + S::k_k_ring, v_ring = base + S::k_v_ring;
   const int64_t head_kv = int64_t(t.batch) * (p.heads_q / p.group) + t.head_kv;
@@ -220,43 +175,43 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
   for (int j = 0; j < t.steps; ++j) {
     const float factor_k = __ldg(factors_k + j), factor_v = __ldg(factors_v + j);
     float s[S::BN / 8][4];
-    mbarrier_wait_parity(bar.full_k(k.slot), k.parity);
-    score<S>(s, q_at, k_ring + k.slot * S::k_tile_bytes, wg);
+    mbarrier_wait_parity(bar.full_k(k.stage), k.phase);
+    gemm_qk<S>(s, q_at, k_ring + k.stage * S::k_tile_bytes, wg);
     __syncwarp();
     if (lane == 0) {
-      mbarrier_arrive(bar.empty_k(k.slot));
+      mbarrier_arrive(bar.empty_k(k.stage));
       if (j == t.steps - 1) mbarrier_arrive(bar.empty_q(wg));
     }
     k.advance();
     const int first_key = j * S::BN;
-    if (first_key + S::BN - 1 > r.least_limit) mask_scores<S>(s, r, first_key, lane);
+    if (first_key + S::BN - 1 > r.least_limit) mask_scores(s, r, first_key, lane);
     // Above zero even where the product of the three underflows: -inf times zero would be NaN.
     softmax<S>(s, r, fmaxf(scale_q * factor_k, 0x1p-126f));
     uint32_t high[S::BN / 16][4], rest[S::BN / 16][4];
     split_probabilities<S>(high, rest, s);
 
     float part[S::DP / 8][4];
-    mbarrier_wait_parity(bar.full_v(v.slot), v.parity);
-    await_turn(wg);
+    mbarrier_wait_parity(bar.full_v(v.stage), v.phase);
+    ordered_barrier_wait<S>(wg);
     fence_operands(high);
     fence_operands(rest);
     wgmma_fence();
-    product<S>(part, high, rest, v_ring + v.slot * S::k_tile_bytes);
+    gemm_pv<S>(part, high, rest, v_ring + v.stage * S::k_tile_bytes);
     wgmma_commit_group();
-    pass_turn<S>(wg);
+    ordered_barrier_arrive<S>(wg);
     wgmma_wait_group<0>();
     fence_operands(part);
     __syncwarp();
-    if (lane == 0) mbarrier_arrive(bar.empty_v(v.slot));
+    if (lane == 0) mbarrier_arrive(bar.empty_v(v.stage));
     v.advance();
-    take_in<S>(o, part, r.alpha, factor_v);
+    rescale_and_add<S>(o, part, r.alpha, factor_v);
   }
 }
 
 // Four lanes hold 32 bytes of a row: whole sectors, so O goes out from the registers.
 template <class S>
 __device__ __forceinline__ void store_rows(const float (&o)[S::DP / 8][4], const RowState& r,
-                                           const Params& p, const Tile& t, int first_row,
+                                           const Params& p, const WorkTile& t, int first_row,
                                            int thread) {
   const int lane = thread % 32;
   float* out = p.out + t.batch * p.so.batch + t.head * p.so.head;
@@ -284,43 +239,35 @@ __device__ __forceinline__ void store_rows(const float (&o)[S::DP / 8][4], const
   }
 }
 
-// A computing warpgroup: its 64 rows of every tile of the block.
+// A consumer warpgroup: its 64 rows of every work tile of the block.
 template <class S>
-__device__ __forceinline__ void work(const Params& p, unsigned char* smem, uint32_t base,
-                                     const Barriers<S>& bar, int wg) {
+__device__ __forceinline__ void consume(const Params& p, unsigned char* smem, uint32_t base,
+                                        const Barriers<S>& bar, int wg) {
   const int thread = threadIdx.x % 128, lane = thread % 32;
-  const volatile int* indices = reinterpret_cast<const int*>(smem + S::k_indices);
+  const volatile int* work_indices = reinterpret_cast<const int*>(smem + S::k_work_indices);
   const int row_tiles = (p.seq_q + 63) / 64;
-  Place<S::STAGES> k, v;
-  if (wg == S::WGS - 1) pass_turn<S>(wg);  // the first turn is warpgroup 0's
-  for (uint32_t parity_q = 0;; parity_q ^= 1) {
-    mbarrier_wait_parity(bar.full_q(wg), parity_q);
-    // Read by the lane that will give the place back.
-    const int index = __shfl_sync(~0u, lane == 0 ? indices[wg] : 0, 0);
+  PipelineState<S::STAGES> k, v;
+  if (wg == S::WGS - 1) ordered_barrier_arrive<S>(wg);  // warpgroup 0 is let in first
+  for (uint32_t phase_q = 0;; phase_q ^= 1) {
+    mbarrier_wait_parity(bar.full_q(wg), phase_q);
+    // Read by the lane that will release the buffer.
+    const int index = __shfl_sync(~0u, lane == 0 ? work_indices[wg] : 0, 0);
     if (index < 0) break;
-    const Tile t = tile_at<S>(p, index);
+    const WorkTile t = work_tile_at<S>(p, index);
     const int first_row = t.first_row + 64 * wg;
-    RowState r = start_rows(p, first_row, thread);
+    RowState r = init_rows(p, first_row, thread);
     float o[S::DP / 8][4];
-#pragma unroll
-    for (int n = 0; n < S::DP / 8; ++n) {
-#pragma unroll
-      for (int c = 0; c < 4; ++c) o[n][c] = 0.0f;
-    }
+    clear(o);
     if (t.steps > 0) {
       const int row_tile = min(first_row / 64, row_tiles - 1);
       const int64_t head = int64_t(t.batch) * p.heads_q + t.head;
       const float scale_q = p.scale_log2 * __ldg(p.factors_q + head * row_tiles + row_tile);
-      walk_keys<S>(o, r, p, base, bar, k, v, t, scale_q, wg, lane);
+      mainloop<S>(o, r, p, base, bar, k, v, t, scale_q, wg, lane);
     } else {
       __syncwarp();
       if (lane == 0) mbarrier_arrive(bar.empty_q(wg));
     }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      r.l[half] += __shfl_xor_sync(~0u, r.l[half], 1);
-      r.l[half] += __shfl_xor_sync(~0u, r.l[half], 2);
-    }
+    reduce_row_sums(r);
     store_rows<S>(o, r, p, t, first_row, thread);
   }
 }
@@ -357,10 +304,10 @@ __global__ void __launch_bounds__(S::k_threads, 1)
   const int warpgroup = __shfl_sync(~0u, int(threadIdx.x / 128), 0);
   if (warpgroup == 0) {
     setmaxnreg_dec<40>();
-    if (threadIdx.x == 0) feed<S>(p, &map_q, &map_k, &map_v, smem, base, bar);
+    if (threadIdx.x == 0) produce<S>(p, &map_q, &map_k, &map_v, smem, base, bar);
   } else {
     setmaxnreg_inc<232>();
-    work<S>(p, smem, base, bar, warpgroup - 1);
+    consume<S>(p, smem, base, bar, warpgroup - 1);
   }
 }
 

@@ -5,24 +5,25 @@
 // taken care of; a product of two such sums needs three f16 products (the two rests' is below
 // f32's error). That is a third of wgmma's 16-bit rate with f32 accumulators, where 3xTF32 on
 // mma.sync has a tenth of it. A first launch splits Q, K and V once into the workspace, tiles
-// scaled by powers of two; the second takes turns like sm90_wgmma_pingpong, three products for
+// scaled by powers of two; the second is scheduled like sm90_wgmma_pingpong, three products for
 // one, P split in registers. Tensor cores cut sums off: O is therefore summed up outside, step by
 // step, with the fused multiply-add that rescales it anyway, and small terms are added first.
 // Grouped heads read the same split K and V.
 //
 // Parent: sm90_wgmma_pingpong. Hypothesis: PyTorch's f32 kernel (three TF32 products on sm_80's
 // mma) is bound by the tensor cores at 44 TFLOP/s. Predicted: 2.5x at D 128, 2.3x at D 64 (of it
-// the split a tenth), 6x for grouped heads, where PyTorch expands K and V. Measured: 4.7x, 5.0x and
-// 13x, but one edge shape used 1.13 of the verdict's budget: sums cut off at every product of
-// Q K^T. Now at most 32 columns are summed up on the tensor cores, with nothing overlapped inside a
-// warpgroup (predicted 1.2x slower): 4.4x, 4.5x and 13x, all edge shapes right. docs/kernels.md.
+// the split a tenth), 6x for grouped heads, where PyTorch expands K and V. The first form
+// reached 4.7x, 5.0x and 13x, but one edge shape used 1.13 of the verdict's budget: sums cut off at
+// every product of Q K^T. Now at most 32 columns are summed up on the tensor cores, with nothing
+// overlapped inside a warpgroup (predicted 1.2x slower), and all edge shapes are right.
+// Measured: H200, hot burst, over the fastest backend of PyTorch: 4.4x, 4.5x and 13.2x
+// (sessions/h200-part1-whole).
 
+#include "cuda/plan.cuh"
 #include "f16x3.cuh"
-#include "plan.cuh"
 #include "split.cuh"
 
 #include <algorithm>
-#include <cmath>
 
 #ifndef PERSISTENT  // 1: one block an SM takes tile after tile; 0: a block a tile
 #define PERSISTENT 1
@@ -91,8 +92,8 @@ int check_reach(const wb_sdpa_problem& p) {
   return WB_OK;
 }
 
-// Heads that are walked side by side: under a causal rule as many as the L2 holds K and V of, so
-// that long row blocks of many heads come first; else one after the other.
+// Heads that the tile scheduler interleaves: under a causal rule as many as the L2 holds K and V
+// of, so that long row blocks of many heads come first; else one after the other.
 int64_t heads_of_a_section(const wb_sdpa_problem& p, int dim) {
   if (p.causal == WB_CAUSAL_NONE) return 1;
   const int64_t bytes = p.seq_kv * dim * 2 * 4;
@@ -146,23 +147,13 @@ int prepare(wb_sdpa_plan& plan) {
   prepare_split(plan);
 
   Params& k = plan.params;
-  k.so = p.out;
-  k.heads_q = int(p.heads_q);
-  k.group = int(p.heads_q / p.heads_kv);
-  k.seq_q = int(p.seq_q);
-  k.seq_kv = int(p.seq_kv);
-  k.dim_v = int(p.dim_v);
-  k.causal_offset = p.causal == WB_CAUSAL_NONE       ? int(p.seq_kv)
-                    : p.causal == WB_CAUSAL_TOP_LEFT ? 0
-                                                     : int(p.seq_kv - p.seq_q);
+  set_problem_params(k, p);
   k.row_blocks = int(tiles_of(p.seq_q, entry.rows));
   k.key_tiles = int(tiles_of(p.seq_kv, entry.keys));
   k.heads = int(p.batch * p.heads_q);
   k.section_heads = int(heads_of_a_section(p, entry.dim));
   k.tiles = k.heads * k.row_blocks;
   k.vector_stores = p.dim_v % 2 == 0 && strides_divide_by(p.out, 2);
-  // A zero scale becomes 2^-100: exp2 of any score is then 1, and -inf stays -inf.
-  k.scale_log2 = std::max(float(std::fabs(p.scale) * 1.4426950408889634), 0x1p-100f);
   plan.blocks = unsigned(PERSISTENT ? std::min(k.tiles, device.sm_count) : k.tiles);
   return WB_OK;
 }
@@ -199,26 +190,25 @@ extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {
 }
 
 extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
+  int status = check_args(plan->problem, args);
+  if (status != WB_OK) return status;
   if (args->workspace == nullptr) return fail(WB_FAILED, "forward: the workspace is missing");
-  const int status = map_workspace(*plan, static_cast<unsigned char*>(args->workspace));
+  status = map_workspace(*plan, static_cast<unsigned char*>(args->workspace));
   if (status != WB_OK) return status;
   SplitParams split = plan->split;
   split.tensor[0].from = static_cast<const float*>(args->q);
   split.tensor[1].from = static_cast<const float*>(args->k);
   split.tensor[2].from = static_cast<const float*>(args->v);
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(plan->split_blocks);
-  config.blockDim = dim3(k_split_threads);
-  config.stream = static_cast<cudaStream_t>(args->stream);
+  cudaLaunchConfig_t config =
+      launch_config(dim3(plan->split_blocks), k_split_threads, 0, args->stream);
   cudaError_t error = cudaLaunchKernelEx(&config, plan->entry.split, split);
   if (error != cudaSuccess) return fail_cuda("launching split_inputs", error);
 
   Params params = plan->params;
   params.out = static_cast<float*>(args->out);
   params.lse = plan->problem.want_lse ? args->lse : nullptr;
-  config.gridDim = dim3(plan->blocks);
-  config.blockDim = dim3(unsigned(plan->entry.threads));
-  config.dynamicSmemBytes = size_t(plan->entry.smem_bytes);
+  config =
+      launch_config(dim3(plan->blocks), plan->entry.threads, plan->entry.smem_bytes, args->stream);
   cudaLaunchAttribute attribute;
   allow_early_start(config, &attribute, EARLY_START != 0);
   error = cudaLaunchKernelEx(&config, plan->entry.kernel, plan->maps[0], plan->maps[1],

@@ -21,21 +21,22 @@
 //    to 0.5 us less, over clusters 1.6;
 //  - for few units the number of SMs: clusters of 2 or 8 and the workspace.
 //
-// v1 (now sm90_splitkv_chunked) loaded tiles with the copy engine into one ring of a block. v2 has
-// rings of warps. v3 works out what does not depend on data before the wait for the previous
-// kernel, merges by quads and keeps a part of what does not fit the L2 there for the next call. v4,
-// this file: exact widths, two key tiles a step, quads everywhere, splits by bytes. Predicted 1.2
-// to 1.3 of v3 at D 64 to 96 and for few units; measured 1.0 to 1.6, in the mean 1.22 on an H200
-// and 1.19 on an H100. Left: D 112 (padded to 128); 9 to 16 rows above 64 columns (registers); the
-// workspace's three round trips to the L2. Measured: docs/kernels.md, docs/results/kernel_trials.md
-// (key_tiles to step_of_64).
+// v1 (sm90_splitkv_chunked, kept in sessions/h200-part1) loaded tiles with TMA into one ring of a
+// block. v2 has rings of warps. v3 works out what does not depend on data before the wait for the
+// previous kernel, merges by quads and keeps a part of what does not fit the L2 there for the next
+// call. v4, this file: exact widths, two key tiles a step, quads everywhere, splits by bytes.
+// Predicted 1.2 to 1.3 of v3 at D 64 to 96 and for few units; measured 1.0 to 1.6, in the mean 1.22
+// on an H200 and 1.19 on an H100. Left: D 112 (padded to 128); 9 to 16 rows above 64 columns
+// (registers); the workspace's three round trips to the L2.
+// Measured: v3 on an H200, hot burst, over the fastest backend of PyTorch: 1.67x to 70 MB of K and
+// V, 1.12x to 300 MB, 1.01x beyond (sessions/h200-part1-whole); v4 is in no session yet, its trials
+// are in docs/results/kernel_trials.md (key_tiles to step_of_64).
 
-#include "plan.cuh"
-#include "split_choice.cuh"
+#include "cuda/plan.cuh"
+#include "sm90/split_choice.cuh"
 #include "splitkv_decode.cuh"
 
 #include <algorithm>
-#include <cmath>
 
 #ifndef CLUSTER_RANKS  // blocks of a cluster; with MERGED_CLUSTERS 0 chosen by units and bytes
 #define CLUSTER_RANKS 0
@@ -113,11 +114,6 @@ struct wb_sdpa_plan {
 
 namespace {
 
-bool rows_are_vectors(wb_strides s, int64_t batch, int64_t heads, int64_t rows) {
-  return (batch == 1 || s.batch % 8 == 0) && (heads == 1 || s.head % 8 == 0) &&
-         (rows == 1 || s.row % 8 == 0);
-}
-
 int check_reach(const wb_sdpa_problem& p) {
   if (p.dtype != WB_F16 && p.dtype != WB_BF16) {
     return fail(WB_UNSUPPORTED, "sm90_splitkv_decode: f16 and bf16 only");
@@ -126,10 +122,10 @@ int check_reach(const wb_sdpa_problem& p) {
   if (p.dim % 8 != 0 || p.dim_v % 8 != 0 || p.dim > 256 || p.dim_v > 256) {
     return fail(WB_UNSUPPORTED, "sm90_splitkv_decode: head dims are multiples of 8 up to 256");
   }
-  if (!rows_are_vectors(p.k, p.batch, p.heads_kv, p.seq_kv) ||
-      !rows_are_vectors(p.v, p.batch, p.heads_kv, p.seq_kv) ||
-      !rows_are_vectors(p.q, p.batch, p.heads_q, p.seq_q) ||
-      !rows_are_vectors(p.out, p.batch, p.heads_q, p.seq_q)) {
+  if (!used_strides_divide_by(p.k, p.batch, p.heads_kv, p.seq_kv, 8) ||
+      !used_strides_divide_by(p.v, p.batch, p.heads_kv, p.seq_kv, 8) ||
+      !used_strides_divide_by(p.q, p.batch, p.heads_q, p.seq_q, 8) ||
+      !used_strides_divide_by(p.out, p.batch, p.heads_q, p.seq_q, 8)) {
     return fail(WB_UNSUPPORTED, "sm90_splitkv_decode: strides must be multiples of 8 elements");
   }
   if (p.seq_kv > (int64_t(1) << 30) || p.seq_q > (int64_t(1) << 20) ||
@@ -150,8 +146,8 @@ cudaError_t set_limits(KernelPointer kernel, int smem_bytes) {
 // Whether a cluster of `ranks` blocks for each of `units` is resident at once.
 bool fit_at_once(const Entry& entry, int64_t units, int ranks) {
   cudaLaunchAttribute attribute;
-  const cudaLaunchConfig_t config = cluster_config(
-      attribute, dim3(unsigned(ranks)), 32 * BLOCK_WARPS, size_t(entry.smem_bytes), ranks);
+  const cudaLaunchConfig_t config =
+      cluster_config(attribute, dim3(unsigned(ranks)), 32 * BLOCK_WARPS, entry.smem_bytes, ranks);
   int resident = 0;
   return set_limits(entry.small, entry.smem_bytes) == cudaSuccess &&
          cudaOccupancyMaxActiveClusters(&resident, entry.small, &config) == cudaSuccess &&
@@ -223,9 +219,7 @@ int prepare(wb_sdpa_plan& plan) {
   k.rows.seq_kv = int(p.seq_kv);
   k.rows.dim = int(p.dim);
   k.rows.rows = int(rows);
-  k.rows.causal_offset = p.causal == WB_CAUSAL_NONE       ? int(p.seq_kv)
-                         : p.causal == WB_CAUSAL_TOP_LEFT ? 0
-                                                          : int(p.seq_kv - p.seq_q);
+  k.rows.causal_offset = causal_offset_of(p);
   k.rows.scale_log2 = float(p.scale * 1.4426950408889634);
   k.sk = p.k;
   k.sv = p.v;
@@ -250,6 +244,7 @@ extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {
 }
 
 extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
+  if (const int status = check_args(plan->problem, args); status != WB_OK) return status;
   Params params = plan->params;
   params.rows.q = args->q;
   params.k = args->k;
@@ -262,8 +257,7 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
   }
   cudaLaunchAttribute attributes[2];
   cudaLaunchConfig_t config = cluster_config(attributes[0], plan->grid, 32 * BLOCK_WARPS,
-                                             size_t(plan->entry.smem_bytes), plan->ranks);
-  config.stream = static_cast<cudaStream_t>(args->stream);
+                                             plan->entry.smem_bytes, plan->ranks, args->stream);
   allow_early_start(config, attributes, plan->early_start);
   const cudaError_t error = cudaLaunchKernelEx(&config, plan->kernel, params);
   return error == cudaSuccess ? WB_OK : fail_cuda("launching splitkv_decode", error);

@@ -3,12 +3,12 @@
 // host part: kernel.cu, its only user.
 #pragma once
 
-#include "cluster_merge.cuh"
-#include "cp_async.cuh"
-#include "griddepcontrol.cuh"
-#include "mbarrier.cuh"
-#include "packed_rows.cuh"
-#include "quad_merge.cuh"
+#include "sm80/cp_async.cuh"
+#include "sm80/packed_rows.cuh"
+#include "sm90/cluster_merge.cuh"
+#include "sm90/griddepcontrol.cuh"
+#include "sm90/mbarrier.cuh"
+#include "sm90/quad_merge.cuh"
 
 #ifndef BLOCK_WARPS  // warps of a block
 #define BLOCK_WARPS 8
@@ -88,14 +88,8 @@ __device__ __forceinline__ LaneSource<S> lane_source(const void* tensor, const w
           s.row, dim};
 }
 
-// Keeps a value that was worked out above this point from being worked out below it.
-template <typename P>
-__device__ __forceinline__ void settle(const P*& pointer) {
-  asm volatile("" : "+l"(pointer));
-}
-
 // One warp fetches a step's keys from `first` on. Columns that do not exist are zeros, written once
-// a slot of the ring (`fresh`). `streamed` steps are the first to leave the L2.
+// a stage of the ring (`fresh`). `streamed` steps are the first to leave the L2.
 template <class S>
 __device__ __forceinline__ void load_keys(uint32_t smem, const LaneSource<S>& src, int first,
                                           int seq_kv, int lane, bool fresh, bool streamed,
@@ -129,18 +123,19 @@ __device__ __forceinline__ void load_keys(uint32_t smem, const LaneSource<S>& sr
   }
 }
 
-// Walks the warp's steps first, first + WK, ... below `last`. shift: of those that the L2 keeps.
+// The mainloop of a warp: its steps first, first + WK, ... below `last`. shift: of those that the
+// L2 keeps.
 template <class S>
-__device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p, const LaneSource<S>& k,
-                                          const LaneSource<S>& v, const uint32_t* const (&q)[S::NT],
-                                          uint32_t ring, int first, int last, int shift,
-                                          uint64_t policy, int lane) {
-  const auto load_k = [&](int step, int slot, bool fresh) {
-    load_keys<S>(ring + 2 * slot * S::k_tile_bytes, k, step * S::k_step, p.rows.seq_kv, lane, fresh,
-                 !stays_in_l2(step + shift, p.kept_256), policy);
+__device__ __forceinline__ void mainloop(WarpState<S>& w, const Params& p, const LaneSource<S>& k,
+                                         const LaneSource<S>& v, const uint32_t* const (&q)[S::NT],
+                                         uint32_t ring, int first, int last, int shift,
+                                         uint64_t policy, int lane) {
+  const auto load_k = [&](int step, int stage, bool fresh) {
+    load_keys<S>(ring + 2 * stage * S::k_tile_bytes, k, step * S::k_step, p.rows.seq_kv, lane,
+                 fresh, !stays_in_l2(step + shift, p.kept_256), policy);
   };
-  const auto load_v = [&](int step, int slot, bool fresh) {
-    load_keys<S>(ring + (2 * slot + 1) * S::k_tile_bytes, v, step * S::k_step, p.rows.seq_kv, lane,
+  const auto load_v = [&](int step, int stage, bool fresh) {
+    load_keys<S>(ring + (2 * stage + 1) * S::k_tile_bytes, v, step * S::k_step, p.rows.seq_kv, lane,
                  fresh, !stays_in_l2(step + shift, p.kept_256), policy);
   };
   const auto line = [](uint32_t tile, int row, int unit) {
@@ -156,30 +151,30 @@ __device__ __forceinline__ void walk_keys(WarpState<S>& w, const Params& p, cons
   }
   fetch_query<S>(w, q, p.rows.dim,
                  lane);  // after K and V: before them it cost 0.35 us
-  int slot = 0;
+  int stage = 0;
   for (int step = first; step < last; step += S::WK) {
-    const uint32_t k_at = ring + 2 * slot * S::k_tile_bytes, v_at = k_at + S::k_tile_bytes;
+    const uint32_t k_at = ring + 2 * stage * S::k_tile_bytes, v_at = k_at + S::k_tile_bytes;
     const int next = step + S::STAGES * S::WK;
     float s[S::MK][S::NT][4];
     uint32_t prob[S::MK][S::NT][2];
     cp_async_wait_group<2 * S::STAGES - 1>();
     __syncwarp();  // the other lanes' parts of K have landed too
-    score<S>(
+    gemm_qk<S>(
         s, w, [&](int row, int unit) { return line(k_at, row, unit); }, lane, p.rows.scale_log2);
     __syncwarp();  // K's readers are done
-    if (next < last) load_k(next, slot, false);
+    if (next < last) load_k(next, stage, false);
     cp_async_commit_group();
     const int first_key = step * S::k_step;
     if (first_key + S::k_step - 1 > w.least_limit) mask_scores<S>(s, w, first_key, lane);
     softmax<S>(prob, s, w);
     cp_async_wait_group<2 * S::STAGES - 1>();
     __syncwarp();
-    accumulate<S>(
+    gemm_pv<S>(
         w, prob, [&](int row, int unit) { return line(v_at, row, unit); }, lane);
     __syncwarp();
-    if (next < last) load_v(next, slot, false);
+    if (next < last) load_v(next, stage, false);
     cp_async_commit_group();
-    if (++slot == S::STAGES) slot = 0;
+    if (++stage == S::STAGES) stage = 0;
   }
   cp_async_wait_group<0>();
 }
@@ -226,31 +221,31 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
   query_sources<S>(q, p.rows, batch, head_kv, first_row, lane);
   const uint64_t policy = createpolicy_evict_first();
   WarpState<S> w;
-  start_rows<S>(w, p.rows, first_row, lane);
-  GivenQuad<S> given[k_quads<S>];
+  init_rows<S>(w, p.rows, first_row, lane);
+  SentQuad<S> sent[k_quads<S>];
   OwnedQuad<S> owned[k_quads<S>];
   constexpr bool quads = Form != Merge::general, spread = Form == Merge::spread;
   constexpr bool early_quads = quads && k_quads<S> == 1;  // else they cost too many registers
   if constexpr (early_quads) {
-    plan_given<S>(given, base + S::k_merge, barrier, live_rows, slice);
+    plan_sent<S>(sent, base + S::k_merge, barrier, live_rows, slice);
     plan_owned<S>(owned, p.merge, base + S::k_merge, batch, head_kv, first_row, slice);
   }
-  settle(k.at);
-  settle(v.at);
+  compute_before_wait(k.at);
+  compute_before_wait(v.at);
 #pragma unroll
-  for (int n = 0; n < S::NT; ++n) settle(q[n]);
+  for (int n = 0; n < S::NT; ++n) compute_before_wait(q[n]);
 #if EARLY_START
   griddepcontrol_wait();
 #endif
 
   float* partial = reinterpret_cast<float*>(smem);
   float2* warp_ml = reinterpret_cast<float2*>(smem + S::k_merge + MergeSmem<S>::k_warp_ml);
-  walk_keys<S>(w, p, k, v, q, base + warp * S::k_ring_bytes, first + warp, last,
-               int(blockIdx.z) * 37, policy, lane);
+  mainloop<S>(w, p, k, v, q, base + warp * S::k_ring_bytes, first + warp, last,
+              int(blockIdx.z) * 37, policy, lane);
   __syncwarp();  // this warp's ring is read: its partial overlays it
   store_warp_partial<S>(w, partial, warp_ml, 0, warp, lane);
   if constexpr (quads && !early_quads) {
-    plan_given<S>(given, base + S::k_merge, barrier, live_rows, slice);
+    plan_sent<S>(sent, base + S::k_merge, barrier, live_rows, slice);
     plan_owned<S>(owned, p.merge, base + S::k_merge, batch, head_kv, first_row, slice);
   }
   __syncthreads();
@@ -258,8 +253,8 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
   if constexpr (quads) {
     QuadWorkspace<S> space;
     if constexpr (spread) space = quad_workspace<S>(p.merge, slice);
-    give_quads<S, spread>(given, owned, space, base, base + S::k_merge, slice.ranks);
-    take_quads<S, spread>(owned, space, barrier, slice);
+    send_quads<S, spread>(sent, owned, space, base, base + S::k_merge, slice.ranks);
+    receive_quads<S, spread>(owned, space, barrier, slice);
     if constexpr (spread) {
       gather_clusters<S>(owned, space,
                          reinterpret_cast<uint32_t*>(smem + S::k_merge + MergeSmem<S>::k_warp_ml));

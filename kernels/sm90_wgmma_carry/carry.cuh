@@ -1,119 +1,119 @@
 // SPDX-License-Identifier: MIT
-// The computing warpgroups of sm90_wgmma_carry from tile to tile, and the kernel. Idea and host
-// part: kernel.cu, its only user.
+// The consumer warpgroups of sm90_wgmma_carry from work tile to work tile, and the kernel. Idea and
+// host part: kernel.cu, its only user.
 #pragma once
 
-#include "finish.cuh"
-#include "griddepcontrol.cuh"
+#include "epilogue.cuh"
+#include "sm90/griddepcontrol.cuh"
 
 namespace wb::gpu {
 
-// A tile without a step of its own for this warpgroup: all of its turns and places pass on.
+// A tile without a step of its own for this warpgroup.
 template <class S>
-__device__ __forceinline__ void pass_over_tile(Worker<S>& w, const Job& job) {
+__device__ __forceinline__ void skip_tile(Consumer<S>& w, const ConsumerWork& work) {
   if constexpr (S::TRIM) {
-    for (int j = 0; j < job.tile.steps; ++j) {
-      pass_over_k<S>(w);
-      pass_over_v<S>(w);
+    for (int j = 0; j < work.tile.steps; ++j) {
+      skip_k<S>(w);
+      skip_v<S>(w);
     }
   }
 }
 
 // What is left of a tile whose last P is in registers.
 template <class S>
-__device__ __forceinline__ void end_tile(Worker<S>& w, const Job& job,
-                                         uint32_t (&prob)[S::BN / 16][4],
-                                         float (&o)[S::COLS / 8][4]) {
-  accumulate_last<S>(w, job, prob, o);
+__device__ __forceinline__ void mainloop_tail(Consumer<S>& w, const ConsumerWork& work,
+                                              uint32_t (&prob)[S::BN / 16][4],
+                                              float (&o)[S::COLS / 8][4]) {
+  gemm_pv_last<S>(w, work, prob, o);
   wgmma_wait_group<0>();
   fence_operands(o);
-  release_last<S>(w, job);
+  release_last_v<S>(w, work);
 }
 
-// Tile after tile, each finished before the next one begins.
+// Tile after tile, each one's epilogue before the next one's prologue.
 template <class S>
-__device__ __forceinline__ void work_one_by_one(Worker<S>& w) {
+__device__ __forceinline__ void consume_tile_by_tile(Consumer<S>& w) {
   float o[S::COLS / 8][4], s[S::BN / 8][4];
   uint32_t prob[S::BN / 16][4];
-  Job job;
-  while (take_job<S>(w, job)) {
-    RowState r = start_rows(w.p, job.first_row, w.thread);
+  ConsumerWork work;
+  while (get_next_work<S>(w, work)) {
+    RowState r = init_rows(w.p, work.first_row, w.thread);
     clear(o);
-    const Place<S::STAGES> k = w.k;
-    const Place<S::STAGES> v = w.v;
+    const PipelineState<S::STAGES> k = w.k;
+    const PipelineState<S::STAGES> v = w.v;
     if constexpr (S::SPLIT) {  // the two warpgroups have every other step each
       w.k.advance(w.wg);
       w.v.advance(w.wg);
     }
-    if (job.own_steps > 0) {
-      begin_tile<S>(w, job, s);
-      walk_keys<S>(w, job, r, s, prob, o);
-      end_tile<S>(w, job, prob, o);
+    if (work.own_steps > 0) {
+      mainloop_prologue<S>(w, work, s);
+      mainloop<S>(w, work, r, s, prob, o);
+      mainloop_tail<S>(w, work, prob, o);
     } else {
-      pass_over_tile<S>(w, job);
+      skip_tile<S>(w, work);
     }
     if constexpr (S::SPLIT) {
       w.k = k;
       w.v = v;
-      w.k.advance(job.tile.steps);
-      w.v.advance(job.tile.steps);
+      w.k.advance(work.tile.steps);
+      w.v.advance(work.tile.steps);
     }
-    finish_tile<S>(w, job, r, o);
+    epilogue<S>(w, work, r, o);
   }
 }
 
-// Tile after tile; the next one's first Q K^T is issued with the last P V of this one, so that the
-// tensor cores have work while O is stored.
+// Tile after tile, prologue over epilogue: the next one's first Q K^T is issued with the last P V
+// of this one, so that the tensor cores have work while O is stored.
 template <class S>
-__device__ __forceinline__ void work_carrying_over(Worker<S>& w) {
+__device__ __forceinline__ void consume_overlapped(Consumer<S>& w) {
   float o[S::COLS / 8][4], s[S::BN / 8][4];
   uint32_t prob[S::BN / 16][4];
-  Job job;
-  bool more = take_job<S>(w, job);
+  ConsumerWork work;
+  bool more = get_next_work<S>(w, work);
   while (more) {
-    RowState r = start_rows(w.p, job.first_row, w.thread);
-    if (job.own_steps == 0) {
+    RowState r = init_rows(w.p, work.first_row, w.thread);
+    if (work.own_steps == 0) {
       clear(o);
-      pass_over_tile<S>(w, job);
-      finish_tile<S>(w, job, r, o);
+      skip_tile<S>(w, work);
+      epilogue<S>(w, work, r, o);
       if constexpr (S::COPY_OUT) w.release_q();
-      more = take_job<S>(w, job);
+      more = get_next_work<S>(w, work);
       continue;
     }
-    begin_tile<S>(w, job, s);
+    mainloop_prologue<S>(w, work, s);
     for (;;) {
       clear(o);
-      walk_keys<S>(w, job, r, s, prob, o);
-      const Job last = job;
-      more = take_job<S>(w, job);
-      if (!more || job.own_steps == 0) {
-        end_tile<S>(w, last, prob, o);
-        finish_tile<S>(w, last, r, o);
+      mainloop<S>(w, work, r, s, prob, o);
+      const ConsumerWork last = work;
+      more = get_next_work<S>(w, work);
+      if (!more || work.own_steps == 0) {
+        mainloop_tail<S>(w, last, prob, o);
+        epilogue<S>(w, last, r, o);
         if constexpr (S::COPY_OUT) w.release_q();
         break;
       }
-      accumulate_last<S>(w, last, prob, o);
-      begin_tile<S>(w, job, s);
+      gemm_pv_last<S>(w, last, prob, o);
+      mainloop_prologue<S>(w, work, s);
       wgmma_wait_group<1>();
       fence_operands(o);
-      release_last<S>(w, last);
-      finish_tile<S>(w, last, r, o);
-      r = start_rows(w.p, job.first_row, w.thread);
+      release_last_v<S>(w, last);
+      epilogue<S>(w, last, r, o);
+      r = init_rows(w.p, work.first_row, w.thread);
     }
   }
 }
 
-// A computing warpgroup: its 64 rows of every tile of the block.
+// A consumer warpgroup: its 64 rows of every work tile of the block.
 template <class S>
-__device__ __forceinline__ void work(const Params& p, unsigned char* smem, uint32_t base,
-                                     const Barriers<S>& bar, int wg, const CUtensorMap* map_o) {
+__device__ __forceinline__ void consume(const Params& p, unsigned char* smem, uint32_t base,
+                                        const Barriers<S>& bar, int wg, const CUtensorMap* map_o) {
   const int thread = threadIdx.x % 128;
-  Worker<S> w = {p, smem, base, bar, wg, thread, thread / 32, thread % 32, {}, {}, {}, {}, map_o};
-  if (wg == S::WGS - 1) pass_turn<S>(wg);  // the first turn is warpgroup 0's
+  Consumer<S> w = {p, smem, base, bar, wg, thread, thread / 32, thread % 32, {}, {}, {}, {}, map_o};
+  if (wg == S::WGS - 1) ordered_barrier_arrive<S>(wg);  // warpgroup 0 is let in first
   if constexpr (S::CARRY) {
-    work_carrying_over<S>(w);
+    consume_overlapped<S>(w);
   } else {
-    work_one_by_one<S>(w);
+    consume_tile_by_tile<S>(w);
   }
 }
 
@@ -131,9 +131,9 @@ __global__ void __launch_bounds__(S::k_threads, 1)
   if (threadIdx.x == 0) {
     for (int i = 0; i < S::STAGES; ++i) {
       mbarrier_init(bar.full_k(i), 1);
-      mbarrier_init(bar.empty_k(i), S::k_readers);
+      mbarrier_init(bar.empty_k(i), S::k_consumer_warps);
       mbarrier_init(bar.full_v(i), 1);
-      mbarrier_init(bar.empty_v(i), S::k_readers);
+      mbarrier_init(bar.empty_v(i), S::k_consumer_warps);
     }
     for (int i = 0; i < S::QB * S::WGS; ++i) {
       mbarrier_init(bar.full_q(i), 1);
@@ -151,17 +151,17 @@ __global__ void __launch_bounds__(S::k_threads, 1)
   __syncthreads();
   const int warpgroup = __shfl_sync(~0u, int(threadIdx.x / 128), 0);
   if (warpgroup == 0) {
-    setmaxnreg_dec<S::k_loader_registers>();
+    setmaxnreg_dec<S::k_producer_registers>();
     if (threadIdx.x == 0) {
       if (EARLY_START) {
         griddepcontrol_launch_dependents();
         griddepcontrol_wait();
       }
-      feed<S>(p, &map_q, &map_k, &map_v, &map_mask, smem, base, bar);
+      produce<S>(p, &map_q, &map_k, &map_v, &map_mask, smem, base, bar);
     }
   } else {
-    setmaxnreg_inc<S::k_worker_registers>();
-    work<S>(p, smem, base, bar, warpgroup - 1, &map_o);
+    setmaxnreg_inc<S::k_consumer_registers>();
+    consume<S>(p, smem, base, bar, warpgroup - 1, &map_o);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Host side of the walk by heads of sm90_wgmma_carry, in plain C++ (a unit test includes it, too):
-// which problems are walked so, and where the blocks' runs of units are cut.
+// Host side of the schedule by heads of sm90_wgmma_carry, in plain C++ (a unit test includes it,
+// too): which problems it is for, and where the blocks' runs of units are cut.
 #pragma once
 
 #include "sdpa_abi.h"
@@ -11,8 +11,8 @@
 
 namespace wb::gpu {
 
-// A unit: 64 rows of a head. Units of a head are counted from its last rows on, heads follow one
-// another: unit i of head h is number h * units of a head + i.
+// A unit of work: 64 rows of a head. Units of a head are counted from its last rows on, heads
+// follow one another: unit i of head h is number h * units of a head + i.
 inline constexpr int k_unit_rows = 64;
 // A block each, at most; an SM each is what one wants. A kernel's parameters hold the table.
 inline constexpr int k_most_cuts = 160;
@@ -26,8 +26,8 @@ inline int64_t units_of_a_head(const wb_sdpa_problem& p) {
   return (p.seq_q + k_unit_rows - 1) / k_unit_rows;
 }
 
-// What the kernel can walk so: no mask, one slab of columns, all tiles of keys that the units read
-// countable in an int (a block counts its own).
+// What the kernel can schedule so: no mask, one slab of columns, all tiles of keys that the units
+// read countable in an int (a block counts its own).
 inline bool heads_reach(const wb_sdpa_problem& p) {
   if (p.mask != WB_MASK_NONE || std::max(p.dim, p.dim_v) > 64) return false;
   const int64_t most = 1 << 30, tiles = (p.seq_kv + 127) / 128;

@@ -2,25 +2,25 @@
 // sm90_wgmma_carry: prefill flash attention whose warpgroups never stop between tiles, for head
 // dims up to 256 and, up to 128, with masks.
 //
-// Idea. The parent's block, ping-pong and order of tiles, and: the first Q K^T of a tile is issued
+// Idea. The parent's block, ping-pong and tile scheduler, and: the first Q K^T of a tile is issued
 // with the last P V of the one before, so the tensor cores have work while O is stored; O leaves by
-// the copy engine; descriptors of wgmma operands are moved on by one addition; V is waited for
-// behind the softmax, outside the turn, which also keeps the compiler from waiting for P V in front
-// of it; up to 64 columns a causal half step is weighed by half; fewer heads are walked side by
-// side, so that the memory is read evenly; the kernel may start while the one before drains.
-// Short heads of 64 columns are walked whole instead of tile by tile (heads.cuh), by a rule.
+// TMA; descriptors of wgmma operands are moved on by one addition; V is waited for behind the
+// softmax, outside the ordered barrier, which also keeps the compiler from waiting for P V in front
+// of it; up to 64 columns a causal half step has half a softmax; the scheduler interleaves fewer
+// heads, so that the memory is read evenly; the kernel may start while the one before drains. Short
+// heads of 64 columns are scheduled whole instead of tile by tile (heads.cuh), by a rule.
 //
 // Parent: sm90_wgmma_pingpong, whose warpgroups all drain at the end of a tile together.
 // Hypothesis: at S 512 a third of a tile's time is its beginning and end. Predicted: S 512 1.10x of
-// the parent, D 128 full level with cuDNN from S 1k on. Measured: D 128 full 1.03 to 1.05 of cuDNN
-// (parent 0.96 to 0.98), causal 1.17 (1.11), S 512 1.03 to 1.09 of the parent up to 128 columns;
-// slower than the parent for D 256 full from S 8k on, with masks and for chunked queries, where the
-// parent stays the better choice. By heads, predicted: D 64 causal S 512 1.22 of cuDNN; measured
-// before the merge: 1.245, tile by tile 1.00 (row 114). docs/kernels.md has the steps.
+// the parent, D 128 full level with cuDNN from S 1k on; by heads, D 64 causal S 512 1.22 of cuDNN.
+// Measured: H200, beside cuDNN: in lasting work ahead on 43 of 45 prefill problems, D 64 1.18x
+// (sessions/h200-part2-whole); carrying over 1.03x, short heads by heads 1.24x at D 64 causal S 512
+// (sessions/hopper-prefill, sessions/hopper-prefill-ends). Slower than the parent for D 256 full
+// from S 8k on, with masks and for chunked queries, where the parent stays the better choice.
 
 #include "carry.cuh"
 #include "heads.cuh"
-#include "prefill_plan.cuh"
+#include "sm90/prefill_plan.cuh"
 
 #include <algorithm>
 
@@ -63,9 +63,9 @@ struct wb_sdpa_plan : PrefillPlan<Kernels, Params, 5> {
 
 namespace {
 
-// Heads that are walked side by side: under a causal rule so many that long row blocks of many
-// heads come first, yet so few that the memory reads K and V all the time, not at the start of a
-// section alone, and that the L2 holds them; else one after the other.
+// Heads that the tile scheduler interleaves: under a causal rule so many that long row blocks of
+// many heads come first, yet so few that the memory reads K and V all the time, not at the start of
+// a section alone, and that the L2 holds them; else one after the other.
 int64_t heads_of_a_section(const wb_sdpa_problem& p) {
   if (p.causal == WB_CAUSAL_NONE) return 1;
   const int64_t dims = p.dim + p.dim_v, group = p.heads_q / p.heads_kv;
@@ -85,7 +85,8 @@ int prepare_heads(wb_sdpa_plan& plan, int sm_count) {
       plan.heads_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.entry.smem_bytes);
   if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);
   Params& k = plan.params;
-  take_over_problem(k, p);
+  set_problem_params(k, p);
+  k.negate = p.scale < 0.0;
   k.row_blocks = int(units_of_a_head(p));
   plan.heads = cut_heads(p, k.causal_offset, sm_count);
   plan.blocks = unsigned(plan.heads.blocks);
@@ -120,23 +121,17 @@ extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {
 }
 
 extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
-  const int status = ready_prefill(k_name, *plan, *args);
-  if (status != WB_OK) return status;
-  const Params params = prefill_params(*plan, *args);
-  cudaLaunchConfig_t config = prefill_launch(*plan, *args);
-  cudaLaunchAttribute attribute = {};
-  allow_early_start(config, &attribute, EARLY_START != 0);
-  const CUtensorMap* maps = plan->maps;
-  cudaError_t error;
-  if (plan->heads_kernel != nullptr) {
+  const auto launch = [&](const cudaLaunchConfig_t& config, const CUtensorMap* maps,
+                          const Params& params) {
+    if (plan->heads_kernel == nullptr) {
+      return cudaLaunchKernelEx(&config, plan->entry.kernel, maps[0], maps[1], maps[2], maps[3],
+                                maps[4], params);
+    }
     HeadParams with_cuts = {params};
     std::copy(plan->heads.cuts, plan->heads.cuts + k_most_cuts + 1, with_cuts.cuts);
-    error = cudaLaunchKernelEx(&config, plan->heads_kernel, maps[0], maps[1], maps[2], with_cuts);
-  } else {
-    error = cudaLaunchKernelEx(&config, plan->entry.kernel, maps[0], maps[1], maps[2], maps[3],
-                               maps[4], params);
-  }
-  return error == cudaSuccess ? WB_OK : fail_cuda("launching wgmma_carry", error);
+    return cudaLaunchKernelEx(&config, plan->heads_kernel, maps[0], maps[1], maps[2], with_cuts);
+  };
+  return forward_prefill(k_name, *plan, args, EARLY_START != 0, launch);
 }
 
 extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {

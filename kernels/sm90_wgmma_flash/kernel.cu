@@ -3,19 +3,21 @@
 // keys.
 //
 // Idea. Blocks of one or two warpgroups, 64 packed query rows each, small enough that two or three
-// blocks share an SM and hide each other's softmax; the copy engine fills a ring of K and V tiles
-// shared by the block, and one thread refills a stage one step after its last reader, so no warp is
+// blocks share an SM and hide each other's softmax; TMA fills a ring of K and V tiles shared by the
+// block, and one thread refills a stage one step after its last reader, so no warp is
 // spent on loading. Within a warpgroup Q K^T of step j runs beside P V of step j - 1, and the
 // softmax of step j beside P V. Query rows of all heads of a group are packed into the tile, so a
 // chunk of 16 queries with 4 heads a group fills it. With few tiles the keys are split over a
 // cluster and merged through distributed shared memory in the same launch.
 //
-// Parent: sm80_mma_flash (tiles by waves), sm90_splitkv_chunked (split and merge). Predicted:
-// 1.1x over cuDNN at B*H 128, S 512, D 64; 3x for 16 queries on 8192 keys. Measured:
-// docs/kernels.md.
+// Parent: sm80_mma_flash (tiles by waves), and split and merge of sm90_splitkv_chunked, which is
+// kept in sessions/h200-part1 only. Predicted: 1.1x over cuDNN at B*H 128, S 512, D 64; 3x for 16
+// queries on 8192 keys.
+// Measured: H200, hot burst, over the fastest backend of PyTorch: 3.12x on 2 to 16 queries and 8192
+// keys, 2.85x at least (sessions/h200-part1-whole); prefill is for sm90_wgmma_carry.
 
-#include "copy_engine_inputs.cuh"
-#include "split_choice.cuh"
+#include "sm90/split_choice.cuh"
+#include "sm90/tma_inputs.cuh"
 #include "wgmma_flash.cuh"
 
 #include <algorithm>
@@ -100,7 +102,6 @@ struct wb_sdpa_plan {
   dim3 grid;
   int ranks;
   bool early_start;
-  size_t smem_bytes;
   MergeWorkspace workspace;
   const void* mapped_k;  // what the maps below were encoded for
   const void* mapped_v;
@@ -117,7 +118,7 @@ int check_reach(const wb_sdpa_problem& p) {
   if (p.dim % 8 != 0 || p.dim_v % 8 != 0 || p.dim > 128 || p.dim_v > 128) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_flash: head dims are multiples of 8 up to 128");
   }
-  if (!aligned_for_copy_engine(p)) {
+  if (!aligned_for_tma(p)) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_flash: strides must be multiples of 8 elements");
   }
   if (p.seq_kv > (int64_t(1) << 30) || p.seq_q > (int64_t(1) << 20) ||
@@ -155,21 +156,20 @@ int prepare(wb_sdpa_plan& plan) {
   const int64_t steps = (p.seq_kv + entry.keys - 1) / entry.keys;
   SplitChoice choice = {1, 1};
   // A split pays for its merge where the device would be half idle and each part stays long.
-  const int64_t slots = int64_t(entry.blocks_per_sm) * device.sm_count;
-  if (CLUSTER_RANKS > 0 || MERGED_CLUSTERS > 0 || (2 * units <= slots && steps >= 16)) {
+  const int64_t stages = int64_t(entry.blocks_per_sm) * device.sm_count;
+  if (CLUSTER_RANKS > 0 || MERGED_CLUSTERS > 0 || (2 * units <= stages && steps >= 16)) {
     choice = choose_splits(units, steps, device.sm_count, CLUSTER_RANKS, MERGED_CLUSTERS);
   }
   if (tile == k_shared_rows && CLUSTER_RANKS + MERGED_CLUSTERS == 0) {
     choice = {largest_resident_cluster(reinterpret_cast<const void*>(entry.kernel), entry.threads,
-                                       size_t(entry.smem_bytes), units, steps),
+                                       entry.smem_bytes, units, steps),
               1};
   }
   // Blocks that start early take whatever SMs are free: only where one wave of them is enough.
   plan.early_start =
-      EARLY_START == 2 || (EARLY_START == 1 && choice.ranks == 1 && 2 * units <= slots);
+      EARLY_START == 2 || (EARLY_START == 1 && choice.ranks == 1 && 2 * units <= stages);
   plan.ranks = choice.ranks;
   plan.grid = dim3(choice.ranks * choice.clusters, unsigned(heads), unsigned(row_blocks));
-  plan.smem_bytes = size_t(entry.smem_bytes);
   plan.workspace = merge_workspace(choice, units, entry.rows, entry.row_quads);
 
   Params& k = plan.params;
@@ -223,7 +223,9 @@ extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {
 }
 
 extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
-  const int status = map_inputs(*plan, *args);
+  int status = check_args(plan->problem, args);
+  if (status != WB_OK) return status;
+  status = map_inputs(*plan, *args);
   if (status != WB_OK) return status;
   Params params = plan->params;
   params.q = args->q;
@@ -234,9 +236,8 @@ extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
     set_workspace(params.merge, plan->workspace, args->workspace);
   }
   cudaLaunchAttribute attributes[2];
-  cudaLaunchConfig_t config =
-      cluster_config(attributes[0], plan->grid, plan->entry.threads, plan->smem_bytes, plan->ranks);
-  config.stream = static_cast<cudaStream_t>(args->stream);
+  cudaLaunchConfig_t config = cluster_config(attributes[0], plan->grid, plan->entry.threads,
+                                             plan->entry.smem_bytes, plan->ranks, args->stream);
   allow_early_start(config, attributes, plan->early_start);
   const cudaError_t error =
       cudaLaunchKernelEx(&config, plan->entry.kernel, plan->map_k, plan->map_v, params);

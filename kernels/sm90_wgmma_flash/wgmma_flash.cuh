@@ -3,53 +3,22 @@
 // kernel.cu, its only user.
 #pragma once
 
-#include "accumulator_merge.cuh"
-#include "cluster_merge.cuh"
-#include "cluster_pull.cuh"
-#include "cp_async.cuh"
-#include "griddepcontrol.cuh"
-#include "loading.cuh"
-#include "mma.cuh"
-#include "online_softmax.cuh"
-#include "row_store.cuh"
-#include "wgmma_products.cuh"
+#include "loads.cuh"
+#include "sm80/cp_async.cuh"
+#include "sm80/mma.cuh"
+#include "sm90/accumulator_merge.cuh"
+#include "sm90/cluster_merge.cuh"
+#include "sm90/cluster_pull.cuh"
+#include "sm90/griddepcontrol.cuh"
+#include "sm90/online_softmax.cuh"
+#include "sm90/row_store.cuh"
+#include "sm90/wgmma_gemms.cuh"
 
 #ifndef EARLY_START  // start while the previous kernel drains: 0 never, 1 where it pays, 2 always
 #define EARLY_START 1
 #endif
 
 namespace wb::gpu {
-
-// online_softmax.cuh's with one chain of maxima and of sums: s becomes P (f32), r.alpha the factor
-// that O still has to be given.
-template <class S>
-__device__ __forceinline__ void softmax_one_chain(float (&s)[S::BN / 8][4], RowState& r,
-                                                  float scale_log2) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float top = r.m[half];
-#pragma unroll
-    for (int n = 0; n < S::BN / 8; ++n) {
-      top = fmaxf(top, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
-    }
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
-    const float shift = top == -INFINITY ? 0.0f : top * scale_log2;
-    // A difference first: exactly 1 while the maximum stands, else the error would compound.
-    r.alpha[half] = top == -INFINITY ? 0.0f : ex2((r.m[half] - top) * scale_log2);
-    r.m[half] = top;
-    float sum = 0.0f;
-#pragma unroll
-    for (int n = 0; n < S::BN / 8; ++n) {
-#pragma unroll
-      for (int c = 2 * half; c < 2 * half + 2; ++c) {
-        s[n][c] = ex2(s[n][c] * scale_log2 - shift);
-        sum += s[n][c];
-      }
-    }
-    r.l[half] = r.l[half] * r.alpha[half] + sum;
-  }
-}
 
 // O through the warp's own rows of the Q tile, then out in 16-byte pieces.
 template <class S>
@@ -63,7 +32,7 @@ __device__ __forceinline__ void store_rows(const float (&o)[S::DP / 8][4], const
   for (int half = 0; half < 2; ++half) {
     const int row = warp % 4 * 16 + 8 * half + g;
     const float inverse = r.l[half] > 0.0f ? 1.0f / r.l[half] : 0.0f;  // no key: zeros
-    stage_row<T>(o, half, inverse, tile, row, 0, t);
+    row_to_smem<T>(o, half, inverse, tile, row, 0, t);
     const int packed = first_row + warp / 4 * 64 + row;
     if (p.merge.lse != nullptr && t == 0 && packed < p.rows) {
       store_lse(p.merge, batch, head_kv, packed, r.m[half] * p.scale_log2, r.l[half]);
@@ -100,14 +69,14 @@ __device__ __forceinline__ void store_partial(const float (&o)[S::DP / 8][4], co
   }
 }
 
-// The steps of this block. Step j: Q K(j) and P(j-1) V(j-1) are under way together; the softmax of
-// step j overlaps the latter. One thread of the ring refills K's stage of step j-1 and V's of step
-// j-2.
+// The mainloop: the steps of this block. Step j: Q K(j) and P(j-1) V(j-1) are under way together;
+// the softmax of step j overlaps the latter. One thread of the ring refills K's stage of step j-1
+// and V's of step j-2.
 template <class S>
-__device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r, const Params& p,
-                                          const CUtensorMap* map_k, const CUtensorMap* map_v,
-                                          uint32_t base, uint32_t k_ring, const Barriers& bar,
-                                          const Steps& steps, int head_kv, int batch, int lane) {
+__device__ __forceinline__ void mainloop(float (&o)[S::DP / 8][4], RowState& r, const Params& p,
+                                         const CUtensorMap* map_k, const CUtensorMap* map_v,
+                                         uint32_t base, uint32_t k_ring, const Barriers& bar,
+                                         const Steps& steps, int head_kv, int batch, int lane) {
   using T = typename S::T;
   const uint32_t q_at = S::KS > 1 ? base : base + threadIdx.x / 128 * (64 * S::DP * 2);
   const uint32_t v_ring = k_ring + S::STAGES * S::k_tile_bytes;
@@ -121,45 +90,45 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
 
   mbarrier_wait_parity(bar.full_k, 0);
   wgmma_fence();
-  score<T, S::DP>(s, q_at, k_ring);
+  gemm_qk<T, S::DP>(s, q_at, k_ring);
   wgmma_commit_group();
   wgmma_wait_group<0>();
   fence_operands(s);
   if (lane == 0) mbarrier_arrive(bar.empty_k);
   mask(0);
-  softmax_one_chain<S>(s, r, p.scale_log2);
+  softmax<S::BN / 8, 1>(s, r, p.scale_log2);
   pack_probabilities<T>(prob, s);
 
-  int slot = 0;  // of step j - 1
-  uint32_t parity = 0;
+  int stage = 0;  // of step j - 1
+  uint32_t phase = 0;
   for (int j = 1; j < steps.count; ++j) {
-    const int v_slot = slot;
-    const uint32_t v_parity = parity;
-    if (++slot == S::STAGES) {
-      slot = 0;
-      parity ^= 1;
+    const int v_stage = stage;
+    const uint32_t v_phase = phase;
+    if (++stage == S::STAGES) {
+      stage = 0;
+      phase ^= 1;
     }
-    mbarrier_wait_parity(bar.full_k + 8 * slot, parity);
+    mbarrier_wait_parity(bar.full_k + 8 * stage, phase);
     fence_operands(s);
     fence_operands(o);
     fence_operands(prob);
     wgmma_fence();
-    score<T, S::DP>(s, q_at, k_ring + slot * S::k_tile_bytes);
+    gemm_qk<T, S::DP>(s, q_at, k_ring + stage * S::k_tile_bytes);
     wgmma_commit_group();
-    mbarrier_wait_parity(bar.full_v + 8 * v_slot, v_parity);
+    mbarrier_wait_parity(bar.full_v + 8 * v_stage, v_phase);
     wgmma_fence();
-    accumulate<T, 0, S::BN / 16>(o, prob, v_ring + v_slot * S::k_tile_bytes);
+    gemm_pv<T, 0, S::BN / 16>(o, prob, v_ring + v_stage * S::k_tile_bytes);
     wgmma_commit_group();
     if (loads) {
       // Every warp has read K(j - 1), or is about to have: its products are one step old.
       if (j - 1 + S::STAGES < steps.count) {
-        mbarrier_wait_parity(bar.empty_k + 8 * v_slot, v_parity);
-        load_tile<S>(k_ring + v_slot * S::k_tile_bytes, map_k, bar.full_k + 8 * v_slot, steps,
+        mbarrier_wait_parity(bar.empty_k + 8 * v_stage, v_phase);
+        load_tile<S>(k_ring + v_stage * S::k_tile_bytes, map_k, bar.full_k + 8 * v_stage, steps,
                      j - 1 + S::STAGES, head_kv, batch);
       }
       if (j >= 2 && j - 2 + S::STAGES < steps.count) {
-        const int old = v_slot == 0 ? S::STAGES - 1 : v_slot - 1;
-        mbarrier_wait_parity(bar.empty_v + 8 * old, v_slot == 0 ? v_parity ^ 1 : v_parity);
+        const int old = v_stage == 0 ? S::STAGES - 1 : v_stage - 1;
+        mbarrier_wait_parity(bar.empty_v + 8 * old, v_stage == 0 ? v_phase ^ 1 : v_phase);
         load_tile<S>(v_ring + old * S::k_tile_bytes, map_v, bar.full_v + 8 * old, steps,
                      j - 2 + S::STAGES, head_kv, batch);
       }
@@ -167,21 +136,21 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::DP / 8][4], RowState& r,
     __syncwarp();
     wgmma_wait_group<1>();
     fence_operands(s);
-    if (lane == 0) mbarrier_arrive(bar.empty_k + 8 * slot);
+    if (lane == 0) mbarrier_arrive(bar.empty_k + 8 * stage);
     mask(j);
-    softmax_one_chain<S>(s, r, p.scale_log2);
+    softmax<S::BN / 8, 1>(s, r, p.scale_log2);
     wgmma_wait_group<0>();
     fence_operands(o);
     fence_operands(prob);
-    if (lane == 0) mbarrier_arrive(bar.empty_v + 8 * v_slot);
+    if (lane == 0) mbarrier_arrive(bar.empty_v + 8 * v_stage);
     rescale(o, r.alpha);
     pack_probabilities<T>(prob, s);
   }
-  mbarrier_wait_parity(bar.full_v + 8 * slot, parity);
+  mbarrier_wait_parity(bar.full_v + 8 * stage, phase);
   fence_operands(o);
   fence_operands(prob);
   wgmma_fence();
-  accumulate<T, 0, S::BN / 16>(o, prob, v_ring + slot * S::k_tile_bytes);
+  gemm_pv<T, 0, S::BN / 16>(o, prob, v_ring + stage * S::k_tile_bytes);
   wgmma_commit_group();
   wgmma_wait_group<0>();
   fence_operands(o);
@@ -256,7 +225,7 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
 #endif
   __syncwarp();
   load_query<S>(smem, p, batch, head_kv, first_row);
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // Q's writers, before wgmma reads
+  fence_proxy_async_shared();  // Q's writers, before wgmma reads
   __syncthreads();
 
   RowState r;
@@ -271,9 +240,9 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS)
   float o[S::DP / 8][4];
   clear(o);
   if (steps.count > 0) {
-    walk_keys<S>(o, r, p, &map_k, &map_v, base, k_ring, bar, steps, head_kv, batch, lane);
+    mainloop<S>(o, r, p, &map_k, &map_v, base, k_ring, bar, steps, head_kv, batch, lane);
   }
-  sum_rows(r);
+  reduce_row_sums(r);
   if (!is_split) {
     __syncthreads();  // the warpgroup's other warps read this warp's Q rows until here
     store_rows<S>(o, r, p, smem, batch, head_kv, first_row, warp, lane);

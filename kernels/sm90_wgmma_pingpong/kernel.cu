@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: MIT
-// sm90_wgmma_pingpong: prefill flash attention with one loading and two or three computing
+// sm90_wgmma_pingpong: prefill flash attention with one producer and two or three consumer
 // warpgroups, for head dims up to 256 and, up to 128, with masks.
 //
-// Idea. One block an SM; a warpgroup that gave its registers away feeds Q, K and V by the copy
-// engine, so the computing warpgroups (64 rows each) never stop to load. Named barriers give them
-// turns: while one softmaxes, the products of the other keep the tensor cores busy, and within a
-// warpgroup the products P V of a step run beside its next softmax. Blocks take tile after tile
-// from a counter in the workspace: the next tile's Q and K are under way during the epilogue. Tiles
-// are ordered longest first (causal) within sections of heads whose K and V fit the L2.
+// Idea. One block an SM; a producer warpgroup that gave its registers away loads Q, K and V by TMA,
+// so the consumer warpgroups (64 rows each) never stop to load. An ordered barrier lets one of them
+// issue its products at a time: while one has its softmax, the products of the other keep the
+// tensor cores busy, and within a warpgroup the products P V of a step run beside its next softmax.
+// A tile scheduler deals work tiles out from a counter in the workspace: the next tile's Q and K
+// are under way during the epilogue. Tiles go longest first (causal) within sections of heads whose
+// K and V fit the L2.
 //
 // Parent: sm90_wgmma_flash, whose two warpgroups have nothing that orders them and whose first
 // thread loads. Hypothesis: the parent's products wait for its own softmax and for late loads.
 // Predicted: D 128 full S 4k level with cuDNN, causal 1.05x; D 64 full 1.03x.
 // Since then, predicted -> measured over the fastest rival: code for seven widths (D 80 1.2x ->
-// 1.21, D 256 0.9x -> 1.10); masks by the copy engine (1.6x -> 1.5); warpgroups that end at their
-// own last key (1.1x at S 512 -> nothing there, 1.06 at S 2k); 160 keys a step for D 128 full
-// (1.03x
-// -> 1.03 from S 2k on); no turns above 128 columns (level -> 1.05); keys split between the
+// 1.21, D 256 0.9x -> 1.10); masks by TMA (1.6x -> 1.5); warpgroups that end at their own last key
+// (1.1x at S 512 -> nothing there, 1.06 at S 2k); 160 keys a step for D 128 full (1.03x -> 1.03
+// from S 2k on); no ordered barrier above 128 columns (level -> 1.05); keys split between the
 // warpgroups of a small grid (1.8x at 64 queries -> 1.67), between three by TILE_INDEX 3 (1.13x of
-// two -> not measured). Exponentials on the FMA units and Q in registers were tried and taken out.
-// All of it: docs/kernels.md.
+// two, which no GPU has run). Exponentials on the FMA units and Q in registers were tried and taken
+// out.
+// Measured: H200, hot burst, over the fastest backend of PyTorch: 1.53x on masks at S 1024, 1.65x
+// on 64 queries and 8192 keys (sessions/h200-part1-whole).
 
 #include "pingpong.cuh"
-#include "prefill_plan.cuh"
+#include "sm90/prefill_plan.cuh"
 
 #include <algorithm>
 #include <type_traits>
@@ -60,8 +62,8 @@ struct wb_sdpa_plan : PrefillPlan<Kernels, Params, 4> {};
 
 namespace {
 
-// Heads that are walked side by side: under a causal rule as many as the L2 holds K and V of, so
-// that long row blocks of many heads come first; else one after the other.
+// Heads that the tile scheduler interleaves: under a causal rule as many as the L2 holds K and V
+// of, so that long row blocks of many heads come first; else one after the other.
 int64_t heads_of_a_section(const wb_sdpa_problem& p) {
   if (p.causal == WB_CAUSAL_NONE) return 1;
   const int64_t bytes = p.seq_kv * (p.dim + p.dim_v) * 2;
@@ -86,13 +88,12 @@ extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan* plan) {
 }
 
 extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
-  const int status = ready_prefill(k_name, *plan, *args);
-  if (status != WB_OK) return status;
-  const Params params = prefill_params(*plan, *args);
-  const cudaLaunchConfig_t config = prefill_launch(*plan, *args);
-  const cudaError_t error = cudaLaunchKernelEx(&config, plan->entry.kernel, plan->maps[0],
-                                               plan->maps[1], plan->maps[2], plan->maps[3], params);
-  return error == cudaSuccess ? WB_OK : fail_cuda("launching wgmma_pingpong", error);
+  const auto launch = [&](const cudaLaunchConfig_t& config, const CUtensorMap* maps,
+                          const Params& params) {
+    return cudaLaunchKernelEx(&config, plan->entry.kernel, maps[0], maps[1], maps[2], maps[3],
+                              params);
+  };
+  return forward_prefill(k_name, *plan, args, false, launch);
 }
 
 extern "C" void wb_sdpa_plan_destroy(wb_sdpa_plan* plan) {

@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: MIT
-// The computing warpgroups of sm90_wgmma_pingpong, stages as named functions, and the kernel. Idea
+// The consumer warpgroups of sm90_wgmma_pingpong, stages as named functions, and the kernel. Idea
 // and host part: kernel.cu, its only user.
 #pragma once
 
-#include "online_softmax.cuh"
-#include "prefill_finish.cuh"
-#include "prefill_mask.cuh"
-#include "row_store.cuh"
-#include "schedule.cuh"
+#include "producer.cuh"
+#include "sm90/online_softmax.cuh"
+#include "sm90/prefill_epilogue.cuh"
+#include "sm90/prefill_mask.cuh"
+#include "sm90/row_store.cuh"
+#include "sm90/wgmma_gemms.cuh"
+#include "sm90/wgmma_widths.cuh"
 #include "thirds.cuh"
-#include "wgmma_products.cuh"
-#include "wgmma_widths.cuh"
 
 namespace wb::gpu {
 
-// A step of the tile that this warpgroup leaves out: its turn and its places in the rings pass on.
+// A step of the tile that this warpgroup leaves out: it only passes the ordered barrier and
+// advances its pipeline states.
 template <class S>
-__device__ __forceinline__ void pass_over(const Barriers<S>& bar, Place<S::STAGES>& k,
-                                          Place<S::STAGES>& v, int wg, int lane) {
-  mbarrier_wait_parity(bar.full_k(k.slot), k.parity);
-  await_turn<S>(wg);
-  pass_turn<S>(wg);
-  if (lane == 0) mbarrier_arrive(bar.empty_k(k.slot));
+__device__ __forceinline__ void skip_step(const Barriers<S>& bar, PipelineState<S::STAGES>& k,
+                                          PipelineState<S::STAGES>& v, int wg, int lane) {
+  mbarrier_wait_parity(bar.full_k(k.stage), k.phase);
+  ordered_barrier_wait<S>(wg);
+  ordered_barrier_arrive<S>(wg);
+  if (lane == 0) mbarrier_arrive(bar.empty_k(k.stage));
   k.advance();
-  mbarrier_wait_parity(bar.full_v(v.slot), v.parity);
-  if (lane == 0) mbarrier_arrive(bar.empty_v(v.slot));
+  mbarrier_wait_parity(bar.full_v(v.stage), v.phase);
+  if (lane == 0) mbarrier_arrive(bar.empty_v(v.stage));
   v.advance();
 }
 
-// The steps of one tile. Step j: Q K(j) and P(j-1) V(j-1) are issued together in this warpgroup's
-// turn; the softmax of step j overlaps the latter, and the products of the other warpgroups.
+// The steps of one tile. Step j: Q K(j) and P(j-1) V(j-1) are issued together under the ordered
+// barrier; the softmax of step j overlaps the latter, and the products of the other warpgroups.
 template <class S>
-__device__ __forceinline__ void walk_keys(float (&o)[S::COLS / 8][4], RowState& r, const Params& p,
-                                          uint32_t base, const Barriers<S>& bar,
-                                          Place<S::STAGES>& k, Place<S::STAGES>& v,
-                                          Place<S::MASKS>& m, uint32_t q_at, int steps, int wg,
-                                          int warp, int lane) {
+__device__ __forceinline__ void mainloop(float (&o)[S::COLS / 8][4], RowState& r, const Params& p,
+                                         uint32_t base, const Barriers<S>& bar,
+                                         PipelineState<S::STAGES>& k, PipelineState<S::STAGES>& v,
+                                         PipelineState<S::MASKS>& m, uint32_t q_at, int steps,
+                                         int wg, int warp, int lane) {
   using T = typename S::T;
   const uint32_t k_ring = base + S::k_k_ring, v_ring = base + S::k_v_ring;
   constexpr int apart = S::SPLIT ? S::WGS : 1;  // of this warpgroup's steps
@@ -45,19 +46,19 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::COLS / 8][4], RowState& 
   const bool short_end = S::TRIM && r.keys <= (own_steps - 1) * S::BN + S::k_short_keys;
   if ((S::TRIM || S::SPLIT) && own_steps == 0) {
     if constexpr (S::TRIM) {
-      for (int j = 0; j < steps; ++j) pass_over<S>(bar, k, v, wg, lane);
+      for (int j = 0; j < steps; ++j) skip_step<S>(bar, k, v, wg, lane);
     }
     return;
   }
   float s[S::BN / 8][4];
   uint32_t prob[S::BN / 16][4];
-  const auto weigh = [&](int j) {
+  const auto softmax_step = [&](int j) {
     if constexpr (S::MASKS > 0) {
-      mbarrier_wait_parity(bar.full_mask(m.slot), m.parity);
+      mbarrier_wait_parity(bar.full_mask(m.stage), m.phase);
       add_mask<T, S::BN / 8>(
-          s, base + S::k_mask_ring + m.slot * S::k_mask_bytes + wg * S::k_mask_group_bytes, p.scale,
-          warp, lane);
-      if (lane == 0) mbarrier_arrive(bar.empty_mask(m.slot));
+          s, base + S::k_mask_ring + m.stage * S::k_mask_bytes + wg * S::k_mask_group_bytes,
+          p.scale, warp, lane);
+      if (lane == 0) mbarrier_arrive(bar.empty_mask(m.stage));
       m.advance();
     }
     const int first_key = (first + j * apart) * S::BN;
@@ -69,88 +70,88 @@ __device__ __forceinline__ void walk_keys(float (&o)[S::COLS / 8][4], RowState& 
     }
   };
 
-  mbarrier_wait_parity(bar.full_k(k.slot), k.parity);
-  await_turn<S>(wg);
+  mbarrier_wait_parity(bar.full_k(k.stage), k.phase);
+  ordered_barrier_wait<S>(wg);
   wgmma_fence();
-  score<T, S::COLS>(s, q_at, k_ring + k.slot * S::k_tile_bytes);
+  gemm_qk<T, S::COLS>(s, q_at, k_ring + k.stage * S::k_tile_bytes);
   wgmma_commit_group();
-  pass_turn<S>(wg);
+  ordered_barrier_arrive<S>(wg);
   wgmma_wait_group<0>();
   fence_operands(s);
-  if (lane == 0) mbarrier_arrive(bar.empty_k(k.slot));
+  if (lane == 0) mbarrier_arrive(bar.empty_k(k.stage));
   k.advance(apart);
-  weigh(0);
+  softmax_step(0);
   pack_probabilities<T>(prob, s);
 
   for (int j = 1; j < own_steps; ++j) {
-    mbarrier_wait_parity(bar.full_k(k.slot), k.parity);
-    await_turn<S>(wg);
+    mbarrier_wait_parity(bar.full_k(k.stage), k.phase);
+    ordered_barrier_wait<S>(wg);
     fence_operands(s);
     fence_operands(o);
     fence_operands(prob);
     wgmma_fence();
-    score<T, S::COLS>(s, q_at, k_ring + k.slot * S::k_tile_bytes);
+    gemm_qk<T, S::COLS>(s, q_at, k_ring + k.stage * S::k_tile_bytes);
     wgmma_commit_group();
-    mbarrier_wait_parity(bar.full_v(v.slot), v.parity);
+    mbarrier_wait_parity(bar.full_v(v.stage), v.phase);
     wgmma_fence();
-    accumulate<T, 0, S::BN / 16>(o, prob, v_ring + v.slot * S::k_tile_bytes);
+    gemm_pv<T, 0, S::BN / 16>(o, prob, v_ring + v.stage * S::k_tile_bytes);
     wgmma_commit_group();
-    pass_turn<S>(wg);
+    ordered_barrier_arrive<S>(wg);
     wgmma_wait_group<1>();
     fence_operands(s);
-    if (lane == 0) mbarrier_arrive(bar.empty_k(k.slot));
+    if (lane == 0) mbarrier_arrive(bar.empty_k(k.stage));
     k.advance(apart);
-    weigh(j);
+    softmax_step(j);
     wgmma_wait_group<0>();
     fence_operands(o);
     fence_operands(prob);
-    if (lane == 0) mbarrier_arrive(bar.empty_v(v.slot));
+    if (lane == 0) mbarrier_arrive(bar.empty_v(v.stage));
     v.advance(apart);
     rescale(o, r.alpha);
     pack_probabilities<T>(prob, s);
   }
-  mbarrier_wait_parity(bar.full_v(v.slot), v.parity);
+  mbarrier_wait_parity(bar.full_v(v.stage), v.phase);
   fence_operands(o);
   fence_operands(prob);
   wgmma_fence();
-  const uint32_t v_at = v_ring + v.slot * S::k_tile_bytes;
-  accumulate<T, 0, S::BN / 32>(o, prob, v_at);
+  const uint32_t v_at = v_ring + v.stage * S::k_tile_bytes;
+  gemm_pv<T, 0, S::BN / 32>(o, prob, v_at);
   wgmma_commit_group();
   if (!short_end) {
     fence_operands(o);
     fence_operands(prob);
     wgmma_fence();
-    accumulate<T, S::BN / 32, S::BN / 16>(o, prob, v_at);
+    gemm_pv<T, S::BN / 32, S::BN / 16>(o, prob, v_at);
     wgmma_commit_group();
   }
   wgmma_wait_group<0>();
   fence_operands(o);
-  if (lane == 0) mbarrier_arrive(bar.empty_v(v.slot));
+  if (lane == 0) mbarrier_arrive(bar.empty_v(v.stage));
   v.advance(apart);
   if constexpr (S::TRIM) {
-    for (int j = own_steps; j < steps; ++j) pass_over<S>(bar, k, v, wg, lane);
+    for (int j = own_steps; j < steps; ++j) skip_step<S>(bar, k, v, wg, lane);
   }
 }
 
-// A computing warpgroup: its 64 rows of every tile of the block.
+// A consumer warpgroup: its 64 rows of every work tile of the block.
 template <class S>
-__device__ __forceinline__ void work(const Params& p, unsigned char* smem, uint32_t base,
-                                     const Barriers<S>& bar, int wg) {
+__device__ __forceinline__ void consume(const Params& p, unsigned char* smem, uint32_t base,
+                                        const Barriers<S>& bar, int wg) {
   const int thread = threadIdx.x % 128, lane = thread % 32;
-  const volatile int* indices = reinterpret_cast<const int*>(smem + S::k_indices);
-  Place<S::STAGES> k, v;
-  Place<S::MASKS> m;
-  Place<S::QB> q;
-  if (wg == S::WGS - 1) pass_turn<S>(wg);  // the first turn is warpgroup 0's
+  const volatile int* work_indices = reinterpret_cast<const int*>(smem + S::k_work_indices);
+  PipelineState<S::STAGES> k, v;
+  PipelineState<S::MASKS> m;
+  PipelineState<S::QB> q;
+  if (wg == S::WGS - 1) ordered_barrier_arrive<S>(wg);  // warpgroup 0 is let in first
   for (;; q.advance()) {
-    const int at = S::k_thirds ? q.slot : S::QB * wg + q.slot;
-    mbarrier_wait_parity(bar.full_q(at), q.parity);
-    const int index = indices[at];
+    const int at = S::k_thirds ? q.stage : S::QB * wg + q.stage;
+    mbarrier_wait_parity(bar.full_q(at), q.phase);
+    const int index = work_indices[at];
     if (index < 0) break;
     unsigned char* q_tile = smem + at * S::k_q_group_bytes;
-    const Tile t = tile_at<S>(p, index);
+    const WorkTile t = work_tile_at<S>(p, index);
     const int first_row = t.first_row + S::k_rows_apart * wg;
-    RowState r = start_rows(p, first_row, thread);
+    RowState r = init_rows(p, first_row, thread);
     float o[S::COLS / 8][4];
     clear(o);
     if (p.negate) {
@@ -162,21 +163,21 @@ __device__ __forceinline__ void work(const Params& p, unsigned char* smem, uint3
     if (t.steps > 0) {
       const uint32_t q_at = base + at * S::k_q_group_bytes;
       if constexpr (S::k_thirds) {
-        walk_thirds<S>(o, r, p, base, bar, k, v, q_at, t.steps, wg, lane);
+        mainloop_thirds<S>(o, r, p, base, bar, k, v, q_at, t.steps, wg, lane);
         k.advance(t.steps);
         v.advance(t.steps);
       } else if constexpr (S::SPLIT) {
-        Place<S::STAGES> own_k = k, own_v = v;
+        PipelineState<S::STAGES> own_k = k, own_v = v;
         own_k.advance(wg);
         own_v.advance(wg);
-        walk_keys<S>(o, r, p, base, bar, own_k, own_v, m, q_at, t.steps, wg, thread / 32, lane);
+        mainloop<S>(o, r, p, base, bar, own_k, own_v, m, q_at, t.steps, wg, thread / 32, lane);
         k.advance(t.steps);
         v.advance(t.steps);
       } else {
-        walk_keys<S>(o, r, p, base, bar, k, v, m, q_at, t.steps, wg, thread / 32, lane);
+        mainloop<S>(o, r, p, base, bar, k, v, m, q_at, t.steps, wg, thread / 32, lane);
       }
     }
-    sum_rows(r);
+    reduce_row_sums(r);
     if constexpr (S::k_thirds) {
       merge_thirds<S>(o, r, p, smem, wg, thread);
     } else {
@@ -185,10 +186,10 @@ __device__ __forceinline__ void work(const Params& p, unsigned char* smem, uint3
     barrier_sync(1 + S::WGS + wg, 128);  // every warp has read Q: O overlays it
     if (!S::SPLIT || wg == 0) {
       const int warp = thread / 32;
-      stage_rows<S>(o, r, p, q_tile, t, first_row, warp, lane);
+      rows_to_smem<S>(o, r, p, q_tile, t, first_row, warp, lane);
       __syncwarp();
-      copy_rows_out<typename S::T, S::COLS / 8>(p, q_tile, t.batch, t.head, first_row, 0, warp,
-                                                lane);
+      rows_to_global<typename S::T, S::COLS / 8>(p, q_tile, t.batch, t.head, first_row, 0, warp,
+                                                 lane);
     }
     fence_proxy_async_shared();
     mbarrier_arrive(bar.empty_q(at));
@@ -209,8 +210,8 @@ __global__ void __launch_bounds__(S::k_threads, 1)
     for (int i = 0; i < S::STAGES; ++i) {
       mbarrier_init(bar.full_k(i), 1);
       mbarrier_init(bar.full_v(i), 1);
-      mbarrier_init(bar.empty_k(i), S::k_readers);
-      mbarrier_init(bar.empty_v(i), S::k_readers);
+      mbarrier_init(bar.empty_k(i), S::k_consumer_warps);
+      mbarrier_init(bar.empty_v(i), S::k_consumer_warps);
     }
     for (int i = 0; i < S::QB * S::k_q_copies; ++i) {
       mbarrier_init(bar.full_q(i), 1);
@@ -228,11 +229,11 @@ __global__ void __launch_bounds__(S::k_threads, 1)
   __syncthreads();
   const int warpgroup = __shfl_sync(~0u, int(threadIdx.x / 128), 0);
   if (warpgroup == 0) {
-    setmaxnreg_dec<S::k_loader_registers>();
-    if (threadIdx.x == 0) feed<S>(p, &map_q, &map_k, &map_v, &map_mask, smem, base, bar);
+    setmaxnreg_dec<S::k_producer_registers>();
+    if (threadIdx.x == 0) produce<S>(p, &map_q, &map_k, &map_v, &map_mask, smem, base, bar);
   } else {
-    setmaxnreg_inc<S::k_worker_registers>();
-    work<S>(p, smem, base, bar, warpgroup - 1);
+    setmaxnreg_inc<S::k_consumer_registers>();
+    consume<S>(p, smem, base, bar, warpgroup - 1);
   }
 }
 

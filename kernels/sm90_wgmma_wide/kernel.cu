@@ -4,16 +4,17 @@
 // Idea. 64 rows of O at 512 columns fill the registers of two warpgroups, so O is split by columns:
 // the first warpgroup has the scores, the softmax and the first 256 columns, the second gets P
 // through shared memory and has the other 256. Scores of the next step are issued with P V of the
-// last, whose tail the softmax overlaps. One tile of K and one of V fit: K is given back in slabs
+// last, whose tail the softmax overlaps. One tile of K and one of V fit: K is released in slabs
 // of 64 columns and V in chunks of 16 keys, so that each is refilled while it is still being read.
 //
 // Parent: sm90_wgmma_pingpong. Hypothesis: PyTorch has only its sm_80 kernel here, which keeps O in
 // device memory (139 TFLOP/s at S 4k). Predicted: 2.0x (64 rows a block read 128 KB of K and V
 // every step; the L2's 5.6 TB/s allow 2.5x), 2.8x with two blocks of a cluster that send each other
-// half (multicast). Measured 3.0x alone, and 1.0x with the cluster, which was taken out again:
-// docs/kernels.md.
+// half (multicast).
+// Measured: H200, hot burst: 3.26x [3.25, 3.27] the fastest backend of PyTorch at D 512, S 4k
+// (sessions/h200-part1-whole). With the cluster 1.0x of that, so it was taken out again.
 
-#include "copy_engine_inputs.cuh"
+#include "sm90/tma_inputs.cuh"
 #include "wide.cuh"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ int check_reach(const wb_sdpa_problem& p) {
   if (p.dim % 8 != 0 || p.dim_v % 8 != 0 || dim <= 256 || dim > Wide::DP) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_wide: head dims are multiples of 8 from 264 to 512");
   }
-  if (!aligned_for_copy_engine(p)) {
+  if (!aligned_for_tma(p)) {
     return fail(WB_UNSUPPORTED, "sm90_wgmma_wide: strides must be multiples of 8 elements");
   }
   if (p.seq_kv > (1 << 29) || p.seq_q > (1 << 29) ||
@@ -68,7 +69,8 @@ int prepare(wb_sdpa_plan& plan) {
       plan.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Wide::k_smem_bytes);
   if (error != cudaSuccess) return fail_cuda("setting the kernel's attributes", error);
   Params& k = plan.params;
-  take_over_problem(k, p);
+  set_problem_params(k, p);
+  k.negate = p.scale < 0.0;
   k.row_blocks = int(row_blocks_of(p));
   plan.blocks = unsigned(p.batch * p.heads_q * k.row_blocks);
   return WB_OK;
@@ -96,16 +98,15 @@ extern "C" size_t wb_sdpa_workspace_bytes(const wb_sdpa_plan*) {
 }
 
 extern "C" int wb_sdpa_forward(wb_sdpa_plan* plan, const wb_sdpa_args* args) {
-  const int status = map_inputs(*plan, *args);
+  int status = check_args(plan->problem, args);
+  if (status != WB_OK) return status;
+  status = map_inputs(*plan, *args);
   if (status != WB_OK) return status;
   Params params = plan->params;
   params.out = args->out;
   params.lse = plan->problem.want_lse ? args->lse : nullptr;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(plan->blocks);
-  config.blockDim = dim3(Wide::k_threads);
-  config.dynamicSmemBytes = Wide::k_smem_bytes;
-  config.stream = static_cast<cudaStream_t>(args->stream);
+  const cudaLaunchConfig_t config =
+      launch_config(dim3(plan->blocks), Wide::k_threads, Wide::k_smem_bytes, args->stream);
   const cudaError_t error = cudaLaunchKernelEx(&config, plan->kernel, plan->maps[0], plan->maps[1],
                                                plan->maps[2], params);
   return error == cudaSuccess ? WB_OK : fail_cuda("launching wgmma_wide", error);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// The computing warpgroups of sm90_wgmma_wide, stages as named functions, and the kernel. Idea and
+// The consumer warpgroups of sm90_wgmma_wide, stages as named functions, and the kernel. Idea and
 // host part: kernel.cu, its only user.
 #pragma once
 
-#include "loading.cuh"
-#include "online_softmax.cuh"
-#include "row_store.cuh"
-#include "warpgroup.cuh"
-#include "wgmma.cuh"
-#include "wgmma_widths.cuh"
+#include "producer.cuh"
+#include "sm90/online_softmax.cuh"
+#include "sm90/row_store.cuh"
+#include "sm90/warpgroup.cuh"
+#include "sm90/wgmma.cuh"
+#include "sm90/wgmma_widths.cuh"
 
 namespace wb::gpu {
 
-// A warp gives a piece of shared memory back.
-__device__ __forceinline__ void give_back(uint32_t barrier, int lane) {
+// A warp releases a piece of shared memory to the producer.
+__device__ __forceinline__ void release(uint32_t barrier, int lane) {
   if (lane == 0) mbarrier_arrive(barrier);
 }
 
 // S = Q K^T, issued; a group for every slab of K.
 template <typename T>
-__device__ __forceinline__ void score(float (&s)[Wide::BN / 8][4], uint32_t base,
-                                      const Barriers& bar, uint32_t parity) {
+__device__ __forceinline__ void gemm_qk(float (&s)[Wide::BN / 8][4], uint32_t base,
+                                        const Barriers& bar, uint32_t parity) {
 #pragma unroll
   for (int slab = 0; slab < Wide::k_slabs; ++slab) {
     mbarrier_wait_parity(bar.full_k(slab), parity);
@@ -38,39 +38,39 @@ __device__ __forceinline__ void score(float (&s)[Wide::BN / 8][4], uint32_t base
   }
 }
 
-// Waits for S and gives K back slab by slab; Behind groups were committed after it.
+// Waits for S and releases K slab by slab; Behind groups were committed after it.
 template <int Behind>
-__device__ __forceinline__ void await_scores(const Barriers& bar, int lane) {
+__device__ __forceinline__ void wait_qk(const Barriers& bar, int lane) {
   static_assert(Wide::k_slabs == 8);
   wgmma_wait_group<Behind + 7>();
-  give_back(bar.empty_k(0), lane);
+  release(bar.empty_k(0), lane);
   wgmma_wait_group<Behind + 6>();
-  give_back(bar.empty_k(1), lane);
+  release(bar.empty_k(1), lane);
   wgmma_wait_group<Behind + 5>();
-  give_back(bar.empty_k(2), lane);
+  release(bar.empty_k(2), lane);
   wgmma_wait_group<Behind + 4>();
-  give_back(bar.empty_k(3), lane);
+  release(bar.empty_k(3), lane);
   wgmma_wait_group<Behind + 3>();
-  give_back(bar.empty_k(4), lane);
+  release(bar.empty_k(4), lane);
   wgmma_wait_group<Behind + 2>();
-  give_back(bar.empty_k(5), lane);
+  release(bar.empty_k(5), lane);
   wgmma_wait_group<Behind + 1>();
-  give_back(bar.empty_k(6), lane);
+  release(bar.empty_k(6), lane);
   wgmma_wait_group<Behind>();
-  give_back(bar.empty_k(7), lane);
+  release(bar.empty_k(7), lane);
 }
 
-// Waits for P V and gives V back chunk by chunk.
-__device__ __forceinline__ void await_product(const Barriers& bar, int lane) {
+// Waits for P V and releases V chunk by chunk.
+__device__ __forceinline__ void wait_pv(const Barriers& bar, int lane) {
   static_assert(Wide::k_chunks == 4);
   wgmma_wait_group<3>();
-  give_back(bar.empty_v(0), lane);
+  release(bar.empty_v(0), lane);
   wgmma_wait_group<2>();
-  give_back(bar.empty_v(1), lane);
+  release(bar.empty_v(1), lane);
   wgmma_wait_group<1>();
-  give_back(bar.empty_v(2), lane);
+  release(bar.empty_v(2), lane);
   wgmma_wait_group<0>();
-  give_back(bar.empty_v(3), lane);
+  release(bar.empty_v(3), lane);
 }
 
 __device__ __forceinline__ uint64_t v_descriptor(uint32_t base, int chunk, int half) {
@@ -81,8 +81,8 @@ __device__ __forceinline__ uint64_t v_descriptor(uint32_t base, int chunk, int h
 
 // O += P V over the first 256 columns with P in registers, issued; a group for every chunk.
 template <typename T>
-__device__ __forceinline__ void accumulate(float (&o)[32][4], const uint32_t (&prob)[4][4],
-                                           uint32_t base, const Barriers& bar, uint32_t parity) {
+__device__ __forceinline__ void gemm_pv(float (&o)[32][4], const uint32_t (&prob)[4][4],
+                                        uint32_t base, const Barriers& bar, uint32_t parity) {
 #pragma unroll
   for (int chunk = 0; chunk < Wide::k_chunks; ++chunk) {
     mbarrier_wait_parity(bar.full_v(chunk), parity);
@@ -93,8 +93,8 @@ __device__ __forceinline__ void accumulate(float (&o)[32][4], const uint32_t (&p
 }
 
 // P and the factors of step j for the other warpgroup, into tile j % 2.
-__device__ __forceinline__ void hand_over(const uint32_t (&prob)[4][4], const RowState& r,
-                                          unsigned char* smem, int j, int thread) {
+__device__ __forceinline__ void store_p(const uint32_t (&prob)[4][4], const RowState& r,
+                                        unsigned char* smem, int j, int thread) {
   const int tile = j & 1, lane = thread % 32;
   if (j >= 2) barrier_sync(k_p_empty + tile, 256);
   const int row = thread / 32 * 16 + lane / 4;  // and 8 further on, with the same swizzle
@@ -119,72 +119,72 @@ __device__ __forceinline__ void hand_over(const uint32_t (&prob)[4][4], const Ro
 // 256 columns of O through their part of the Q tile, then out in 16-byte pieces.
 template <typename T>
 __device__ __forceinline__ void store_rows(const float (&o)[32][4], const float (&inverse)[2],
-                                           const Params& p, unsigned char* q_tile, const Tile& t,
-                                           int half_of_columns, int thread) {
+                                           const Params& p, unsigned char* q_tile,
+                                           const WorkTile& t, int half_of_columns, int thread) {
   const int warp = thread / 32, lane = thread % 32, quad = lane / 4, pair = lane % 4;
   const int first_unit = 32 * half_of_columns;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = warp * 16 + 8 * half + quad;
-    stage_row<T>(o, half, inverse[half], q_tile, row, first_unit, pair);
+    row_to_smem<T>(o, half, inverse[half], q_tile, row, first_unit, pair);
   }
   __syncwarp();
-  copy_rows_out<T, 32>(p, q_tile, t.batch, t.head, t.first_row, first_unit, warp, lane);
+  rows_to_global<T, 32>(p, q_tile, t.batch, t.head, t.first_row, first_unit, warp, lane);
 }
 
-// The steps of the first warpgroup. Step j: Q K(j) and P(j-1) V(j-1) are issued together; the
+// The mainloop of the first warpgroup. Step j: Q K(j) and P(j-1) V(j-1) are issued together; the
 // softmax of step j overlaps the latter, and the other warpgroup's product.
 template <typename T>
-__device__ __forceinline__ void walk_keys(float (&o)[32][4], RowState& r, const Params& p,
-                                          unsigned char* smem, uint32_t base, const Barriers& bar,
-                                          int steps, int thread) {
+__device__ __forceinline__ void mainloop(float (&o)[32][4], RowState& r, const Params& p,
+                                         unsigned char* smem, uint32_t base, const Barriers& bar,
+                                         int steps, int thread) {
   const int lane = thread % 32;
   float s[Wide::BN / 8][4];
   uint32_t prob[4][4];
-  const auto weigh = [&](int j) {
+  const auto softmax_step = [&](int j) {
     const int first_key = j * Wide::BN;
     if (first_key + Wide::BN - 1 > r.least_limit) mask_scores(s, r, first_key, lane);
     softmax<Wide::BN / 8>(s, r, p.scale_log2);
   };
-  score<T>(s, base, bar, 0);
-  await_scores<0>(bar, lane);
+  gemm_qk<T>(s, base, bar, 0);
+  wait_qk<0>(bar, lane);
   fence_operands(s);
-  weigh(0);
+  softmax_step(0);
   pack_probabilities<T>(prob, s);
-  hand_over(prob, r, smem, 0, thread);
+  store_p(prob, r, smem, 0, thread);
   for (int j = 1; j < steps; ++j) {
     fence_operands(s);
     fence_operands(o);
     fence_operands(prob);
-    score<T>(s, base, bar, j & 1);
-    accumulate<T>(o, prob, base, bar, (j & 1) ^ 1);
-    await_scores<Wide::k_chunks>(bar, lane);
+    gemm_qk<T>(s, base, bar, j & 1);
+    gemm_pv<T>(o, prob, base, bar, (j & 1) ^ 1);
+    wait_qk<Wide::k_chunks>(bar, lane);
     fence_operands(s);
-    weigh(j);
-    await_product(bar, lane);
+    softmax_step(j);
+    wait_pv(bar, lane);
     fence_operands(o);
     fence_operands(prob);
     pack_probabilities<T>(prob, s);
-    hand_over(prob, r, smem, j, thread);
+    store_p(prob, r, smem, j, thread);
     rescale(o, r.alpha);
   }
   fence_operands(o);
   fence_operands(prob);
-  accumulate<T>(o, prob, base, bar, (steps & 1) ^ 1);
-  await_product(bar, lane);
+  gemm_pv<T>(o, prob, base, bar, (steps & 1) ^ 1);
+  wait_pv(bar, lane);
   fence_operands(o);
 }
 
 // The first warpgroup: scores, softmax, and columns 0 to 255 of O.
 template <typename T>
-__device__ __forceinline__ void lead(const Params& p, unsigned char* smem, uint32_t base,
-                                     const Barriers& bar, const Tile& t, int thread) {
+__device__ __forceinline__ void consume_first(const Params& p, unsigned char* smem, uint32_t base,
+                                              const Barriers& bar, const WorkTile& t, int thread) {
   mbarrier_wait_parity(bar.full_q(), 0);
   if (p.negate) negate_query<Wide::k_slabs * Wide::k_slab_bytes>(smem, thread, k_negated);
-  RowState r = start_rows(p, t.first_row, thread);
+  RowState r = init_rows(p, t.first_row, thread);
   float o[32][4];
   clear(o);
-  if (t.steps > 0) walk_keys<T>(o, r, p, smem, base, bar, t.steps, thread);
+  if (t.steps > 0) mainloop<T>(o, r, p, smem, base, bar, t.steps, thread);
   float* inverses = reinterpret_cast<float*>(smem + Wide::k_alpha) + 2 * 64;
   float inverse[2];
 #pragma unroll
@@ -206,10 +206,10 @@ __device__ __forceinline__ void lead(const Params& p, unsigned char* smem, uint3
   store_rows<T>(o, inverse, p, smem, t, 0, thread);
 }
 
-// The second warpgroup: columns 256 to 511 of O, from the P that the first hands over.
+// The second warpgroup: columns 256 to 511 of O, from the P that the first stores.
 template <typename T>
-__device__ __forceinline__ void follow(const Params& p, unsigned char* smem, uint32_t base,
-                                       const Barriers& bar, const Tile& t, int thread) {
+__device__ __forceinline__ void consume_second(const Params& p, unsigned char* smem, uint32_t base,
+                                               const Barriers& bar, const WorkTile& t, int thread) {
   const int lane = thread % 32, row = thread / 32 * 16 + lane / 4;
   const float* kept = reinterpret_cast<const float*>(smem + Wide::k_alpha);
   float o[32][4];
@@ -229,7 +229,7 @@ __device__ __forceinline__ void follow(const Params& p, unsigned char* smem, uin
                          v_descriptor(base, chunk, 1));
       wgmma_commit_group();
     }
-    await_product(bar, lane);
+    wait_pv(bar, lane);
     fence_operands(o);
     barrier_arrive(k_p_empty + tile, 256);
   }
@@ -262,19 +262,19 @@ __global__ void __launch_bounds__(Wide::k_threads, 1)
     prefetch_tensormap(&map_v);
   }
   __syncthreads();
-  const Tile t = tile_at(p, int(blockIdx.x));
+  const WorkTile t = work_tile_at(p, int(blockIdx.x));
   const int warpgroup = __shfl_sync(~0u, int(threadIdx.x / 128), 0);
   if (warpgroup == 0) {
     setmaxnreg_dec<40>();
     if (threadIdx.x == 0) {
-      feed(p, &map_q, &map_k, &map_v, t, base, bar);
+      produce(p, &map_q, &map_k, &map_v, t, base, bar);
     }
   } else if (warpgroup == 1) {
     setmaxnreg_inc<232>();
-    lead<T>(p, smem, base, bar, t, threadIdx.x % 128);
+    consume_first<T>(p, smem, base, bar, t, threadIdx.x % 128);
   } else {
     setmaxnreg_inc<232>();
-    follow<T>(p, smem, base, bar, t, threadIdx.x % 128);
+    consume_second<T>(p, smem, base, bar, t, threadIdx.x % 128);
   }
 }
 

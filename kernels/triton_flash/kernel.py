@@ -6,7 +6,8 @@ Worklog
             softmax; Triton chooses the instructions, the layouts and the pipeline
   parent    none; beside kernels/sm80_sequential_kv the same loop, written in another language
   costs     one configuration for all shapes; no split over the keys, so few rows leave SMs idle
-  measured  not yet measured
+  measured  H200, hot burst, over PyTorch's fastest backend: 1.14x at B 1 H 8 S 512 D 64, 0.83x and
+            0.76x with 8 and 16 times the heads (sessions/h200-triton-v3)
 """
 
 import math

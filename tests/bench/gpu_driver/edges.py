@@ -147,8 +147,8 @@ def every_width():
 
 def whole_heads():
     """Head dims up to 64 with more units of 64 rows than SMs. The square ones are what
-    sm90_wgmma_carry walks by heads; the others it does where built with HEADS=1, among them units
-    that see no key and heads that are longer than the rings."""
+    sm90_wgmma_carry schedules by heads; the others it does where built with HEADS=1, among them
+    units that see no key and heads that are longer than the rings."""
     for s in (256, 333, 512, 577, 1000):
         layout = "BSHD" if s % 2 else "BHSD"
         yield problem(3, 70, 35, s, s, 64, "bf16", "top_left", layout=layout)

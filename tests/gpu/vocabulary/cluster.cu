@@ -3,10 +3,10 @@
 // store into another block than mapa was asked for, bytes that the receiver's barrier does not
 // count or counts twice, a phase that ends before them, a cluster barrier that lets go early, the
 // wrong half of a quad.
-#include "accumulator_merge.cuh"
-#include "cluster.cuh"
-#include "cluster_pull.cuh"
 #include "gpu/vocabulary/vocabulary.cuh"
+#include "sm90/accumulator_merge.cuh"
+#include "sm90/cluster.cuh"
+#include "sm90/cluster_pull.cuh"
 
 namespace wb::testing::vocabulary {
 
@@ -47,8 +47,8 @@ __global__ void count_bytes(int* answers, Counts* counts, uint32_t zero) {
     mbarrier_arrive_expect_tx(barrier, 40);
     st_async_v4(mapa(smem_address(&quad[0]), 0), quad_of(1.0f + i), there);
     const uint32_t after_one = mbarrier_try_wait_parity(barrier, parity) ? 1 : 0;
-    st_async_v2(mapa(smem_address(&pair) + (after_one & zero), 0),
-                make_float2(7.0f + i, 9.0f + i), there);
+    st_async_v2(mapa(smem_address(&pair) + (after_one & zero), 0), make_float2(7.0f + i, 9.0f + i),
+                there);
     const uint32_t after_two = mbarrier_try_wait_parity(barrier, parity) ? 1 : 0;
     st_async_v4(mapa(smem_address(&quad[1]) + (after_two & zero), 0), quad_of(5.0f + i), there);
     answers[4 * i] = int(after_one);

@@ -2,8 +2,8 @@
 // cp_async.cuh. Would be seen: a copy of another length, zeros that are not written or a source
 // that is read for them, a wait that counts groups wrongly (also empty ones), a share of pieces
 // that is not the asked one.
-#include "cp_async.cuh"
 #include "gpu/vocabulary/vocabulary.cuh"
+#include "sm80/cp_async.cuh"
 
 namespace wb::testing::vocabulary {
 

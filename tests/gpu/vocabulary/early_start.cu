@@ -2,7 +2,7 @@
 // griddepcontrol.cuh. Would be seen: a launch of dependents that launches none (the second kernel
 // then starts when the first has ended), a wait that does not wait for the first one's memory.
 #include "gpu/vocabulary/vocabulary.cuh"
-#include "griddepcontrol.cuh"
+#include "sm90/griddepcontrol.cuh"
 
 namespace wb::testing::vocabulary {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A ring as the prefill kernels have it: one thread loads boxes by the copy engine, several
-// warpgroups read them; more steps than slots, tiles without a step, many tiles a block. Would be
-// seen: a parity that does not turn with the ring, a slot filled before its last reader is done, a
-// reader before the bytes, a wrong count of readers, rows of another step, head or batch.
+// A ring as the prefill kernels have it: one thread loads boxes by TMA, several warpgroups read
+// them; more steps than stages, tiles without a step, many tiles a block. Would be seen: a parity
+// that does not turn with the ring, a stage filled before its last reader is done, a reader before
+// the bytes, a wrong count of readers, rows of another step, head or batch.
 #include "gpu/vocabulary/vocabulary.cuh"
-#include "prefill_schedule.cuh"
+#include "sm90/pipeline.cuh"
 
 namespace wb::testing::vocabulary {
 
@@ -18,18 +18,18 @@ struct Task {
   int batch, head, first_row, steps;
 };
 
-// A slot: two slabs of 64 columns.
-constexpr int k_slot_bytes = k_rows * k_columns * 2;
+// A stage: two slabs of 64 columns.
+constexpr int k_stage_bytes = k_rows * k_columns * 2;
 
 template <int Warpgroups, int Stages, bool Split>
 struct Ring {
   static constexpr int WGS = Warpgroups, STAGES = Stages;
-  static constexpr bool SPLIT = Split, k_turns = !Split && WGS > 1;
-  // A warpgroup waits for one phase of a slot at a time only if it knows of the one before.
+  static constexpr bool SPLIT = Split, k_ordered = !Split && WGS > 1;
+  // A warpgroup waits for one phase of a stage at a time only if it knows of the one before.
   static_assert(!SPLIT || STAGES % WGS == 0);
   static constexpr int k_threads = 128 * (WGS + 1);
   static constexpr int k_readers = SPLIT ? 4 : 4 * WGS;
-  static constexpr int k_barriers = STAGES * k_slot_bytes;
+  static constexpr int k_barriers = STAGES * k_stage_bytes;
   static constexpr int k_smem_bytes = k_barriers + 16 * STAGES;
 };
 
@@ -49,80 +49,80 @@ __host__ __device__ inline uint32_t wanted_word(const Task& t, int step, int e) 
   return element(t, row, 2 * column) | uint32_t(element(t, row, 2 * column + 1)) << 16;
 }
 
-__device__ inline uint32_t word_at(const unsigned char* slot, int e) {
+__device__ inline uint32_t word_at(const unsigned char* stage, int e) {
   const int row = e / (k_columns / 2), byte = e % (k_columns / 2) * 4, unit = byte / 16;
   const unsigned char* at =
-      slot + unit / 8 * (k_rows * 128) + row * 128 + (((unit % 8) ^ (row % 8)) << 4) + byte % 16;
+      stage + unit / 8 * (k_rows * 128) + row * 128 + (((unit % 8) ^ (row % 8)) << 4) + byte % 16;
   return *reinterpret_cast<const volatile uint32_t*>(at);
 }
 
 // Reads a box twice, with a pause that gives a loader that is too early time to overwrite it.
-__device__ inline uint32_t read_box(const unsigned char* slot, const Task& t, int step, int thread,
+__device__ inline uint32_t read_box(const unsigned char* stage, const Task& t, int step, int thread,
                                     bool pause, int* wrong) {
   uint32_t sum = 0;
   int count = 0;
   for (int e = thread; e < k_words; e += 128) {
-    const uint32_t word = word_at(slot, e);
+    const uint32_t word = word_at(stage, e);
     if (word != wanted_word(t, step, e)) ++count;
     sum += word;
   }
   if (pause) __nanosleep(3000);
   for (int e = thread; e < k_words; e += 128) {
-    if (word_at(slot, e) != wanted_word(t, step, e)) ++count;
+    if (word_at(stage, e) != wanted_word(t, step, e)) ++count;
   }
   if (count > 0) atomicAdd(wrong, count);
   return sum;
 }
 
 template <class S>
-__device__ void feed(const CUtensorMap* map, const Task* tasks, uint32_t base, Counts* counts) {
+__device__ void produce(const CUtensorMap* map, const Task* tasks, uint32_t base, Counts* counts) {
   const uint32_t full = base + S::k_barriers, empty = full + 8 * S::STAGES;
-  Place<S::STAGES> place;
+  PipelineState<S::STAGES> state;
   for (int tile = blockIdx.x; tile < k_tiles; tile += gridDim.x) {
     const Task t = tasks[tile];
     for (int step = 0; step < t.steps; ++step) {
-      if (!await_phase(empty + 8 * place.slot, place.parity ^ 1, &counts->late)) return;
-      load_box<k_rows, k_columns>(base + place.slot * k_slot_bytes, map, full + 8 * place.slot,
+      if (!await_phase(empty + 8 * state.stage, state.phase ^ 1, &counts->late)) return;
+      load_box<k_rows, k_columns>(base + state.stage * k_stage_bytes, map, full + 8 * state.stage,
                                   t.first_row + step * k_rows, t.head, t.batch);
-      place.advance();
+      state.advance();
     }
   }
 }
 
 // A warpgroup that reads all steps of a tile, or with Split every WGS-th.
 template <class S>
-__device__ void work(const unsigned char* smem, const Task* tasks, uint32_t base, int wg,
-                     uint32_t* sums, Counts* counts) {
+__device__ void consume(const unsigned char* smem, const Task* tasks, uint32_t base, int wg,
+                        uint32_t* sums, Counts* counts) {
   const int thread = threadIdx.x % 128, lane = thread % 32;
   const uint32_t full = base + S::k_barriers, empty = full + 8 * S::STAGES;
   constexpr int apart = S::SPLIT ? S::WGS : 1;
-  Place<S::STAGES> place;
+  PipelineState<S::STAGES> state;
   unsigned long long words = 0;
-  if (wg == S::WGS - 1) pass_turn<S>(wg);
+  if (wg == S::WGS - 1) ordered_barrier_arrive<S>(wg);
   for (int tile = blockIdx.x; tile < k_tiles; tile += gridDim.x) {
     const Task t = tasks[tile];
-    Place<S::STAGES> own = place;
+    PipelineState<S::STAGES> own = state;
     if (S::SPLIT) own.advance(wg);
     uint32_t sum = 0;
     for (int step = S::SPLIT ? wg : 0; step < t.steps; step += apart) {
-      const bool came = await_phase(full + 8 * own.slot, own.parity, &counts->late);
+      const bool came = await_phase(full + 8 * own.stage, own.phase, &counts->late);
       __syncwarp();
-      await_turn<S>(wg);
-      pass_turn<S>(wg);
+      ordered_barrier_wait<S>(wg);
+      ordered_barrier_arrive<S>(wg);
       if (came) {
-        sum += read_box(smem + own.slot * k_slot_bytes, t, step, thread,
+        sum += read_box(smem + own.stage * k_stage_bytes, t, step, thread,
                         (thread / 32 + wg + step + tile) % 5 == 0, &counts->wrong);
         words += 2 * ((k_words - thread + 127) / 128);
       }
       __syncwarp();
-      if (lane == 0) mbarrier_arrive(empty + 8 * own.slot);
+      if (lane == 0) mbarrier_arrive(empty + 8 * own.stage);
       own.advance(apart);
     }
     if (S::SPLIT) {
-      place.advance(t.steps);
+      state.advance(t.steps);
       barrier_sync(5, 128 * S::WGS);  // the merge of a tile: no warpgroup is a tile ahead
     } else {
-      place = own;
+      state = own;
     }
     atomicAdd(sums + tile * S::WGS + wg, sum);
   }
@@ -147,10 +147,10 @@ __global__ void __launch_bounds__(S::k_threads, 1)
   const int warpgroup = __shfl_sync(~0u, int(threadIdx.x / 128), 0);
   if (warpgroup == 0) {
     if constexpr (S::WGS > 1) setmaxnreg_dec<S::WGS == 3 ? 32 : 40>();
-    if (threadIdx.x == 0) feed<S>(&map, tasks, base, counts);
+    if (threadIdx.x == 0) produce<S>(&map, tasks, base, counts);
   } else {
     if constexpr (S::WGS > 1) setmaxnreg_inc<S::WGS == 3 ? 160 : 232>();
-    work<S>(smem, tasks, base, warpgroup - 1, sums, counts);
+    consume<S>(smem, tasks, base, warpgroup - 1, sums, counts);
   }
 }
 
@@ -200,9 +200,9 @@ std::string ring_of(const char* name) {
     }
   }
   const std::string what = std::string(name) + ", " + std::to_string(S::WGS) + " warpgroups, " +
-                           std::to_string(S::STAGES) + " slots";
+                           std::to_string(S::STAGES) + " stages";
   const Counts c = counts.host()[0];
-  if (c.late != 0) return what + ": a slot was never filled or never given back";
+  if (c.late != 0) return what + ": a stage was never filled or never released";
   if (c.wrong != 0) return what + ": " + std::to_string(c.wrong) + " words are not their step's";
   if (c.words != words) return what + ": " + std::to_string(c.words) + " words were compared";
   return difference(what, sums.host(), wanted, S::WGS);

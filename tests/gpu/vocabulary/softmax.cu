@@ -4,7 +4,7 @@
 // path taken where a running maximum is negative, NaN from rows without a key, a sum that is not
 // rescaled, probabilities packed in another order, a mask off by one.
 #include "gpu/vocabulary/vocabulary.cuh"
-#include "online_softmax.cuh"
+#include "sm90/online_softmax.cuh"
 
 #include <algorithm>
 #include <cfloat>
@@ -34,10 +34,10 @@ struct Told {
 };
 
 template <int Which>
-__global__ void __launch_bounds__(128) weigh(Problem p, const float* scores, Told told) {
+__global__ void __launch_bounds__(128) softmax_kernel(Problem p, const float* scores, Told told) {
   const int thread = threadIdx.x, lane = thread % 32, pair = lane % 4;
   const int row = thread / 32 * 16 + lane / 4;
-  RowState r = start_rows(p, p.first_row, thread);
+  RowState r = init_rows(p, p.first_row, thread);
   if (thread == 0) {
     told.limits[0] = r.keys;
     told.limits[1] = r.least_limit;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(128) weigh(Problem p, const float* scores, Tol
     }
     if (lane == 0) told.non_negative[step * 4 + thread / 32] = r.no_negatives ? 1 : 0;
   }
-  sum_rows(r);
+  reduce_row_sums(r);
   for (int half = 0; half < 2; ++half) {
     float sum = 0.0f;
     for (int n = 0; n < 2; ++n) sum += o[n][2 * half] + o[n][2 * half + 1];
@@ -179,7 +179,7 @@ std::string softmax_of(const Problem& problem) {
   const DeviceArray<float> in(scores), p(scores.size()), alpha(k_steps * k_rows);
   const DeviceArray<float> m(k_steps * k_rows), l(k_rows), o(k_rows);
   const DeviceArray<int> non_negative(k_steps * 4), limits(2 + k_rows);
-  run("softmax", weigh<Which>, 1, 128, 0, 1, problem, in.data(),
+  run("softmax", softmax_kernel<Which>, 1, 128, 0, 1, problem, in.data(),
       Told{p.data(), alpha.data(), m.data(), non_negative.data(), l.data(), o.data(),
            limits.data()});
   const Wanted w =

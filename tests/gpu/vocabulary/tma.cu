@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // tma.cuh: boxes copied in, and the maps. Would be seen: another swizzle, slabs the wrong way
 // round, a swapped stride or coordinate, rows or columns beyond the tensor that are not zero, bytes
-// that the barrier does not count, a map of a tensor that the copy engine cannot read.
-#include "cp_async.cuh"
+// that the barrier does not count, a map of a tensor that TMA cannot read.
 #include "gpu/vocabulary/vocabulary.cuh"
-#include "tma.cuh"
+#include "sm80/cp_async.cuh"
+#include "sm90/tma.cuh"
 
 namespace wb::testing::vocabulary {
 

@@ -3,8 +3,8 @@
 // tensor's rows or columns, a wait that lets shared memory be written while it is still read, a
 // fence that is missing before the copy.
 #include "gpu/vocabulary/vocabulary.cuh"
-#include "tma.cuh"
-#include "warpgroup.cuh"
+#include "sm90/tma.cuh"
+#include "sm90/warpgroup.cuh"
 
 namespace wb::testing::vocabulary {
 

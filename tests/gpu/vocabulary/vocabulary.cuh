@@ -4,8 +4,8 @@
 #pragma once
 
 #include "gpu/vocabulary/vocabulary.hpp"
-#include "mbarrier.cuh"
-#include "mma.cuh"
+#include "sm80/mma.cuh"
+#include "sm90/mbarrier.cuh"
 
 #include <cuda_runtime.h>
 

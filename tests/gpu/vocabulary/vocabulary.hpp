@@ -13,12 +13,12 @@ namespace wb::testing::vocabulary {
 std::string mbarrier_counts_arrivals();
 std::string mbarrier_orders_many_phases();
 
-// warpgroups.cu: warpgroup.cuh, and the turns of prefill_schedule.cuh
+// warpgroups.cu: warpgroup.cuh, and the ordered barrier of pipeline.cuh
 std::string named_barriers_hand_data_over();
-std::string turns_keep_their_order();
+std::string ordered_barrier_keeps_its_order();
 std::string registers_move_between_warpgroups();
 
-// ring.cu: mbarrier.cuh, tma.cuh, warpgroup.cuh and the places of prefill_schedule.cuh together
+// ring.cu: mbarrier.cuh, tma.cuh, warpgroup.cuh and pipeline.cuh together
 std::string ring_carries_every_value();
 std::string split_ring_carries_every_value();
 
@@ -29,7 +29,7 @@ std::string maps_that_cannot_be_are_refused();
 std::string boxes_go_out();
 
 // wgmma_scores.cu, wgmma_outputs.cu, wgmma_tf32.cu: wgmma.cuh, wgmma_widths.cuh,
-// wgmma_products.cuh; tf32x3.cuh of sm90_cluster_large_hdim
+// wgmma_gemms.cuh; tf32x3.cuh of sm90_cluster_large_hdim
 std::string scores_of_every_width();
 std::string outputs_of_every_width();
 std::string outputs_with_a_from_shared_memory();

@@ -35,11 +35,11 @@ TEST_CASE("mbarrier: phases end with the last arrival", "[gpu][vocabulary]") {
 TEST_CASE("warpgroup: named barriers, turns, registers given away", "[gpu][vocabulary]") {
   WB_NEED_SM90(gpu);
   CHECK(vocabulary::named_barriers_hand_data_over() == "");
-  CHECK(vocabulary::turns_keep_their_order() == "");
+  CHECK(vocabulary::ordered_barrier_keeps_its_order() == "");
   CHECK(vocabulary::registers_move_between_warpgroups() == "");
 }
 
-TEST_CASE("ring: more steps than slots, tiles without a step, many tiles a block",
+TEST_CASE("ring: more steps than stages, tiles without a step, many tiles a block",
           "[gpu][vocabulary]") {
   WB_NEED_SM90(gpu);
   CHECK(vocabulary::ring_carries_every_value() == "");

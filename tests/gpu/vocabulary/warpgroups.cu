@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// warpgroup.cuh, and the turns that prefill_schedule.cuh makes of it. Would be seen: a barrier that
-// lets go early or counts the wrong number of threads (by the time limit), arrivals that wait, a
-// turn given to the wrong warpgroup, registers that are not there.
+// warpgroup.cuh, and the ordered barrier that pipeline.cuh makes of it. Would be seen: a barrier
+// that lets go early or counts the wrong number of threads (by the time limit), arrivals that wait,
+// a turn given to the wrong warpgroup, registers that are not there.
 #include "gpu/vocabulary/vocabulary.cuh"
-#include "prefill_schedule.cuh"
+#include "sm90/pipeline.cuh"
 
 namespace wb::testing::vocabulary {
 
@@ -34,24 +34,24 @@ __global__ void __launch_bounds__(256) hand_over(int* wrong) {
 }
 
 template <int Warpgroups>
-struct Turns {
-  static constexpr bool k_turns = true;
+struct Ordered {
+  static constexpr bool k_ordered = true;
   static constexpr int WGS = Warpgroups;
 };
 
 // Each warpgroup writes itself down in its turn, without any other protection.
 template <int Warpgroups>
-__global__ void __launch_bounds__(128 * Warpgroups) take_turns(int* order) {
-  using S = Turns<Warpgroups>;
+__global__ void __launch_bounds__(128 * Warpgroups) enter_in_order(int* order) {
+  using S = Ordered<Warpgroups>;
   __shared__ int count;
   if (threadIdx.x == 0) count = 0;
   __syncthreads();
   const int wg = threadIdx.x / 128;
-  if (wg == Warpgroups - 1) pass_turn<S>(wg);  // the first turn is warpgroup 0's
+  if (wg == Warpgroups - 1) ordered_barrier_arrive<S>(wg);  // the first turn is warpgroup 0's
   for (int round = 0; round < k_rounds; ++round) {
     if ((wg + round) % 3 == 0) __nanosleep(500);
     __syncwarp();
-    await_turn<S>(wg);
+    ordered_barrier_wait<S>(wg);
     if (threadIdx.x % 128 == 0) {
       volatile int* at = &count;
       const int mine = *at;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(128 * Warpgroups) take_turns(int* order) {
       *at = mine + 1;
     }
     __syncwarp();
-    pass_turn<S>(wg);
+    ordered_barrier_arrive<S>(wg);
   }
 }
 
@@ -94,9 +94,10 @@ __global__ void __launch_bounds__(384, 1) hold_many(uint32_t* out, int steps, ui
 }
 
 template <int Warpgroups>
-std::string turns_of() {
+std::string order_of() {
   DeviceArray<int> order(Warpgroups * k_rounds, 0xff);
-  run("turns_keep_their_order", take_turns<Warpgroups>, 1, 128 * Warpgroups, 0, 1, order.data());
+  run("ordered_barrier_keeps_its_order", enter_in_order<Warpgroups>, 1, 128 * Warpgroups, 0, 1,
+      order.data());
   std::vector<int> wanted(Warpgroups * k_rounds);
   for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = int(i) % Warpgroups;
   return difference(std::to_string(Warpgroups) + " warpgroups", order.host(), wanted, Warpgroups);
@@ -110,9 +111,9 @@ std::string named_barriers_hand_data_over() {
   return difference("stale values", wrong.host(), {0}, 1);
 }
 
-std::string turns_keep_their_order() {
-  const std::string two = turns_of<2>();
-  return two.empty() ? turns_of<3>() : two;
+std::string ordered_barrier_keeps_its_order() {
+  const std::string two = order_of<2>();
+  return two.empty() ? order_of<3>() : two;
 }
 
 std::string registers_move_between_warpgroups() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// wgmma.cuh, wgmma_widths.cuh and wgmma_products.cuh: O += P V with P from registers, or from
+// wgmma.cuh, wgmma_widths.cuh and wgmma_gemms.cuh: O += P V with P from registers, or from
 // shared memory for 256 columns, and V's lines along the columns. Would be seen: a wrong operand
 // number or register order, a fragment of P at the wrong keys, V not transposed, a stride between
 // slabs or steps of keys, a sum that starts anew.
 #include "gpu/vocabulary/wgmma_tiles.cuh"
-#include "wgmma_products.cuh"
-#include "wgmma_widths.cuh"
+#include "sm90/wgmma_gemms.cuh"
+#include "sm90/wgmma_widths.cuh"
 
 namespace wb::testing::vocabulary {
 
@@ -13,7 +13,7 @@ namespace {
 
 // O += P V as sm90_wgmma_carry has it: by a descriptor that is moved on.
 template <typename T, int First, int Last, int N, int M>
-__device__ void accumulate_by_moving(float (&o)[N][4], const uint32_t (&prob)[M][4], uint64_t v) {
+__device__ void gemm_pv_by_moving(float (&o)[N][4], const uint32_t (&prob)[M][4], uint64_t v) {
 #pragma unroll
   for (int ks = First; ks < Last; ++ks) {
     wgmma_rs<T, N>(o, prob[ks], wgmma_descriptor_add(v, ks * (16 * 128)));
@@ -36,7 +36,8 @@ __device__ void take_fragments(uint32_t (&prob)[M][4], const uint16_t* p) {
 
 // In two groups, as the end of a tile has it; the tile of V lies behind one that is no number.
 template <typename T, int N, int M, bool Moving>
-__global__ void __launch_bounds__(128) weigh(const uint16_t* p, const uint16_t* v, float* out) {
+__global__ void __launch_bounds__(128)
+    gemm_pv_kernel(const uint16_t* p, const uint16_t* v, float* out) {
   extern __shared__ __align__(1024) unsigned char smem[];
   constexpr int keys = 16 * M, columns = 8 * N;
   put_tile(smem + 8192, v, keys, columns);
@@ -53,13 +54,13 @@ __global__ void __launch_bounds__(128) weigh(const uint16_t* p, const uint16_t* 
   wgmma_fence();
   if constexpr (Moving) {
     const uint64_t at = wgmma_descriptor_add(wgmma_descriptor_mn_major(base, keys * 128), 8192);
-    accumulate_by_moving<T, 0, M / 2>(o, prob, at);
+    gemm_pv_by_moving<T, 0, M / 2>(o, prob, at);
     wgmma_commit_group();
-    accumulate_by_moving<T, M / 2, M>(o, prob, at);
+    gemm_pv_by_moving<T, M / 2, M>(o, prob, at);
   } else {
-    accumulate<T, 0, M / 2>(o, prob, base + 8192);
+    gemm_pv<T, 0, M / 2>(o, prob, base + 8192);
     wgmma_commit_group();
-    accumulate<T, M / 2, M>(o, prob, base + 8192);
+    gemm_pv<T, M / 2, M>(o, prob, base + 8192);
   }
   wgmma_commit_group();
   wgmma_wait_group<0>();
@@ -74,7 +75,7 @@ constexpr int k_chunks = 4, k_slab = 16 * 128, k_chunk = 8 * k_slab;
 
 template <typename T, bool Registers>
 __global__ void __launch_bounds__(128)
-    weigh_wide(const uint16_t* p, const uint16_t* v, float* out) {
+    gemm_pv_wide_kernel(const uint16_t* p, const uint16_t* v, float* out) {
   extern __shared__ __align__(1024) unsigned char smem[];
   put_tile(smem, p, 64, 16 * k_chunks);
   unsigned char* v_tile = smem + tile_bytes(64, 16 * k_chunks);
@@ -121,7 +122,7 @@ std::string outputs_of() {
   const Whole<T> p(64, keys, 3), v(keys, columns, 4);
   const DeviceArray<uint16_t> p_bits(p.bits()), v_bits(v.bits());
   const DeviceArray<float> out(64 * columns);
-  run("wgmma_rs", weigh<T, N, M, Moving>, 1, 128, 8192 + tile_bytes(keys, columns), 1,
+  run("wgmma_rs", gemm_pv_kernel<T, N, M, Moving>, 1, 128, 8192 + tile_bytes(keys, columns), 1,
       p_bits.data(), v_bits.data(), out.data());
   std::vector<float> wanted(64 * columns);
   for (int i = 0; i < 64 * columns; ++i) {
@@ -138,7 +139,7 @@ std::string wide_outputs_of() {
   const Whole<T> p(64, 16 * k_chunks, 5), v(16 * k_chunks, 512, 6);
   const DeviceArray<uint16_t> p_bits(p.bits()), v_bits(v.bits());
   const DeviceArray<float> out(2 * 64 * 256);
-  run("wgmma of 256 columns", weigh_wide<T, Registers>, 2, 128,
+  run("wgmma of 256 columns", gemm_pv_wide_kernel<T, Registers>, 2, 128,
       tile_bytes(64, 16 * k_chunks) + k_chunks * k_chunk, 1, p_bits.data(), v_bits.data(),
       out.data());
   std::vector<float> wanted(2 * 64 * 256);

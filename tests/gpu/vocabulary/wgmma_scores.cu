@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// wgmma.cuh, wgmma_widths.cuh and wgmma_products.cuh: S = Q K^T with both operands from shared
+// wgmma.cuh, wgmma_widths.cuh and wgmma_gemms.cuh: S = Q K^T with both operands from shared
 // memory, in the widths and over the columns that kernels use. Would be seen: a wrong operand
 // number or register order, a stride or swizzle of a descriptor, a slab or a step of 16 columns
 // left out or taken twice, a transposed operand, the first product added to what was there, an
 // answer read before its group is done.
 #include "gpu/vocabulary/wgmma_tiles.cuh"
-#include "wgmma_products.cuh"
-#include "wgmma_widths.cuh"
+#include "sm90/wgmma_gemms.cuh"
+#include "sm90/wgmma_widths.cuh"
 
 namespace wb::testing::vocabulary {
 
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(128) multiply(const uint16_t* q, const uint16_
       score_by_moving<T, Cols>(s[i], wgmma_descriptor_add(start, k_bytes),
                                wgmma_descriptor_add(start, k_at));
     } else {
-      score<T, Cols>(s[i], base + k_bytes, base + k_at);
+      gemm_qk<T, Cols>(s[i], base + k_bytes, base + k_at);
     }
     wgmma_commit_group();
   }

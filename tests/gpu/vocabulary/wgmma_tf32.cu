@@ -4,8 +4,8 @@
 // stride or swizzle of B, a step that does not reach the next slab, one of the three parts left
 // out.
 #include "gpu/vocabulary/vocabulary.cuh"
+#include "sm90/warpgroup.cuh"
 #include "sm90_cluster_large_hdim/tf32x3.cuh"
-#include "warpgroup.cuh"
 
 namespace wb::testing::vocabulary {
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "gpu/vocabulary/vocabulary.cuh"
-#include "warpgroup.cuh"
-#include "wgmma.cuh"
+#include "sm90/warpgroup.cuh"
+#include "sm90/wgmma.cuh"
 
 namespace wb::testing::vocabulary {
 

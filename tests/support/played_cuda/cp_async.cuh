@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The played cp.async, in the place of kernels/common/cp_async.cuh: a copy lands when its thread
-// waits for its group, as late as a GPU may let it; see cuda_runtime.h.
+// The played cp.async, in the place of kernels/common/sm80/cp_async.cuh: a copy lands when its
+// thread waits for its group, as late as a GPU may let it; see cuda_runtime.h.
 #pragma once
 
 #include "cuda_runtime.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which problems sm90_wgmma_carry walks by heads, and how it cuts their units into runs:
+// Which problems sm90_wgmma_carry schedules by heads, and how it cuts their units into runs:
 // kernels/sm90_wgmma_carry/heads_plan.hpp.
 #include "heads_plan.hpp"
 

@@ -36,15 +36,16 @@ inline std::string with_played_headers(const std::string& source) {
 inline Variant played(const KernelFolder& folder, const std::string& name,
                       const std::string& from = "", const std::string& to = "") {
   const fs::path kernels = source_root() / "kernels";
-  for (const char* header : {"plan.cuh", "scalar_launches.cuh", "scalar_rows.cuh", "sdpa_abi.h"}) {
+  for (const char* header : {"cuda/plan.cuh", "cuda/scalar_launches.cuh", "cuda/scalar_plan.cuh",
+                             "cuda/scalar_rows.cuh", "sdpa_abi.h"}) {
     folder.write(std::string("common/") + header,
                  with_played_headers(text_of(kernels / "common" / header)));
   }
-  for (const char* header :
-       {"cp_async.cuh", "cuda_runtime.h", "fibers.h", "cuda_fp16.h", "cuda_bf16.h"}) {
-    folder.write(std::string("common/") + header,
-                 text_of(source_root() / "tests/support/played_cuda" / header));
+  const fs::path played_cuda = source_root() / "tests/support/played_cuda";
+  for (const char* header : {"cuda_runtime.h", "fibers.h", "cuda_fp16.h", "cuda_bf16.h"}) {
+    folder.write(std::string("common/") + header, text_of(played_cuda / header));
   }
+  folder.write("common/sm80/cp_async.cuh", text_of(played_cuda / "cp_async.cuh"));
   Json manifest = Json::parse(text_of(kernels / name / "kernel.json"));
   CHECK(manifest["architectures"] == Json{"sm_80"});
   manifest["backend"] = "cpu";
