@@ -13,9 +13,11 @@
 //
 // Parent: none. Predicted: 1.8x on S up to 512 with few heads, where fixed 128-row tiles leave the
 // device idle; 1.1x at B*H 128, S 512.
-// Measured: H200, hot burst, over the fastest backend of PyTorch: 2.25x on the 11 problems of n6,
-// 1.78x at least (sessions/h200-part1-whole); 0.75x at B*H 128, S 512 (sessions/ladder), where
-// sm90_wgmma_carry is the choice.
+//
+// Worklog
+//   measured  H200, hot burst, over the fastest backend of PyTorch: 2.25x on the 11 problems of
+//             n6, 1.78x at least (sessions/h200-part1-whole); 0.75x at B*H 128, S 512
+//             (sessions/ladder), where sm90_wgmma_carry is the choice.
 
 #include "cuda/plan.cuh"
 #include "mma_flash.cuh"

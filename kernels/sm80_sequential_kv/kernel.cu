@@ -189,11 +189,11 @@ __global__ void __launch_bounds__(k_threads, 1) sequential_kv(ScalarParams p) {
     load_tile<T, TILE_KEYS, Dim>(kv_tile, Dim, k, p.sk.row, first_key, keys, p.dim);
     __syncthreads();
     const float maximum = computes ? score_tile<T, Dim>(p, r, kv_tile, first_key) : 0.0f;
-    __syncthreads();  // K is read: V takes its coord
+    __syncthreads();  // K is read: V takes its place
     load_tile<T, TILE_KEYS, Dim>(kv_tile, Dim, v, p.sv.row, first_key, keys, p.dim_v);
     __syncthreads();
     if (computes) add_tile<Dim>(r, kv_tile, maximum);
-    __syncthreads();  // V is read: the next K takes its coord
+    __syncthreads();  // V is read: the next K takes its place
   }
   const int row = first_row + row_in_tile;
   if (computes && row < p.seq_q) store_row<T, Dim>(p, coord, r, row);

@@ -16,8 +16,10 @@
 // reached 4.7x, 5.0x and 13x, but one edge shape used 1.13 of the verdict's budget: sums cut off at
 // every product of Q K^T. Now at most 32 columns are summed up on the tensor cores, with nothing
 // overlapped inside a warpgroup (predicted 1.2x slower), and all edge shapes are right.
-// Measured: H200, hot burst, over the fastest backend of PyTorch: 4.4x, 4.5x and 13.2x
-// (sessions/h200-part1-whole).
+//
+// Worklog
+//   measured  H200, hot burst, over the fastest backend of PyTorch: 4.4x, 4.5x and 13.2x
+//             (sessions/h200-part1-whole).
 
 #include "cuda/plan.cuh"
 #include "f16x3.cuh"

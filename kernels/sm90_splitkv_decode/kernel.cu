@@ -28,9 +28,12 @@
 // Predicted 1.2 to 1.3 of v3 at D 64 to 96 and for few units; measured 1.0 to 1.6, in the mean 1.22
 // on an H200 and 1.19 on an H100. Left: D 112 (padded to 128); 9 to 16 rows above 64 columns
 // (registers); the workspace's three round trips to the L2.
-// Measured: v3 on an H200, hot burst, over the fastest backend of PyTorch: 1.67x to 70 MB of K and
-// V, 1.12x to 300 MB, 1.01x beyond (sessions/h200-part1-whole); v4 is in no session yet, its trials
-// are in docs/results/kernel_trials.md (key_tiles to step_of_64).
+//
+// Worklog
+//   measured  v3 on an H200, hot burst, over the fastest backend of PyTorch: 1.67x to 70 MB of K
+//             and V, 1.12x to 300 MB, 1.01x beyond (sessions/h200-part1-whole); v4 is in no
+//             session yet, its trials are in docs/results/kernel_trials.md (key_tiles to
+//             step_of_64).
 
 #include "cuda/plan.cuh"
 #include "sm90/split_choice.cuh"

@@ -13,10 +13,13 @@
 // Parent: sm90_wgmma_pingpong, whose warpgroups all drain at the end of a tile together.
 // Hypothesis: at S 512 a third of a tile's time is its beginning and end. Predicted: S 512 1.10x of
 // the parent, D 128 full level with cuDNN from S 1k on; by heads, D 64 causal S 512 1.22 of cuDNN.
-// Measured: H200, beside cuDNN: in lasting work ahead on 43 of 45 prefill problems, D 64 1.18x
-// (sessions/h200-part2-whole); carrying over 1.03x, short heads by heads 1.24x at D 64 causal S 512
-// (sessions/hopper-prefill, sessions/hopper-prefill-ends). Slower than the parent for D 256 full
-// from S 8k on, with masks and for chunked queries, where the parent stays the better choice.
+//
+// Worklog
+//   measured  H200, beside cuDNN: in lasting work ahead on 43 of 45 prefill problems, D 64 1.18x
+//             (sessions/h200-part2-whole); carrying over 1.03x, short heads by heads 1.24x at D 64
+//             causal S 512 (sessions/hopper-prefill, sessions/hopper-prefill-ends). Slower than
+//             the parent for D 256 full from S 8k on, with masks and for chunked queries, where
+//             the parent stays the better choice.
 
 #include "carry.cuh"
 #include "heads.cuh"

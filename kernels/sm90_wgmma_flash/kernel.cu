@@ -13,8 +13,11 @@
 // Parent: sm80_mma_flash (tiles by waves), and split and merge of sm90_splitkv_chunked, which is
 // kept in sessions/h200-part1 only. Predicted: 1.1x over cuDNN at B*H 128, S 512, D 64; 3x for 16
 // queries on 8192 keys.
-// Measured: H200, hot burst, over the fastest backend of PyTorch: 3.12x on 2 to 16 queries and 8192
-// keys, 2.85x at least (sessions/h200-part1-whole); prefill is for sm90_wgmma_carry.
+//
+// Worklog
+//   measured  H200, hot burst, over the fastest backend of PyTorch: 3.12x on 2 to 16 queries and
+//             8192 keys, 2.85x at least (sessions/h200-part1-whole); prefill is for
+//             sm90_wgmma_carry.
 
 #include "sm90/split_choice.cuh"
 #include "sm90/tma_inputs.cuh"

@@ -20,8 +20,10 @@
 // warpgroups of a small grid (1.8x at 64 queries -> 1.67), between three by TILE_INDEX 3 (1.13x of
 // two, which no GPU has run). Exponentials on the FMA units and Q in registers were tried and taken
 // out.
-// Measured: H200, hot burst, over the fastest backend of PyTorch: 1.53x on masks at S 1024, 1.65x
-// on 64 queries and 8192 keys (sessions/h200-part1-whole).
+//
+// Worklog
+//   measured  H200, hot burst, over the fastest backend of PyTorch: 1.53x on masks at S 1024,
+//             1.65x on 64 queries and 8192 keys (sessions/h200-part1-whole).
 
 #include "pingpong.cuh"
 #include "sm90/prefill_plan.cuh"

@@ -11,8 +11,11 @@
 // device memory (139 TFLOP/s at S 4k). Predicted: 2.0x (64 rows a block read 128 KB of K and V
 // every step; the L2's 5.6 TB/s allow 2.5x), 2.8x with two blocks of a cluster that send each other
 // half (multicast).
-// Measured: H200, hot burst: 3.26x [3.25, 3.27] the fastest backend of PyTorch at D 512, S 4k
-// (sessions/h200-part1-whole). With the cluster 1.0x of that, so it was taken out again.
+//
+// Worklog
+//   measured  H200, hot burst: 3.26x [3.25, 3.27] the fastest backend of PyTorch at D 512, S 4k
+//             (sessions/h200-part1-whole). With the cluster 1.0x of that, so it was taken out
+//             again.
 
 #include "sm90/tma_inputs.cuh"
 #include "wide.cuh"

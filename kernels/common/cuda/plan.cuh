@@ -77,12 +77,6 @@ inline int check_args(const wb_sdpa_problem& p, const wb_sdpa_args* args) {
   return WB_OK;
 }
 
-// Largest span of elements that index arithmetic has to reach in a [B, H, S, D] tensor.
-inline int64_t span_elements(int64_t batch, int64_t heads, int64_t rows, int64_t dim,
-                             wb_strides s) {
-  return (batch - 1) * s.batch + (heads - 1) * s.head + (rows - 1) * s.row + dim;
-}
-
 inline bool strides_divide_by(wb_strides s, int64_t n) {
   return s.batch % n == 0 && s.head % n == 0 && s.row % n == 0;
 }
