@@ -9,9 +9,8 @@
 //   costs     every query row reads all of its K and V again (no reuse but the caches'), a warp
 //             reads 32 rows of K at once, and with Dv below THREADS the rest idles over V
 //   compiled  sm_90, nvcc 13.0, THREADS 256: 48 registers, no spills, no stack
-//   measured  H200, hot burst: 0.61x of PyTorch's fastest backend at one head of S 64, 0.0025x at
-//   128
-//             heads of S 512, 0.040x over 11 problems (sessions/ladder)
+//   measured  H200, hot burst, over PyTorch's fastest backend: 0.61x at one head of S 64, 0.0025x
+//             at 128 heads of S 512, 0.040x over 11 problems (sessions/ladder)
 
 #include "cuda/scalar_plan.cuh"
 

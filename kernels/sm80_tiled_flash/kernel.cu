@@ -26,10 +26,9 @@
 //   compiled  sm_80 and sm_90a, nvcc 13.0: 86 to 106 registers by default, at most 252 (8 rows a
 //             warp, tiles of 128 keys); no spills, no stack in the 200 configurations tried on each
 //   measured  H200, hot burst, each over the step before: VECTOR_LOADS 3.18x, PADDING behind
-//   it 1.39x,
-//             MIN_BLOCKS 2 1.00x, GRID 2 0.99x, ASYNC_COPY 1.07x (sessions/from-benchmarks);
-//             SPLIT_KEYS 1.36x, MERGE 1 1.07x (sessions/n6-baseline); GRID 0 0.16x
-//             (sessions/batch-scaling)
+//             it 1.39x, MIN_BLOCKS 2 1.00x, GRID 2 0.99x, ASYNC_COPY 1.07x
+//             (sessions/from-benchmarks); SPLIT_KEYS 1.36x, MERGE 1 1.07x (sessions/n6-baseline);
+//             GRID 0 0.16x (sessions/batch-scaling)
 
 #ifndef QUERIES
 #define QUERIES 16
