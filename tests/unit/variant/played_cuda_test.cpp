@@ -199,5 +199,36 @@ TEST_CASE("the plain CUDA kernels refuse what they were not made for", "[variant
     CHECK(status([](wb_sdpa_problem& p) { p.seq_kv = 0; }) == WB_FAILED);
     CHECK(status([](wb_sdpa_problem& p) { p.batch = 0; }) == WB_FAILED);
     CHECK(kernel.forward(nullptr, nullptr) == WB_FAILED);
+
+    // Both versions of the ABI, and nothing that only the second one can say.
+    CHECK(status([](wb_sdpa_problem& p) { p.abi_version = 1; }) == WB_OK);
+    CHECK(status([](wb_sdpa_problem& p) { p.abi_version = 2; }) == WB_OK);
+    CHECK(status([](wb_sdpa_problem& p) { p.abi_version = 0; }) == WB_FAILED);
+    CHECK(status([](wb_sdpa_problem& p) { p.abi_version = 3; }) == WB_FAILED);
+    CHECK(status([](wb_sdpa_problem& p) { p.struct_size = 8; }) == WB_FAILED);
+    const auto beyond = [&](auto change) {
+      return status([&](wb_sdpa_problem& p) {
+        p.abi_version = 2;
+        change(p);
+      });
+    };
+    CHECK(beyond([](wb_sdpa_problem& p) { p.pass = WB_BACKWARD; }) == WB_UNSUPPORTED);
+    CHECK(beyond([](wb_sdpa_problem& p) { p.has_window = 1; }) == WB_UNSUPPORTED);
+    CHECK(beyond([](wb_sdpa_problem& p) { p.kv_shared = 1; }) == WB_UNSUPPORTED);
+    CHECK(beyond([](wb_sdpa_problem& p) { p.total_kv = 4; }) == WB_UNSUPPORTED);
+    CHECK(beyond([](wb_sdpa_problem& p) { p.page_size = 16; }) == WB_UNSUPPORTED);
+    CHECK(status([](wb_sdpa_problem& p) {  // a caller of version 1 does not have the field
+            p.abi_version = 1;
+            p.struct_size = WB_SDPA_PROBLEM_V1_BYTES;
+            p.pass = WB_BACKWARD;
+          }) == WB_OK);
+    PlannedCall call(kernel, problem, make_inputs(problem, 1, Draw::normal), false);
+    const float logit = 0.0f;
+    call.args.sink = &logit;
+    CHECK(kernel.forward(call.plan(), &call.args) == WB_UNSUPPORTED);
+    call.args.struct_size = WB_SDPA_ARGS_V1_BYTES;
+    CHECK(kernel.forward(call.plan(), &call.args) == WB_OK);
+    call.args.struct_size = sizeof(std::size_t);
+    CHECK(kernel.forward(call.plan(), &call.args) == WB_FAILED);
   }
 }
