@@ -11,7 +11,7 @@
 //   predicted TILE_ROWS times less traffic from K and V, and fewer blocks: faster from the sizes
 //             on where the parent waits for memory, slower where a few blocks leave SMs idle
 //   costs     with one thread a row, as the idea was first written down, 64 of 256 threads compute;
-//             nothing is loaded while something is computed; keys are walked by one block alone
+//             nothing is loaded while something is computed; one block alone takes all keys
 //   searched  tiles of 16 to 128 rows and keys, 1 to 8 threads a row, as far as whole warps and no
 //             more than the block's threads compute; with head dims above 64 a tile of 128 by 128
 //             takes more shared memory (193 KiB) than an SM of sm_80 has

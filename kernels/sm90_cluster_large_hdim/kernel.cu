@@ -12,10 +12,10 @@
 // mma.sync (tf32x3.cuh), at most 32 columns or one step of keys summed up there. v3, this file:
 // both products are transposed, so that a warp reads and splits keys, or columns of V, of its own,
 // and rows come in eights (two clusters at 8192 columns); where a step has 64 keys, four warps
-// multiply as a warpgroup (64 rows a cluster at 2048 columns); blocks greet each other by a relaxed
-// arrival, whose release had waited for all of Q and K; teams of warps load for themselves, and
-// multiply a run of columns while the next one comes; the inverses of the sums arrive while P V is
-// under way.
+// multiply as a warpgroup (64 rows a cluster at 2048 columns); blocks meet at the start by a
+// relaxed arrival, whose release had waited for all of Q and K; teams of warps load for themselves,
+// and multiply a run of columns while the next one comes; the inverses of the sums arrive while P V
+// is under way.
 //
 // Parent: none. Predicted: 9.8 to 7.5 us at 2048 columns.
 //
