@@ -299,10 +299,10 @@ inline void finish_row(const Call& call, std::int64_t b, std::int64_t h, std::in
 // ---- the ABI --------------------------------------------------------------------------------
 
 inline int check_problem(const wb_sdpa_problem* p) {
-  if (p == nullptr || p->struct_size < sizeof(wb_sdpa_problem)) {
-    return fail(WB_FAILED, "wb_sdpa_problem is missing or older than this kernel");
+  if (p == nullptr || p->struct_size < WB_SDPA_PROBLEM_V1_BYTES) {
+    return fail(WB_FAILED, "wb_sdpa_problem is missing or shorter than any version's");
   }
-  if (p->abi_version != WB_SDPA_ABI_VERSION) return fail(WB_UNSUPPORTED, "ABI version is not 1");
+  if (const char* beyond = wb_sdpa_beyond_dense_forward(p)) return fail(WB_UNSUPPORTED, beyond);
   if (p->dtype < WB_F32 || p->dtype > WB_BF16) return fail(WB_UNSUPPORTED, "unknown dtype");
   if (p->causal < WB_CAUSAL_NONE || p->causal > WB_CAUSAL_BOTTOM_RIGHT) {
     return fail(WB_UNSUPPORTED, "unknown causal kind");
@@ -316,16 +316,15 @@ inline int check_problem(const wb_sdpa_problem* p) {
   }
   if (p->heads_q % p->heads_kv != 0) return fail(WB_FAILED, "heads_q is no multiple of heads_kv");
   if (!__builtin_isfinite(p->scale)) return fail(WB_FAILED, "the scale is not finite");
-  if (p->window_left != 0 || p->window_right != 0 || p->softcap != 0.0 ||
-      p->cu_seqlens_q != nullptr || p->cu_seqlens_kv != nullptr || p->page_table != nullptr) {
-    return fail(WB_UNSUPPORTED, "windows, softcap, varlen and pages are not supported");
-  }
   return WB_OK;
 }
 
 inline int check_args(const wb_sdpa_problem& p, const wb_sdpa_args* args, bool needs_workspace) {
-  if (args == nullptr || args->struct_size < sizeof(wb_sdpa_args)) {
-    return fail(WB_FAILED, "wb_sdpa_args is missing or older than this kernel");
+  if (args == nullptr || args->struct_size < WB_SDPA_ARGS_V1_BYTES) {
+    return fail(WB_FAILED, "wb_sdpa_args is missing or shorter than any version's");
+  }
+  if (const char* beyond = wb_sdpa_args_beyond_dense_forward(args)) {
+    return fail(WB_UNSUPPORTED, beyond);
   }
   if (args->q == nullptr || args->k == nullptr || args->v == nullptr || args->out == nullptr ||
       (p.mask != WB_MASK_NONE && args->mask == nullptr) ||
@@ -359,13 +358,14 @@ inline int wb_cpu_make_plan(const wb_sdpa_problem* problem,
   if (plan == nullptr) return wb_cpu::fail(WB_FAILED, "plan is NULL");
   *plan = nullptr;
   if (const int status = wb_cpu::check_problem(problem); status != WB_OK) return status;
-  const wb_cpu::Needs needs = needs_of(*problem);
+  const wb_sdpa_problem whole = wb_sdpa_whole_problem(problem);
+  const wb_cpu::Needs needs = needs_of(whole);
   constexpr std::int64_t k_most = std::int64_t{1} << 36;
   if (needs.scratch_floats < 0 || needs.scratch_floats > k_most || needs.shared_floats < 0 ||
       needs.shared_floats > k_most) {
     return wb_cpu::fail(WB_UNSUPPORTED, "the problem needs too large a workspace");
   }
-  auto* made = new (std::nothrow) wb_sdpa_plan(*problem, needs);
+  auto* made = new (std::nothrow) wb_sdpa_plan(whole, needs);
   if (made == nullptr) return wb_cpu::fail(WB_FAILED, "out of memory");
   if (!made->pool.complete()) {
     delete made;
