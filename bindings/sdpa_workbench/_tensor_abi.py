@@ -23,7 +23,9 @@ from ctypes import (
 from . import errors
 from ._forks import process
 
-ABI_VERSION, OK, UNSUPPORTED = 1, 0, 1
+# That of a dense forward, all that calls ask for: artifacts of either version of the ABI take it.
+ABI_VERSION = 1
+OK, UNSUPPORTED = 0, 1
 DTYPES = {"f32": 0, "f16": 1, "bf16": 2}
 CAUSAL = {"none": 0, "top_left": 1, "bottom_right": 2}
 MASKS = {"none": 0, "bool": 1, "additive": 2}
@@ -34,7 +36,7 @@ class Strides(Structure):
 
 
 class Problem(Structure):
-    """wb_sdpa_problem."""
+    """wb_sdpa_problem; what is not set is 0, as a dense forward has it."""
 
     _fields_ = [
         ("struct_size", c_size_t),
@@ -50,6 +52,11 @@ class Problem(Structure):
         ("softcap", c_double),
         *((name, c_void_p) for name in ("cu_seqlens_q", "cu_seqlens_kv", "page_table")),
         ("page_size", c_int64),
+        *((name, c_int32) for name in ("pass_", "dtype_out", "kv_shared", "has_window")),
+        *((name, c_int64) for name in ("total_q", "total_kv", "total_pages",
+                                       "page_table_stride")),
+        *((name, Strides) for name in ("dout", "dq", "dk", "dv")),
+        ("kv_lens", c_void_p),
     ]  # fmt: skip
 
 
@@ -61,6 +68,7 @@ class Args(Structure):
         *((name, c_void_p) for name in ("q", "k", "v", "mask", "out", "lse", "workspace",
                                         "stream")),
         ("threads", c_int32),
+        *((name, c_void_p) for name in ("sink", "descale_q", "descale_k", "descale_v")),
     ]  # fmt: skip
 
 

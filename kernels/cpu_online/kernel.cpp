@@ -6,9 +6,9 @@
 //   parent    cpu_unfused
 //   changed   online softmax over chunks of 64 keys; dot products in vector lanes
 //   costs     every query row reads and converts all of K and V again
-//   measured  not yet in a recorded session
+//   measured  no recorded session has it
 
-#include "cpu_support.hpp"
+#include "cpu/support.hpp"
 
 namespace online {
 

@@ -12,19 +12,18 @@
 //   tried     in a bare loop, f32, S 512 and 1024, D 64 and 128: tiles of 32 to 64 rows, 64 or 128
 //             keys, and blocks of 8x2, 12x2, 8x3 and 4x4 vectors lie within 6 % of each other;
 //             loads of the operands had to be pinned in registers, see in_register
-//   measured  1.36 to 2.50 times PyTorch's speed in f32 at S 512 to 2048, by `compare`
-//             (docs/kernels.md); not yet in a recorded session
+//   measured  2 cores of an AMD EPYC, f32, hot: 2.26 [2.02, 2.53] times as fast as cpu_tiled and
+//             1.51 [1.28, 1.78] as PyTorch's SDPA at S 512 to 2048 (sessions/cpu-prefill-f32);
+//             2.04 [1.78, 2.35] times as fast as cpu_tiled with 1 and 16 queries
+//             (sessions/cpu-decode-f32)
 
-#include "cpu_simd.hpp"
+#include "cpu/simd.hpp"
 
 #ifndef TILE_M
 #error "TILE_M, rows per tile, comes from the configuration"
 #endif
 #ifndef TILE_N
 #error "TILE_N, keys per step, comes from the configuration"
-#endif
-#ifndef SIMD
-#error "SIMD, 0 for the widest, 1 portable, 2 AVX2, 3 AVX-512, comes from the configuration"
 #endif
 
 namespace simd_flash {
@@ -54,25 +53,7 @@ struct Tile {
   [[nodiscard]] QueryRow row(std::int64_t r) const { return packed.at(first_row + r); }
 };
 
-// The order of these lines matters.
-// clang-format off
-#define WB_SIMD_PATH 1
-#include "simd_path_begin.hpp"
-#include "tile.hpp"
-#include "simd_path_end.hpp"
-#if WB_SIMD_AVX2
-#define WB_SIMD_PATH 2
-#include "simd_path_begin.hpp"
-#include "tile.hpp"
-#include "simd_path_end.hpp"
-#endif
-#if WB_SIMD_AVX512
-#define WB_SIMD_PATH 3
-#include "simd_path_begin.hpp"
-#include "tile.hpp"
-#include "simd_path_end.hpp"
-#endif
-// clang-format on
+#include "cpu/simd_paths.hpp"
 
 /// Floats of each part, in the order of Tile; every part starts on a cache line.
 struct Layout {
@@ -97,8 +78,7 @@ Layout layout(const wb_sdpa_problem& p) {
 }
 
 Simd chosen() {
-  static const Simd k_simd = choose_simd(SIMD, "cpu_simd_flash");
-  return k_simd;
+  return chosen_simd("cpu_simd_flash");
 }
 
 Needs needs(const wb_sdpa_problem& p) {
@@ -139,16 +119,9 @@ Tile make_tile(const Call& call, std::int64_t task, float* scratch) {
 
 void forward(const Call& call) {
   const wb_sdpa_problem& p = call.problem;
-  [[maybe_unused]] const Simd simd = chosen();  // without x86, or with SIMD=1, there is one path
+  const Simd simd = chosen();
   call.parallel(p.batch * p.heads_kv * tiles_per_head(p), [&](std::int64_t task, float* scratch) {
-    const Tile tile = make_tile(call, task, scratch);
-#if WB_SIMD_AVX512
-    if (simd == Simd::avx512) return path_avx512::run_tile(call, tile);
-#endif
-#if WB_SIMD_AVX2
-    if (simd == Simd::avx2) return path_avx2::run_tile(call, tile);
-#endif
-    path_portable::run_tile(call, tile);
+    WB_SIMD_CALL(simd, run_tile(call, make_tile(call, task, scratch)));
   });
 }
 

@@ -6,27 +6,24 @@
 //             read, even for one head, so a task is SPLIT_KEYS keys of one key/value head, for all
 //             query rows that use them; a second pass merges what the tasks left in the workspace
 //   parent    cpu_simd_flash
-//   changed   lanes are columns of the head dim, not rows (one row would leave 15 of 16 idle);
-//   split
-//             with partial maxima, sums and rows; merge pass
+//   changed   lanes are columns of the head dim, not rows (one row would leave 15 of 16 idle); a
+//             split with partial maxima, sums and rows; a merge pass
 //   costs     a horizontal sum a score; parts of S / SPLIT_KEYS rows are written and read again
 //   tried     sums of lanes one by one (they were most of the time), queries as operands in memory
 //             (loads were the limit), SPLIT_KEYS 256 to 1024, TILE_N 32 to 128
-//   measured  one query: 1.5 to 4.8 times cpu_simd_flash, 1.7 to 3.4 times PyTorch in f32, by
-//             `compare` (docs/kernels.md); not yet in a recorded session
+//   measured  2 cores of an AMD EPYC, f32, 1 and 16 queries on 2048 to 16384 keys, hot: 2.16
+//             [1.61, 2.92] times as fast as cpu_simd_flash, 2.30 [1.69, 3.12] as PyTorch's SDPA
+//             (sessions/cpu-decode-f32)
 
 #include <utility>
 
-#include "cpu_simd.hpp"
+#include "cpu/simd.hpp"
 
 #ifndef SPLIT_KEYS
 #error "SPLIT_KEYS, keys per task, comes from the configuration"
 #endif
 #ifndef TILE_N
 #error "TILE_N, keys per step, comes from the configuration"
-#endif
-#ifndef SIMD
-#error "SIMD, 0 for the widest, 1 portable, 2 AVX2, 3 AVX-512, comes from the configuration"
 #endif
 
 namespace splitkv {
@@ -55,25 +52,7 @@ struct Split {
   float* row_sum;     // part [rows]
 };
 
-// The order of these lines matters.
-// clang-format off
-#define WB_SIMD_PATH 1
-#include "simd_path_begin.hpp"
-#include "rows.hpp"
-#include "simd_path_end.hpp"
-#if WB_SIMD_AVX2
-#define WB_SIMD_PATH 2
-#include "simd_path_begin.hpp"
-#include "rows.hpp"
-#include "simd_path_end.hpp"
-#endif
-#if WB_SIMD_AVX512
-#define WB_SIMD_PATH 3
-#include "simd_path_begin.hpp"
-#include "rows.hpp"
-#include "simd_path_end.hpp"
-#endif
-// clang-format on
+#include "cpu/simd_paths.hpp"
 
 /// How a problem is cut: `row_tiles` of up to `rows` packed rows, `splits` of keys; a task for each
 /// pair of them and each key/value head. Threads have no say: results do not depend on them.
@@ -101,8 +80,7 @@ struct Cut {
 };
 
 Simd chosen() {
-  static const Simd k_simd = choose_simd(SIMD, "cpu_splitkv");
-  return k_simd;
+  return chosen_simd("cpu_splitkv");
 }
 
 Needs needs(const wb_sdpa_problem& p) {
@@ -138,28 +116,12 @@ Split make_split(const Call& call, const Cut& cut, std::int64_t tile, std::int64
 }
 
 void run_split(const Call& call, const Split& split) {
-#if WB_SIMD_AVX512
-  if (chosen() == Simd::avx512) return path_avx512::run_split(call, split);
-#endif
-#if WB_SIMD_AVX2
-  if (chosen() == Simd::avx2) return path_avx2::run_split(call, split);
-#endif
-  path_portable::run_split(call, split);
+  WB_SIMD_CALL(chosen(), run_split(call, split));
 }
 
 void merge_row(const Call& call, const Cut& cut, const Split& first_part, std::int64_t r,
                float* row_acc) {
-#if WB_SIMD_AVX512
-  if (chosen() == Simd::avx512) {
-    return path_avx512::merge_row(call, first_part, cut.splits, cut.part_floats(), r, row_acc);
-  }
-#endif
-#if WB_SIMD_AVX2
-  if (chosen() == Simd::avx2) {
-    return path_avx2::merge_row(call, first_part, cut.splits, cut.part_floats(), r, row_acc);
-  }
-#endif
-  path_portable::merge_row(call, first_part, cut.splits, cut.part_floats(), r, row_acc);
+  WB_SIMD_CALL(chosen(), merge_row(call, first_part, cut.splits, cut.part_floats(), r, row_acc));
 }
 
 void forward(const Call& call) {

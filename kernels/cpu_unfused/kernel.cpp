@@ -6,9 +6,9 @@
 //   parent    none: this is the starting point that other kernels are measured against
 //   costs     Sq * Skv floats written and read three times; a dot product per score whose sum is
 //             kept in order, so the compiler cannot vectorise it
-//   measured  not yet in a recorded session
+//   measured  no recorded session has it
 
-#include "cpu_support.hpp"
+#include "cpu/support.hpp"
 
 namespace unfused {
 

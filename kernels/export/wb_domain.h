@@ -39,7 +39,8 @@ static inline int wb_rows_are_safe(const wb_strides* strides, int64_t heads, int
          wb_stride_is_safe(strides->batch, heads * rows * width, element_bytes);
 }
 
-/* NULL when the recorded passes cover the problem, else the reason, a literal. */
+/* NULL when the recorded passes cover the problem, else the reason, a literal. Passes are of dense
+ * forwards; a header of version 1 knows nothing else. */
 static inline const char* wb_outside(const wb_sdpa_problem* p) {
   const wb_proven_entry* entry = NULL;
   const int64_t element_bytes = p->dtype == WB_F32 ? 4 : 2;
@@ -47,6 +48,10 @@ static inline const char* wb_outside(const wb_sdpa_problem* p) {
                            wb_layouts_of(&p->k, p->heads_kv, p->seq_kv) &
                            wb_layouts_of(&p->v, p->heads_kv, p->seq_kv);
   size_t i;
+#if WB_SDPA_ABI_VERSION >= 2
+  if (p->struct_size < WB_SDPA_PROBLEM_V1_BYTES) return "struct_size is smaller than any version's";
+  if (wb_sdpa_beyond_dense_forward(p) != NULL) return wb_sdpa_beyond_dense_forward(p);
+#endif
   if (p->batch < 1 || p->heads_q < 1 || p->heads_kv < 1 || p->seq_q < 1 || p->seq_kv < 1) {
     return "a size is below 1";
   }

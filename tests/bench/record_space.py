@@ -61,8 +61,8 @@ class Worker:
 def closure(folder):
     """Files of the kernel and of common/, as paths below the kernels root."""
     for root in (folder, folder.parent / "common"):
-        for path in sorted(root.glob("*.h*")) + sorted(root.glob("*.cpp")):
-            yield f"{root.name}/{path.name}", path.read_bytes()
+        for path in sorted(root.rglob("*.h*")) + sorted(root.rglob("*.cpp")):
+            yield str(path.relative_to(folder.parent)), path.read_bytes()
     yield f"{folder.name}/kernel.json", (folder / "kernel.json").read_bytes()
 
 

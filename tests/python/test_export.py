@@ -158,6 +158,7 @@ def test_the_packages_domain_is_the_workbenchs(judged, c_package, package):
             text = (f"B=1 Hq=2 Hkv={kv_heads} Sq={rows} Skv={keys} D={width} {dtype} "
                     f"causal={causal} layout={layout} {words}")  # fmt: skip
             problem = abi.Problem(
+                struct_size=ctypes.sizeof(abi.Problem), abi_version=abi.ABI_VERSION,
                 dtype=abi.DTYPES[dtype], causal=abi.CAUSAL[causal], mask=abi.MASKS[mask], batch=1,
                 heads_q=2, heads_kv=kv_heads, seq_q=rows, seq_kv=keys, dim=width, dim_v=width,
                 device=-1,

@@ -84,7 +84,7 @@ Result<std::map<std::string, std::string>> files_of(const Services& services, co
   const std::string headers = kind == "c" ? "include/" : "csrc/";
   const auto abi =
       std::find_if(subject.variant.files.begin(), subject.variant.files.end(),
-                   [](const auto& file) { return file.first.ends_with("common/sdpa_abi.h"); });
+                   [](const auto& file) { return file.first.ends_with("/sdpa_abi.h"); });
   if (abi == subject.variant.files.end()) {
     return Error{ErrorCode::invalid, "export", subject.label, "its sources lack sdpa_abi.h",
                  "include common/sdpa_abi.h and judge it again"};

@@ -13,6 +13,7 @@
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/stored.hpp"
+#include "variant/closure.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"
 
@@ -78,14 +79,40 @@ struct Scaffold {
   }
 };
 
-Result<void> fill(FileSystem& file_system, const Variant& variant, const fs::path& folder) {
-  const std::string own = variant.manifest.name + "/";
+constexpr std::string_view k_common_prefix = "common/";
+
+/// By their path in common/, the headers that the copy brings in its own folder: all of its
+/// parent's where common/ of `roots` lacks one of them, as a recorded kernel's may be. They belong
+/// together, so none of today's is mixed in.
+Result<std::map<std::string, std::string>> headers_to_bring(const FileSystem& file_system,
+                                                            const Variant& variant,
+                                                            const std::vector<fs::path>& roots) {
+  std::map<std::string, std::string> headers;
+  bool is_one_missing = false;
+  if (variant.manifest.backend == variant::Backend::python) return headers;  // imports by name
   for (const auto& [path, text] : variant.files) {
-    if (!path.starts_with(own)) continue;  // common/ is found beside it, or in the installed set
-    const std::string relative = path.substr(own.size());
-    if (!is_inside(relative)) throw std::logic_error("a variant's file lies outside its folder");
-    WB_TRY(file_system.make_directories((folder / relative).parent_path()));
-    WB_TRY(file_system.write_atomic(folder / relative, text, Durability::none));
+    if (!path.starts_with(k_common_prefix)) continue;
+    WB_TRY_ASSIGN(const auto found, variant::read_common(file_system, roots, path));
+    is_one_missing = is_one_missing || !found;
+    headers.emplace(path.substr(k_common_prefix.size()), text);
+  }
+  if (!is_one_missing) headers.clear();
+  return headers;
+}
+
+/// Writes the variant's own files and `headers`; the rest of common/ is found beside the folder, or
+/// in the installed set.
+Result<void> fill(FileSystem& file_system, const Variant& variant,
+                  std::map<std::string, std::string> headers, const fs::path& folder) {
+  const std::string own = variant.manifest.name + "/";
+  std::map<std::string, std::string> files = std::move(headers);
+  for (const auto& [path, text] : variant.files) {
+    if (path.starts_with(own)) files[path.substr(own.size())] = text;
+  }
+  for (const auto& [path, text] : files) {
+    if (!is_inside(path)) throw std::logic_error("a variant's file lies outside its folder");
+    WB_TRY(file_system.make_directories((folder / path).parent_path()));
+    WB_TRY(file_system.write_atomic(folder / path, text, Durability::none));
   }
   return {};
 }
@@ -108,11 +135,24 @@ Result<void> publish(const fs::path& from, const fs::path& to, const std::string
 /// variant, which must be said.
 std::vector<std::string> changed_headers(const Variant& derived, const Variant& written) {
   std::vector<std::string> changed;
-  for (const auto& [path, text] : derived.files) {
+  const auto has = [&written](const std::string& path, const std::string& text) {
     const auto found = written.files.find(path);
-    if (found == written.files.end() || found->second != text) changed.push_back(path);
+    return found != written.files.end() && found->second == text;
+  };
+  for (const auto& [path, text] : derived.files) {
+    const bool is_shared = path.starts_with(k_common_prefix);
+    const std::string brought =
+        is_shared ? written.manifest.name + "/" + path.substr(k_common_prefix.size()) : path;
+    if (!has(path, text) && !has(brought, text)) changed.push_back(path);
   }
   return changed;
+}
+
+/// Where kernels and common/ are looked for after the new folder's own place.
+std::vector<fs::path> kernels_roots(const Context& context) {
+  std::vector<fs::path> roots;
+  for (const fs::path& root : context.services.search_path.roots) roots.push_back(root / "kernels");
+  return roots;
 }
 
 /// The option that lets later calls find the folder; nothing when they find it anyway.
@@ -158,6 +198,11 @@ Result<Json> new_body(Context& context, const Json& args, const fs::path& sessio
                 variant::derive_variant(
                     file_system, parent.first,
                     {{"kernel.json", manifest_text(parent.first, name, parent.second)}}, name));
+  const auto more_roots = kernels_roots(context);
+  std::vector<fs::path> roots{kernels};
+  roots.insert(roots.end(), more_roots.begin(), more_roots.end());
+  WB_TRY_ASSIGN(auto headers, headers_to_bring(file_system, derived, roots));
+  const bool brings_headers = !headers.empty();
   UnfinishedFolder made(kernels);
   made.leave_content();
   WB_TRY(file_system.make_directories(kernels));
@@ -167,32 +212,33 @@ Result<Json> new_body(Context& context, const Json& args, const fs::path& sessio
   }
   Scaffold scaffold;
   scaffold.path = pattern;
-  WB_TRY(fill(file_system, derived, scaffold.path));
+  WB_TRY(fill(file_system, derived, std::move(headers), scaffold.path));
   ::chmod(scaffold.path.c_str(), 0755);  // mkdtemp gives 0700
   WB_TRY(publish(scaffold.path, folder, name));
   scaffold.path.clear();
   made.keep();
-  std::vector<fs::path> more_roots;
-  for (const fs::path& root : context.services.search_path.roots) {
-    more_roots.push_back(root / "kernels");
-  }
   WB_TRY_ASSIGN(const Variant written,
                 variant::read_variant(file_system, kernels, name, more_roots));
   Json files = Json::array();
   for (const auto& [path, text] : written.files) {
     if (path.starts_with(name + "/")) files.push_back(path.substr(name.size() + 1));
   }
-  const auto headers = changed_headers(derived, written);
+  const auto changed = changed_headers(derived, written);
   std::string text = fmt::format(
       "{}\nedit \"about\" and \"techniques\" in kernel.json, then: sdpa-wb check {}{}\n",
       folder.string(), name, where_to_look(context, in));
-  if (!headers.empty()) {
+  if (!changed.empty()) {
     text += fmt::format("note: these shared headers differ from those of {}: {}\n",
-                        label(parent.first), fmt::join(headers, ", "));
+                        label(parent.first), fmt::join(changed, ", "));
+  }
+  if (brings_headers) {
+    text += fmt::format(
+        "note: kernels/common has no longer all headers of {}, so the folder has its own\n",
+        label(parent.first));
   }
   return Json{{"folder", folder.string()},     {"variant", label(written)},
               {"parent", label(parent.first)}, {"files", std::move(files)},
-              {"changed_headers", headers},    {"text", text}};
+              {"changed_headers", changed},    {"text", text}};
 }
 
 }  // namespace

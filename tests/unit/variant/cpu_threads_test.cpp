@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The thread pool of the CPU kernels, kernels/common/cpu_threads.hpp.
-#include "cpu_threads.hpp"
+// The thread pool of the CPU kernels, kernels/common/cpu/threads.hpp.
+#include "cpu/threads.hpp"
 
 #include <sys/resource.h>
 #include <sys/wait.h>

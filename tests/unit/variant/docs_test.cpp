@@ -66,6 +66,15 @@ TEST_CASE("the example of the ABI page passes the verdict", "[variant][docs]") {
   REQUIRE(artifact.ok());
   CHECK(artifact->record.log.empty());  // no warnings either
   const LoadedKernel kernel(artifact->path.string());
+  for (const int version : {0, 1, 2, 3}) {
+    INFO(version);
+    wb_sdpa_problem problem = abi_problem(*parse_problem("B=1 Hq=1 Sq=5 D=4 f32"), false);
+    problem.abi_version = version;
+    wb_sdpa_plan* plan = nullptr;
+    const int expected = version == 1 || version == 2 ? WB_OK : WB_UNSUPPORTED;
+    CHECK(kernel.plan_create(&problem, &plan) == expected);
+    if (plan != nullptr) kernel.plan_destroy(plan);
+  }
   for (const std::string shape :
        {"B=2 Hq=4 Hkv=2 Sq=70 Skv=90 D=24 Dv=16 f32 causal=bottom_right layout=BSHD",
         "B=1 Hq=2 Sq=90 Skv=70 D=8 f32 causal=bottom_right", "B=1 Hq=1 Sq=5 D=4 f32 scale=0.3"}) {

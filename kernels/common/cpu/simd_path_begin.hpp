@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Textual header, no include guard: opens the namespace of one SIMD path and gives it vectors.
-// Set WB_SIMD_PATH to 1 (portable), 2 (AVX2) or 3 (AVX-512), include this, then the code that is
-// compiled for the path, then simd_path_end.hpp. Everything in between gets the path's target
-// attribute, so the file needs no -m flag and runs on CPUs that lack the wider paths. Functions of
-// the standard library are compiled for the base target: inner loops keep away from them.
+// simd_paths.hpp sets WB_SIMD_PATH to 1 (portable), 2 (AVX2) or 3 (AVX-512), includes this, then
+// the kernel's code for the path, then simd_path_end.hpp. Everything in between gets the path's
+// target attribute, so the file needs no -m flag and runs on CPUs that lack the wider paths.
+// Functions of the standard library are compiled for the base target: inner loops keep away from
+// them.
 
 #if WB_SIMD_PATH == 3
 #if defined(__clang__)
@@ -170,9 +171,12 @@ inline void load_bias(const Call& call, std::int64_t b, QueryRow row, std::int64
   if (p.mask == WB_MASK_ADDITIVE) {
     load_floats(call.args.mask, at, count, count, p.dtype, 1.0f, bias);
     for (std::int64_t n = 0; n < count; ++n) {
-      // A finite value stays finite in base 2: it does not mask.
-      const float value = max(bias[n] * k_log2_e, k_least_score);
-      bias[n] = bias[n] == k_minus_infinity ? k_minus_infinity : value;
+      // A finite value stays finite in base 2: it does not mask. By the bits, because GCC 13 takes
+      // -inf for the least finite value where a value is compared with that.
+      const float value = bias[n] * k_log2_e;
+      const bool masks = bit_cast<std::uint32_t>(bias[n]) == k_bits_of_minus_infinity;
+      const bool is_too_low = bit_cast<std::uint32_t>(value) == k_bits_of_minus_infinity;
+      bias[n] = is_too_low && !masks ? k_least_score : value;
     }
     return;
   }

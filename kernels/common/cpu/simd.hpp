@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Which vector instructions a CPU kernel uses, decided when the kernel is loaded, not when it is
-// compiled. A kernel that wants this includes this header once, then its own textual header once
-// for each path, between simd_path_begin.hpp and simd_path_end.hpp, and calls the path chosen.
+// compiled. A kernel that wants this includes this header, then simd_paths.hpp, which compiles the
+// kernel's own simd_path.hpp once for each path, and calls the path chosen by WB_SIMD_CALL.
 #pragma once
 
 #include <cstdio>
 
-#include "cpu_support.hpp"
+#include "support.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WB_SIMD_X86 1
@@ -16,10 +16,33 @@
 #define WB_SIMD_X86 0
 #endif
 
+#ifndef SIMD
+#error "SIMD, 0 for the widest, 1 portable, 2 AVX2, 3 AVX-512, comes from the configuration"
+#endif
+
 // Whether a file compiles a path: the one that its SIMD asks for, and what a CPU that lacks it
 // falls back to. The portable path always is.
 #define WB_SIMD_AVX2 (WB_SIMD_X86 && SIMD != 1)
 #define WB_SIMD_AVX512 (WB_SIMD_X86 && (SIMD == 0 || SIMD == 3))
+
+// WB_SIMD_CALL(simd, run(x)): returns what run(x) of that path returns, from the function that it
+// stands in, inside the kernel's namespace. Without x86, or with SIMD=1, there is one path.
+#if WB_SIMD_AVX512
+#define WB_SIMD_CALL_AVX512(simd, ...) \
+  if ((simd) == wb_cpu::Simd::avx512) return path_avx512::__VA_ARGS__
+#else
+#define WB_SIMD_CALL_AVX512(simd, ...) static_cast<void>(simd)
+#endif
+#if WB_SIMD_AVX2
+#define WB_SIMD_CALL_AVX2(simd, ...) \
+  if ((simd) == wb_cpu::Simd::avx2) return path_avx2::__VA_ARGS__
+#else
+#define WB_SIMD_CALL_AVX2(simd, ...) static_cast<void>(simd)
+#endif
+#define WB_SIMD_CALL(simd, ...)           \
+  WB_SIMD_CALL_AVX512(simd, __VA_ARGS__); \
+  WB_SIMD_CALL_AVX2(simd, __VA_ARGS__);   \
+  return path_portable::__VA_ARGS__
 
 namespace wb_cpu {
 
@@ -55,6 +78,12 @@ inline Simd choose_simd(int wish, const char* kernel) {
   return widest;
 }
 
+/// The path of the kernel that includes this, chosen once a process.
+inline Simd chosen_simd(const char* kernel) {
+  static const Simd k_simd = choose_simd(SIMD, kernel);
+  return k_simd;
+}
+
 /// A query row of one batch element.
 struct QueryRow {
   std::int64_t h, i;
@@ -74,6 +103,7 @@ struct FloatRows {
 };
 
 inline constexpr float k_least_score = std::numeric_limits<float>::lowest();
+inline constexpr std::uint32_t k_bits_of_minus_infinity = 0xff800000u;
 inline constexpr float k_log2_e = 1.44269504088896341f, k_ln_2 = 0.693147180559945309f;
 
 }  // namespace wb_cpu

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Textual header: one tile of query rows on one SIMD path. kernel.cpp includes it once a path,
-// between simd_path_begin.hpp and simd_path_end.hpp.
+// Textual header: one tile of query rows on one SIMD path (simd_paths.hpp).
 //
 // Everything is transposed: vector lanes are query rows m, so that scores are S^T[n][m], sums and
 // maxima need no shuffles, and both products broadcast elements of K and V as they lie in memory.

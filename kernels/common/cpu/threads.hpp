@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The thread pool of a CPU kernel's plan. By pthreads and the compilers' atomics, because <thread>,
-// <mutex> and <atomic> are slow to compile (cpu_support.hpp).
+// <mutex> and <atomic> are slow to compile (support.hpp).
 #pragma once
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Textual header: one split of keys for a few query rows, and the merge, on one SIMD path.
-// kernel.cpp includes it once a path, between simd_path_begin.hpp and simd_path_end.hpp.
+// Textual header: one split of keys for a few query rows, and the merge, on one SIMD path
+// (simd_paths.hpp).
 //
 // Vector lanes are columns d of the head dim: K and V are read once, in the order in which they
 // lie, and every vector of them is used by all rows of a block.
