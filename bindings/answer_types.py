@@ -37,23 +37,26 @@ def camel(name):
 
 
 def class_text(verb):
-    """A dict whose keys have types. It is no TypedDict, which would have no `.text` and be no
-    Answer; editors complete the keys of either."""
+    """A dict that has these keys, each with its type. It is no TypedDict, which would have no
+    `.text` and be no Answer. An overload for any `str` would keep editors from completing keys."""
     lines = [f"class {class_of(verb)}(Answer):", f'    """What `{verb["name"]}` answers."""']
-    if verb["result"]:
-        lines += ["", "    if TYPE_CHECKING:", ""]
+    if not verb["result"]:
+        return "\n".join(lines) + "\n"
+    lines += ["", "    if TYPE_CHECKING:", ""]
+    several = len(verb["result"]) > 1
     for field, meaning in verb["result"].items():
         kind, _, may_be_null = verb_table.field_type(verb, field, meaning)
         kind += " | None" if may_be_null and kind != "Any" else ""
-        key = f"Literal[{json.dumps(field)}]"
-        lines += [
-            "        @overload",
-            f"        def __getitem__(self, key: {key}, /) -> {kind}: ...",
-        ]
-    if verb["result"]:
-        other = "        def __getitem__(self, key: str, /) -> Any: ..."
-        lines += ["        @overload", other, other]
+        lines += ["        @overload"] if several else []
+        lines.append(taken(f"Literal[{json.dumps(field)}]", kind))
+    lines += [taken("str", "Any")] if several else []
+    first = lines.index("    if TYPE_CHECKING:") + 2
+    lines[first] += "  # type: ignore[override]"  # narrower than a dict
     return "\n".join(lines) + "\n"
+
+
+def taken(key, kind):
+    return f"        def __getitem__(self, key: {key}, /) -> {kind}: ..."
 
 
 def module(table):
