@@ -67,6 +67,24 @@ def test_session_open_is_typed_like_the_verb(package, table):
     assert by_script.annotation == "Unpack[OpenArguments]"
 
 
+def test_options_that_are_passed_on_are_typed_like_their_own(package):
+    def options(function):
+        taken = inspect.signature(function).parameters.values()
+        return {p.name: p.annotation for p in taken if p.kind is p.KEYWORD_ONLY}
+
+    passed = package.workbench.WorkbenchOptions.__annotations__
+    assert {name: kind.__forward_arg__ for name, kind in passed.items()} == options(
+        package.Workbench
+    )
+    by_word = inspect.signature(package.evaluation.use).parameters["options"]
+    assert by_word.annotation == "Unpack[WorkbenchOptions]"
+    box = inspect.signature(package.tools.Toolbox).parameters
+    call = dict(inspect.signature(package.tools.call).parameters)
+    for name in ("name", "arguments", "session"):
+        call.pop(name)
+    assert call == {name: box[name] for name in box if name != "session"}
+
+
 def test_no_module_needs_one_that_needs_it(generated):
     """Imports inside functions count too: what they open at run time is a circle to read."""
     needs = {}
