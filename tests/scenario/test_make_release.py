@@ -153,7 +153,7 @@ def test_an_sdist_holds_the_tree_and_its_version(release, tmp_path, files, top, 
 def test_a_torn_sdist_is_told(release, tmp_path):
     sdist = packed(tmp_path, {"a": "x" * 4096})
     sdist.write_bytes(sdist.read_bytes()[:60])
-    with pytest.raises(release.Refusal, match="tar .* failed"):
+    with pytest.raises(release.Refusal, match=r"tar .* failed"):
         release.check_sdist(sdist, "4.5.6", {"a"}, tmp_path)
 
 
@@ -173,7 +173,7 @@ def test_the_sums_are_of_one_wheel_and_one_sdist_of_the_version(release, tmp_pat
     wheel.write_bytes(b"another")
     assert subprocess.run(checks, cwd=tmp_path, capture_output=True).returncode != 0
     wheel.with_name("sdpa_workbench-4.5.6-py2-none-any.whl").touch()
-    with pytest.raises(release.Refusal, match="py2-none-any.whl, "):
+    with pytest.raises(release.Refusal, match=r"py2-none-any\.whl, "):
         release.write_sums(tmp_path, "4.5.6")
 
 
