@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: all demo check test test-build test-long bench torture soak wheel venv deps deps-test clean
+.PHONY: all demo check test test-build test-long bench torture soak wheel release venv deps deps-test clean
 all: deps
 	@cmake --preset release -DWB_TESTS=$(if $(wildcard $(BUILD)/CMakeCache.txt),$(shell grep -s ^WB_TESTS: $(BUILD)/CMakeCache.txt | cut -d= -f2),OFF) >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS) --target sdpa-wb sdpa-wb-worker
@@ -79,6 +79,15 @@ wheel:
 	@"$(WHEEL_VENV)/bin/python3" .ci/check_wheel.py dist/sdpa_workbench-*.whl
 	@WB_WHEEL=$$(echo dist/sdpa_workbench-*.whl) "$(WHEEL_VENV)/bin/python3" -m pytest \
 	  tests/scenario/test_wheel.py -q -rs
+
+# A release of the version in CMakeLists.txt: the wheel and an sdist, tried, and their sums, in dist/
+# (docs/guide/wheel.md). What is missing for one is told before anything is built.
+release:
+	@bash .ci/check_python.sh "$(PYTHON)" 3.11
+	@"$(PYTHON)" .ci/release.py ready
+	@rm -f dist/sdpa_workbench-* dist/SHA256SUMS
+	@$(MAKE) --no-print-directory wheel
+	@"$(WHEEL_VENV)/bin/python3" .ci/release.py finish dist
 
 clean:
 	rm -rf build

@@ -116,6 +116,11 @@ def pack(build, out, scratch):
     # Without its module, which is for one Python: the package says so. Subjects' loop is in share/.
     leave = shutil.ignore_patterns("subject*.py", "__pycache__", "_core.*.so")
     shutil.copytree(ROOT / "bindings" / NAME, tree / NAME, ignore=leave)
+    generated = list((build / "python" / NAME).glob("_verbs_*.py"))
+    if not generated:
+        sys.exit(f"wheel.py: {build} has no methods of the package; build its target sdpa-wb")
+    for path in generated:
+        shutil.copy(path, tree / NAME)
     copy_licenses(libraries, info / "licenses")
     (info / "METADATA").write_text(METADATA.format(version=version))
     tag = f"py3-none-manylinux_{glibc}_{platform.machine()}"

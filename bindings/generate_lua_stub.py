@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes what an editor completes playbooks from: `generate_lua_stub.py SDPA_WB [FOLDER]`.
+"""Writes what an editor completes playbooks from: `generate_lua_stub.py SDPA_WB FOLDER`.
 
-FOLDER (default: playbooks/editor) gets the verbs of the verb table that a playbook may call,
-with arguments, answers and the table that a playbook returns, as annotations of the Lua language
-server (LuaCATS). A test runs this and compares.
+FOLDER gets the verbs of the verb table that a playbook may call, with arguments, answers and the
+table that a playbook returns, as annotations of the Lua language server (LuaCATS). The build runs
+this whenever it links sdpa-wb, into playbooks/editor of its folder; no file of them is tracked.
 """
 
 import json
-import subprocess
 import sys
 import textwrap
-from pathlib import Path
+
+import verb_table
 
 TYPES = {
     "string": "string", "text": "string", "id": "string", "int": "integer", "real": "number",
     "bool": "boolean", "id_list": "string[]", "configuration": "table<string, integer>",
-    "file_map": "table<string, string>", "list": "any[]", "map": "table<string, any>",
-    "any": "any", "edit_list": "table<string, string>[]",
+    "file_map": "table<string, string>", "edit_list": "table<string, string>[]",
     "proposal_list": "table<string, any>[]",
 }  # fmt: skip
 
@@ -85,10 +84,9 @@ def arguments_class(verb, all_optional=False):
 def answer_class(verb):
     lines = [f"---@class wb.{camel(verb['name'])}Answer"]
     for name, meaning in verb["result"].items():
-        kind, _, text = meaning.partition(": ")
-        base = kind.removesuffix(" or null")
-        mark = "?" if kind != base else ""  # null is nil in Lua
-        lines += field(name + mark, TYPES[base], text)
+        _, kind, may_be_null = verb_table.field_type(verb, name, meaning)
+        mark = "?" if may_be_null else ""  # null is nil in Lua
+        lines += field(name + mark, kind, meaning.partition(": ")[2])
     return "\n".join(lines)
 
 
@@ -104,10 +102,8 @@ def function(verb):
     return "\n".join(lines)
 
 
-def main(program, folder=None):
-    folder = Path(folder or Path(__file__).resolve().parents[1] / "playbooks" / "editor")
-    told = subprocess.run([program, "verb-table"], check=True, capture_output=True, text=True)
-    table = json.loads(told.stdout)
+def main(program, folder):
+    table = verb_table.read(program)
     (opening,) = (verb for verb in table if verb["name"] == "open")
     offered = [verb for verb in table if verb["in_playbook"]]
     functions = (
@@ -122,10 +118,12 @@ def main(program, folder=None):
         ],
         "answers.lua": [answer_class(verb) for verb in offered],
     }
-    for name, parts in files.items():
-        (folder / name).write_text("\n\n".join([HEADER.rstrip(), *parts]) + "\n")
+    texts = {name: "\n\n".join([HEADER.rstrip(), *parts]) + "\n" for name, parts in files.items()}
+    verb_table.write(folder, texts, "*.lua")
     return 0
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: generate_lua_stub.py SDPA_WB FOLDER")
     sys.exit(main(*sys.argv[1:]))

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the package's verb methods from the verb table: `generate_verbs.py SDPA_WB [FOLDER]`.
+"""Writes the package's verb methods from the verb table: `generate_verbs.py SDPA_WB FOLDER`.
 
-FOLDER (default: sdpa_workbench beside this file) gets `_verbs_*.py`, one class a file. A test runs
-this into an empty folder and compares. Needs ruff, which lays the code out.
+FOLDER gets `_verbs_*.py`: one class a file, and `_verbs_answers.py` with the types of what they
+answer. The build runs this whenever it links sdpa-wb, into the folder in which it assembles the
+package (workbench/cli/CMakeLists.txt); no file of them is tracked.
 """
 
 import json
-import subprocess
+import re
 import sys
 import textwrap
-from pathlib import Path
 
+import answer_types
+import verb_table
+
+WIDTH = 100
 TYPES = {
     "string": "str", "text": "str", "id": "str", "int": "int", "real": "float", "bool": "bool",
     "id_list": "Sequence[str]", "configuration": "Mapping[str, int]",
@@ -19,11 +23,6 @@ TYPES = {
     "proposal_list": "Sequence[Mapping[str, Any]]",
 }  # fmt: skip
 KEYWORDS = {"from", "in"}
-# Verbs whose answer has a class of its own (results.py).
-ANSWERS = {
-    "iterate": "Iteration", "tune": "Iteration", "race": "Iteration", "compare": "Comparison",
-    "measure": "Measurement", "check": "Verdict", "analyze": "Findings",
-}  # fmt: skip
 # They look at a session where there is one, whatever the table's word for it.
 ALSO_ANYWHERE = {"analyze", "show", "new", "audit"}
 # Whoever calls them does not hold the session, or not yet.
@@ -47,12 +46,7 @@ HEADER = '''\
 Generated from the verb table by bindings/generate_verbs.py.
 """
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
-from os import PathLike
-from typing import Any, Literal
-
-from . import results
+{imports}
 
 
 class {name}:
@@ -143,15 +137,49 @@ def method(verb, part):
         words.append("request_id: str | None = None")
     if words[-1] == "*":
         words.pop()
-    answer = ANSWERS.get(verb["name"])
-    call = f'self._verb("{verb["name"]}", locals())'
+    answer = answer_types.class_of(verb)
+    made = f"{answer}.of" if verb["name"] in answer_types.RECORDS else answer
     return (
-        f"    def {verb['name']}({', '.join(words)}) -> results.{answer or 'Answer'}:\n"
-        f"{docstring(verb)}\n        return results.{answer}.of({call})\n"
-        if answer
-        else f"    def {verb['name']}({', '.join(words)}) -> results.Answer:\n"
-        f"{docstring(verb)}\n        return results.Answer({call})\n"
+        f"{definition(verb['name'], words, answer)}\n{docstring(verb)}\n"
+        f'        return {made}(self._verb("{verb["name"]}", locals()))\n'
     )
+
+
+def definition(name, words, answer):
+    """The line of `def`, or one a parameter where it is too long."""
+    line = f"    def {name}({', '.join(words)}) -> {answer}:"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join([f"    def {name}(", *(f"        {w}," for w in words), f"    ) -> {answer}:"])
+
+
+def imports_of(text):
+    """The import lines for those names that the text uses."""
+    used = set(re.findall(r"\w+", text))
+    found = []
+    for module, names in (
+        ("collections.abc", ("Mapping", "Sequence")),
+        ("concurrent.futures", ("Executor",)),
+        ("os", ("PathLike",)),
+        ("typing", ("Any", "Literal")),
+    ):
+        wanted = [name for name in names if name in used]
+        if wanted:
+            found.append(f"from {module} import {', '.join(wanted)}")
+    found.append("")
+    if "results" in used:
+        found.append("from . import results")
+    answers = sorted(set(re.findall(r"-> (\w+Answer):", text)))
+    if answers:
+        found += ["from ._verbs_answers import (", *(f"    {name}," for name in answers), ")"]
+    return "\n".join(found)
+
+
+def module(part, table):
+    name, about = PARTS[part]
+    methods = "\n".join(method(verb, part) for verb in table if part_of(verb) == part)
+    imports = imports_of(f"-> Any\n{methods}")
+    return HEADER.format(name=name, about=about, imports=imports) + methods
 
 
 OPENING = '''\
@@ -223,31 +251,17 @@ def opening(verb):
     )
 
 
-def laid_out(text, file):
-    ruff = [sys.executable, "-m", "ruff"]
-    config = ["--config", Path(__file__).resolve().parents[1] / "ruff.toml"]
-    words = ["check", "--fix", "--select", "F401,I", "--quiet"]
-    for step in (words, ["format", "--quiet"]):
-        text = subprocess.run(
-            [*ruff, *step, *config, "--stdin-filename", file, "-"],
-            input=text, check=True, capture_output=True, text=True,
-        ).stdout  # fmt: skip
-    return text
-
-
-def main(program, folder=None):
-    folder = Path(folder) if folder else Path(__file__).parent / "sdpa_workbench"
-    told = subprocess.run([program, "verb-table"], check=True, capture_output=True, text=True)
-    table = json.loads(told.stdout)
-    for part, (name, about) in PARTS.items():
-        methods = [method(verb, part) for verb in table if part_of(verb) == part]
-        text = HEADER.format(name=name, about=about) + "\n".join(methods)
-        file = f"_verbs_{part}.py"
-        (folder / file).write_text(laid_out(text, file))
-    verb = next(verb for verb in table if verb["name"] == "open")
-    (folder / "_verbs_opening.py").write_text(laid_out(opening(verb), "_verbs_opening.py"))
+def main(program, folder):
+    table = verb_table.read(program)
+    files = {f"_verbs_{part}.py": module(part, table) for part in PARTS}
+    (begins,) = (verb for verb in table if verb["name"] == "open")
+    files["_verbs_opening.py"] = opening(begins)
+    files["_verbs_answers.py"] = answer_types.module(table)
+    verb_table.write(folder, files, "_verbs_*.py")
     return 0
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: generate_verbs.py SDPA_WB FOLDER")
     sys.exit(main(*sys.argv[1:]))

@@ -2,7 +2,8 @@
 #   bin/                    the commands
 #   share/sdpa-workbench/   kernels, the kept sessions that prove the rules of kernels/dispatch.json,
 #                           playbooks, the loop of Python subjects and the pages of docs/, as in the
-#                           checkout, and docs/cli.md, the reference of all verbs
+#                           checkout, and of the build docs/cli.md, the reference of all verbs,
+#                           and playbooks/editor, what editors read of playbooks
 # and, as the component gpu_tests, the tests that need a GPU: bin/sdpa-wb-gpu-test and the pytest
 # files. Programs find share/ by one rule (variant/installed.hpp); so that it holds in a build folder,
 # too, wherever that lies, it gets a link to the kernels, which leads to the checkout.
@@ -45,6 +46,7 @@ function(wb_install)
   if(WB_HOST)
     install(TARGETS sdpa-wb)
     install(FILES "${CMAKE_BINARY_DIR}/docs/cli.md" DESTINATION "${WB_SHARE}/docs")
+    install(DIRECTORY "${CMAKE_BINARY_DIR}/playbooks/editor" DESTINATION "${WB_SHARE}/playbooks")
   endif()
   if(TARGET gpu_worker)
     install(PROGRAMS "$<TARGET_FILE:gpu_worker>" DESTINATION "${CMAKE_INSTALL_BINDIR}"

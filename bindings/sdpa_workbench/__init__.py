@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from .session import Session
-    from .shortcuts import check, compare, tune
+    from .shortcuts import adopt, check, compare, tune
     from .workbench import Workbench
 
 _MODULES = (
@@ -58,6 +58,7 @@ _HOMES = {
     "Session": "session",
     "Workbench": "workbench",
     "Progress": "progress",
+    "adopt": "shortcuts",
     "check": "shortcuts",
     "compare": "shortcuts",
     "tune": "shortcuts",
@@ -84,6 +85,7 @@ __all__ = [
     "Verdict",
     "Workbench",
     "WorkbenchError",
+    "adopt",
     "check",
     "command",
     "compare",

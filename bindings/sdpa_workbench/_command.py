@@ -53,7 +53,9 @@ def why_no_core(fault: ImportError) -> str:
             "subinterpreter: use it in the main one, or in a process of its own"
         )
     built = sorted(HERE.glob("_core.*.so"))
-    if not built:
+    if not list(HERE.glob("_verbs_*.py")):
+        why = "these are its sources, of which a build makes the package"
+    elif not built:
         why = "this installation has programs only (a self-contained wheel is for every Python)"
     elif re.search(r"No module named .*_core|cannot import name", str(fault)):
         why = f"it is built for another Python ({', '.join(path.name for path in built)})"

@@ -173,6 +173,12 @@ def _default() -> Dispatch:
     return Dispatch()
 
 
+def forget_choices() -> None:
+    """The next sdpa() asks the rules anew: one was adopted."""
+    if _default.cache_info().currsize:
+        _default()._choices.clear()
+
+
 def sdpa(
     q: Any,
     k: Any,

@@ -14,20 +14,20 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
+from typing import Any, Unpack
 
 from . import errors
-from .workbench import Workbench
+from .workbench import Workbench, WorkbenchOptions
 
-_options: dict[str, Any] = {}
+_options: WorkbenchOptions = {}
 _own = threading.local()
 
 
-def use(**options: Any) -> None:
+def use(**options: Unpack[WorkbenchOptions]) -> None:
     """What the workbenches of this process that evaluate are made with (see Workbench): the device,
     the cache, the compilers. For what has started already nothing changes."""
-    _options.clear()
-    _options.update(options)
+    global _options
+    _options = options
 
 
 def _workbench() -> Workbench:

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""check, compare and tune in one call each, for the first minute. Each makes a Workbench with the
-default options and closes it; who calls often makes one and passes it as `workbench`.
+"""check, compare, tune and adopt in one call each. Each makes a Workbench with the default options
+and closes it; who calls often makes one and passes it as `workbench`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
-from . import results
+from . import errors, results
+from ._tensor_dispatch import forget_choices
+from ._verbs_answers import DispatchAdoptAnswer
 from .session import Session
 from .workbench import PathName, Workbench
 
-__all__ = ["check", "compare", "tune"]
+__all__ = ["adopt", "check", "compare", "tune"]
 
 Effort = Literal["quick", "standard", "thorough"]
 Strategy = Literal["exhaustive", "random", "hill_climb", "racing", "tpe", "cma_es", "gp"]
@@ -125,3 +127,41 @@ def tune(
                 tuned.pause(f"stopped by {type(fault).__name__}")
             raise
         return results.Iteration.of({**found.to_dict(), "session": str(tuned.folder)})
+
+
+def adopt(
+    shapes: str | Sequence[str],
+    *,
+    backend: Literal["cpu", "cuda"] | None = None,
+    effort: Effort | None = None,
+    workbench: Workbench | None = None,
+) -> DispatchAdoptAnswer:
+    """Builds, judges and times here what dispatch rules offer for these shapes, once for each.
+
+    A rule is offered where it was proved on another device or by another compiler; `tensors.sdpa`
+    calls the fallback until the rule is adopted. A variant that passes here and is not slower than
+    its rivals serves from then on: `sdpa` in this process too, later processes, `best` with
+    `proven`, exports. The passes lie in sessions below the user's data folder. A minute or so a
+    shape, on a machine that is quiet.
+
+    `shapes`: problems in their text form, "B=1 Hq=32 Hkv=8 Sq=1 Skv=8192 D=128 bf16": batch, query
+    and KV heads, queries, keys, head dim, dtype (of tensors, `tensors.Dispatch.adopt` makes it);
+    `backend`: for which device (default: cpu); `effort`: how many processes and placements
+    (default: quick). The answer's `rules` has a row a shape, whose `outcome` is adopted, declined
+    (a rival is faster), failed (it does not build here, or its verdict fails), served (it passed
+    before) or none (no rule is offered), with the reason.
+
+    Raises UsageError for no shape or what is no text, ParseError or InvalidError for a text that is
+    no problem, NotFoundError where there are no rules, EnvironmentFault where the machine has no
+    such device or is too busy to measure, Canceled.
+    """
+    texts = [shapes] if isinstance(shapes, str) else list(shapes)
+    if not texts:
+        raise errors.UsageError("adopt needs a shape, such as 'B=1 Hq=8 Sq=512 D=64 f32'")
+    for text in texts:
+        if not isinstance(text, str):
+            raise errors.UsageError(f"a shape is a problem's text, not {type(text).__name__}")
+    with _workbench(workbench) as bench:
+        answer = bench.dispatch_adopt(problem="; ".join(texts), backend=backend, effort=effort)
+    forget_choices()
+    return answer

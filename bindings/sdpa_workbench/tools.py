@@ -317,10 +317,15 @@ def call(
     arguments: Mapping[str, Any] | str | None = None,
     *,
     session: PathName | Session,
-    **options: Any,
+    workbench: Workbench | None = None,
+    toolset: str = "full",
+    max_bytes: int = 4096,
+    wait_s: float = 10.0,
 ) -> Answer:
-    """One call without a Toolbox to keep; `options` are its."""
-    with Toolbox(session, **options) as box:
+    """One call without a Toolbox to keep; options are those of Toolbox."""
+    with Toolbox(
+        session, workbench=workbench, toolset=toolset, max_bytes=max_bytes, wait_s=wait_s
+    ) as box:
         return box.call(name, arguments)
 
 

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from . import errors
 from ._command import command
@@ -57,6 +57,27 @@ def arguments_of(given: dict[str, Any]) -> tuple[dict[str, Any], PathName | None
         if name not in skipped and value is not None
     }
     return named, session, request_id
+
+
+class WorkbenchOptions(TypedDict, total=False):
+    """The options of Workbench, where they are passed on."""
+
+    path: Sequence[PathName]
+    sessions: PathName | None
+    cache: PathName | None
+    compiler: PathName | None
+    nvcc: PathName | None
+    host_compiler: PathName | None
+    allow_include: Sequence[PathName]
+    python: PathName | None
+    worker: PathName | None
+    transport: Sequence[str]
+    gpu: int | None
+    threads: int | None
+    cpu_set: str | None
+    isolation: str | None
+    device_lock: PathName | None
+    progress: Callback | None
 
 
 class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):

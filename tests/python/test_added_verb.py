@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""One more verb in the table, and it is a method of the package, a function in the editor's stub, a
-tool for agents and a tool of MCP: nothing else has to name it. That a file and a line put it into
-the table, the command line and playbooks is in tests/unit/cli/added_verb_test.cpp."""
+"""A verb costs two new files (its source and its test) and one line of verbs/verb_list.inc.
+
+What Python, agents and editors have of it is made of the table: one more verb there, and it is a
+method of the package, a function in the editor's stub, a tool for agents and a tool of MCP. Nothing
+that is generated is tracked, so nothing has to be generated anew by hand. That file and line put it
+into the table, the command line and playbooks is in tests/unit/cli/added_verb_test.cpp."""
 
 import json
 import subprocess
@@ -50,6 +53,26 @@ def generated(script, program, folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
+def test_no_tracked_file_is_generated_from_the_table():
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout")
+    words = ["git", "grep", "-l", "Generated from the verb table"]
+    found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    sources = ["answer_types.py", "generate_lua_stub.py", "generate_verbs.py"]
+    assert found == [*(f"bindings/{name}" for name in sources), "tests/python/test_added_verb.py"]
+
+
+def test_the_build_generates_whenever_it_links_the_program():
+    """So a new line of the list is enough: the build reads the list, and the program is newer."""
+    rules = (ROOT / "workbench" / "cli" / "CMakeLists.txt").read_text()
+    after_linking = rules.split("TARGET sdpa-wb POST_BUILD")[1]
+    for script in ("generate_verbs.py", "generate_lua_stub.py"):
+        assert script in after_linking
+    for path in (ROOT / "bindings").glob("*.py"):  # and where what writes them has changed
+        if path.name != "generate_core_stub.py":
+            assert f'"${{generators}}/{path.name}"' in rules.split("LINK_DEPENDS")[1]
+
+
 def test_it_is_a_method_of_the_package(program, tmp_path):
     made = generated("generate_verbs.py", program, tmp_path / "package")
     method = made["_verbs_alone.py"].split("    def greet(")[1]
@@ -57,6 +80,18 @@ def test_it_is_a_method_of_the_package(program, tmp_path):
     assert '"""Say hello.' in method
     assert "whom: the one to be greeted" in method
     assert "greeting: string: the words" in method
+    assert "-> GreetAnswer:" in method
+    answer = made["_verbs_answers.py"].split("class GreetAnswer(Answer):")[1]
+    assert '(self, key: Literal["greeting"], /) -> str: ...' in answer
+    assert '(self, key: Literal["loud"], /) -> bool: ...' in answer
+
+
+def test_a_field_without_a_type_is_refused_with_what_to_write(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "bindings"))
+    import verb_table
+
+    with pytest.raises(SystemExit, match=r"greet says that loud is `flag`, .* one of string, int"):
+        verb_table.field_type(GREET, "loud", "flag: as asked for")
 
 
 def test_it_is_a_function_for_editors_of_playbooks(program, tmp_path):

@@ -13,6 +13,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.commands import ROOT, importing
@@ -26,16 +27,11 @@ def table(build):
     return json.loads(told.stdout)
 
 
-def test_verb_methods_are_generated(build, tmp_path):
-    words = [sys.executable, ROOT / "bindings" / "generate_verbs.py", build / "sdpa-wb", tmp_path]
-    subprocess.run(words, check=True)
-    made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == sorted(path.name for path in PACKAGE.glob("_verbs_*.py"))
-    for name in made:
-        here, there = (folder / name for folder in (PACKAGE, tmp_path))
-        assert here.read_text() == there.read_text(), (
-            f"{name}: run bindings/generate_verbs.py build/release/sdpa-wb"
-        )
+@pytest.fixture(scope="module")
+def generated(package):
+    """The modules that the build makes: {name: text}."""
+    folder = Path(package.__file__).parent
+    return {path.name: path.read_text() for path in folder.glob("_verbs_*.py")}
 
 
 def test_every_verb_has_a_method_with_its_arguments(package, table):
@@ -71,12 +67,31 @@ def test_session_open_is_typed_like_the_verb(package, table):
     assert by_script.annotation == "Unpack[OpenArguments]"
 
 
-def test_no_module_needs_one_that_needs_it():
+def test_options_that_are_passed_on_are_typed_like_their_own(package):
+    def options(function):
+        taken = inspect.signature(function).parameters.values()
+        return {p.name: p.annotation for p in taken if p.kind is p.KEYWORD_ONLY}
+
+    passed = package.workbench.WorkbenchOptions.__annotations__
+    assert {name: kind.__forward_arg__ for name, kind in passed.items()} == options(
+        package.Workbench
+    )
+    by_word = inspect.signature(package.evaluation.use).parameters["options"]
+    assert by_word.annotation == "Unpack[WorkbenchOptions]"
+    box = inspect.signature(package.tools.Toolbox).parameters
+    call = dict(inspect.signature(package.tools.call).parameters)
+    for name in ("name", "arguments", "session"):
+        call.pop(name)
+    assert call == {name: box[name] for name in box if name != "session"}
+
+
+def test_no_module_needs_one_that_needs_it(generated):
     """Imports inside functions count too: what they open at run time is a circle to read."""
     needs = {}
-    for path in PACKAGE.glob("*.py"):
+    texts = {path.name: path.read_text() for path in PACKAGE.glob("*.py")} | generated
+    for name, text in texts.items():
         found = set()
-        tree = ast.parse(path.read_text())
+        tree = ast.parse(text)
         for_types = {
             inner
             for node in ast.walk(tree)
@@ -85,8 +100,8 @@ def test_no_module_needs_one_that_needs_it():
         }
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.level == 1 and node not in for_types:
-                found |= {node.module} if node.module else {name.name for name in node.names}
-        needs[path.stem] = found
+                found |= {node.module} if node.module else {part.name for part in node.names}
+        needs[name.removesuffix(".py")] = found
     graph = graphlib.TopologicalSorter(needs)
     graph.prepare()  # raises CycleError with the circle
 
@@ -139,9 +154,10 @@ def test_the_stub_of_the_module_is_generated(package, tmp_path):
     assert stubbed >= public
 
 
-def test_without_its_module_the_package_says_how_to_get_it(build, tmp_path):
+def test_without_its_module_the_package_says_how_to_get_it(build, tmp_path, generated):
     folder = tmp_path / "sdpa_workbench"
-    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    leave = shutil.ignore_patterns("__pycache__", "_core.*.so")
+    shutil.copytree(PACKAGE, folder, ignore=leave)
     code = "import sdpa_workbench as w; print(w.command()); w.Session('s')"
     words = [sys.executable, "-c", code]
     env = {"PATH": f"{build}:/usr/bin:/bin", "PYTHONPATH": str(tmp_path)}
@@ -149,7 +165,12 @@ def test_without_its_module_the_package_says_how_to_get_it(build, tmp_path):
     assert done.stdout.split() == [str(build / "sdpa-wb")]
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("ImportError: sdpa_workbench needs its module")
+    assert "these are its sources, of which a build makes the package" in done.stderr
     assert "pip install ." in done.stderr
+    for name, text in generated.items():
+        (folder / name).write_text(text)
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert "this installation has programs only" in done.stderr
     # One that is there but for another Python is told apart.
     (folder / "_core.cpython-27-x86_64-linux-gnu.so").touch()
     done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True)

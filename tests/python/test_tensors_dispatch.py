@@ -2,6 +2,7 @@
 """sdpa() answered by a rule of kernels/dispatch.json whose own session lies beside the table, as
 those of the shipped rules do: here the table and the session are this machine's."""
 
+import functools
 import json
 import shutil
 
@@ -85,9 +86,9 @@ def test_a_rule_without_its_proof_does_not_answer(ruled, change, why):
     assert why in choice.reason
 
 
-def test_by_another_compiler_the_fallback_answers_until_the_rule_is_adopted(
-    ruled, package, bench, wb, monkeypatch
-):
+@pytest.fixture
+def by_another_compiler(ruled, bench, wb, monkeypatch):
+    """A workbench with the rule, where another compiler makes another artifact of its variant."""
     ruled()
     compiler = wb.folder / "bin" / "g++"
     compiler.parent.mkdir()
@@ -97,11 +98,16 @@ def test_by_another_compiler_the_fallback_answers_until_the_rule_is_adopted(
     )
     compiler.chmod(0o755)
     monkeypatch.setenv("XDG_DATA_HOME", str(wb.folder / "data"))
-    workbench = bench(
+    return bench(
         path=[wb.folder, ROOT], compiler=str(compiler), cache=wb.folder / "its cache",
         python="/bin/false",  # no PyTorch beside it
     )  # fmt: skip
-    dispatch = package.tensors.Dispatch(workbench=workbench)
+
+
+def test_by_another_compiler_the_fallback_answers_until_the_rule_is_adopted(
+    by_another_compiler, package, wb
+):
+    dispatch = package.tensors.Dispatch(workbench=by_another_compiler)
     q, k, v = tensors()
     package.tensors.sdpa(q, k, v, dispatch=dispatch)
     assert dispatch.last.is_fallback
@@ -114,3 +120,43 @@ def test_by_another_compiler_the_fallback_answers_until_the_rule_is_adopted(
     np.testing.assert_allclose(out, softmax(q, k, v), atol=2e-5, rtol=2e-5)
     assert dispatch.last == choice
     assert dispatch.counts == {"kernel": 1, "fallback": 1}
+
+
+def test_rules_are_adopted_by_the_text_of_problems(by_another_compiler, package, wb):
+    no_rule = "B=1 Hq=2 Sq=4 D=32 f32"
+    answer = package.adopt([SMALL, no_rule], workbench=by_another_compiler)
+    rows = {row["outcome"]: row for row in answer["rules"]}
+    assert set(rows) == {"adopted", "none"}
+    assert "Sq=64 " in rows["adopted"]["problem"]
+    assert "Sq=4 " in rows["none"]["problem"]
+    choice = package.tensors.Dispatch(workbench=by_another_compiler).choose(*tensors())
+    assert (choice.rule, choice.session) == (1, rows["adopted"]["session"])
+    (again,) = package.adopt(SMALL, workbench=by_another_compiler)["rules"]
+    assert again["outcome"] == "served"
+
+
+def test_what_was_adopted_is_asked_for_anew_by_sdpa(package, monkeypatch):
+    from sdpa_workbench import _tensor_dispatch
+
+    class Bench:
+        def dispatch_adopt(self, **given):
+            self.given = given
+            return {"rules": []}
+
+    default = package.tensors.Dispatch(workbench=Bench())
+    monkeypatch.setattr(_tensor_dispatch, "_default", functools.cache(lambda: default))
+    package.adopt(SMALL, workbench=Bench())  # nobody called sdpa() yet
+    _tensor_dispatch._default()._choices["a problem", "a device"] = _tensor_dispatch._no_rule("it")
+    bench = Bench()
+    package.adopt([SMALL, SMALL], backend="cuda", effort="standard", workbench=bench)
+    assert not default._choices
+    problem = f"{SMALL}; {SMALL}"
+    assert bench.given == {"problem": problem, "backend": "cuda", "effort": "standard"}
+
+
+def test_what_is_no_shape_is_not_adopted(package, bench):
+    for given, why in (([], "needs a shape"), ([64], "not int"), (tensors(), "not ndarray")):
+        with pytest.raises(package.errors.UsageError, match=why):
+            package.adopt(given, workbench=bench())
+    with pytest.raises(package.errors.ParseError):
+        package.adopt("B=1 nonsense", workbench=bench())

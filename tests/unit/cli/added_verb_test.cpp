@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a verb costs: a file (here the first part, as verbs/greet.cpp would have it), a test (the
-// second part) and a line of the list. Nothing else names it, and it is found everywhere; what is
-// generated from the table for Python, agents and editors is in tests/python/test_added_verb.py.
+// What a verb costs: two new files, its source (here the first part, as verbs/greet.cpp would have
+// it) and its test (the second part), and one line of the list. Nothing else names it, and it is
+// found everywhere; what the build generates from the table for Python, agents and editors, none of
+// it tracked, is in tests/python/test_added_verb.py.
 #include <fmt/format.h>
 
 #include <filesystem>
