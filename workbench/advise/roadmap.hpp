@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "catalogue/techniques.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::advise {
 

@@ -10,7 +10,7 @@
 
 #include "audit/facts.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::audit {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
 #include "variant/manifest.hpp"
 
 namespace wb::catalogue {

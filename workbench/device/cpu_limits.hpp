@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 #include "device/control_groups.hpp"
 
 namespace wb::device {

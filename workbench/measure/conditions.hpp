@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::measure {
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json.hpp"
 #include "device/device.hpp"
 #include "measure/statistics.hpp"
 #include "problem/problem.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::measure {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "measure/plan.hpp"
 
 namespace wb::measure {

@@ -5,7 +5,7 @@
 
 #include <lua.hpp>
 
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::playbook {
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "problem/inputs.hpp"
 
 namespace wb::problem {

@@ -11,7 +11,7 @@
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::problem {
 

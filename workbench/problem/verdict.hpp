@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 #include "problem/attention.hpp"
 
 namespace wb::problem {

@@ -6,7 +6,8 @@
 
 #include <functional>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 #include "search/strategy.hpp"
 
 namespace wb::search {

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "core/files.hpp"
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 #include "session/storage.hpp"
 
 namespace wb::session {

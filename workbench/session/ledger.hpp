@@ -8,7 +8,8 @@
 #include <optional>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::session {
 

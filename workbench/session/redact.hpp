@@ -8,7 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 #include "session/log.hpp"
 
 namespace wb::session {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::trace {
 

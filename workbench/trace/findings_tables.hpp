@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::trace {
 

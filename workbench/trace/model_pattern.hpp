@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "trace/sdpa_calls.hpp"
 
 namespace wb::trace {

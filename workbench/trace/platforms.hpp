@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/files.hpp"
-#include "core/json.hpp"
+#include "core/error.hpp"
 
 namespace wb::trace {
 

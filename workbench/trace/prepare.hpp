@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/files.hpp"
-#include "core/json.hpp"
+#include "core/error.hpp"
 #include "trace/platforms.hpp"
 #include "trace/sdpa_calls.hpp"
 #include "trace/trace.hpp"

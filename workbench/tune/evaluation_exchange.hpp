@@ -7,7 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 #include "engine/objective.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 #include "problem/problem.hpp"
 
 namespace wb::variant {

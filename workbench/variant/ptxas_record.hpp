@@ -10,7 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 
 namespace wb::variant {
 

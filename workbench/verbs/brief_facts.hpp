@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 #include "engine/settings.hpp"
 #include "session/session.hpp"
 #include "verbs/problem_names.hpp"

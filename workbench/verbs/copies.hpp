@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "session/log.hpp"
 
 namespace wb::verbs {

@@ -9,7 +9,7 @@
 
 #include "core/files.hpp"
 #include "core/invalidity.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "problem/problem.hpp"
 
 namespace wb::worker {

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "problem/problem.hpp"
 
 namespace wb::worker {

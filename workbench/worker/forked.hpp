@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/invalidity.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "worker/child.hpp"
 
 namespace wb::worker {

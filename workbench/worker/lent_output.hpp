@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/files.hpp"
-#include "core/json.hpp"
+#include "core/json_fwd.hpp"
 #include "worker/cuda/buffer_set.hpp"
 
 namespace wb::worker {
