@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether the kernel ended a subject because memory had run out, and who had asked for too much.
-// Everything is read below a root, so that a test can plant it.
+// Whether the kernel killed a subject because memory ran out, and which process used too much. All
+// files are read below a root, so that tests can provide them.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace wb::worker {
 
-/// How often the kernel has ended a process of the machine, or of one of its control groups, for
-/// want of memory; 0 where that is not told.
+/// How often the kernel has killed a process of the machine, or of one of its control groups, for
+/// lack of memory; 0 when unknown.
 std::int64_t memory_kills(const std::filesystem::path& root = "/");
 
-/// What this process and its children may have together: the machine's memory, or less where a
-/// control group limits it (bytes); 0 where neither is told.
+/// The memory that this process and its children may use together: the machine's, or less by a
+/// control group's limit (bytes); 0 when unknown.
 std::uint64_t memory_bound(const std::filesystem::path& root = "/");
 
-/// `of_others`: it held less than half of memory_bound(), so that the rest was taken by others;
-/// `own`: it held more, and has asked for too much.
+/// `of_others`: the process held less than half of memory_bound(), so others used the rest. `own`:
+/// it held more and used too much.
 enum class MemoryEnd { none, of_others, own };
-/// By the end of a process and the memory_kills() from before it was started.
+/// Decides from a process's end and the value of memory_kills() before it was started.
 MemoryEnd memory_end(const ChildEnd& end, std::int64_t kills_before,
                      const std::filesystem::path& root = "/");
 
