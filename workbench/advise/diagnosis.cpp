@@ -38,11 +38,11 @@ std::vector<std::string> problems_of(const Finding& finding) {
   return labels;
 }
 
-bool fits(const CauseRule& rule, const Patient& patient, const Finding& finding) {
+bool fits(const CauseRule& rule, const Target& target, const Finding& finding) {
   if (finding.analysis != rule.analysis) return false;
-  if (!rule.plans.empty() && !is_among(rule.plans, patient.plan)) return false;
+  if (!rule.plans.empty() && !is_among(rule.plans, target.plan)) return false;
   const std::string subject = text_of(finding.figures, "subject");
-  const bool is_other = !subject.empty() && subject != patient.subject;
+  const bool is_other = !subject.empty() && subject != target.subject;
   if (is_other != (rule.about == catalogue::RuleAbout::others)) return false;
   return std::all_of(rule.when.begin(), rule.when.end(),
                      [&](const catalogue::FigurePredicate& predicate) {
@@ -89,18 +89,18 @@ struct Place {
   Said said;
 };
 
-/// The patient's problems, or those that the findings name; with the room that its roofline leaves
+/// The target's problems, or those that the findings name; with the room that its roofline leaves
 /// under the objective's plan.
-std::vector<Place> places_of(const Patient& patient, const std::vector<Finding>& findings) {
+std::vector<Place> places_of(const Target& target, const std::vector<Finding>& findings) {
   std::vector<Place> places;
-  for (const PatientProblem& one : patient.problems) {
+  for (const TargetProblem& one : target.problems) {
     places.push_back({label(one.problem), one.weight, &one.problem, 0, {}});
   }
   const auto find = [&](const std::string& name) {
     return std::find_if(places.begin(), places.end(),
                         [&](const Place& place) { return place.label == name; });
   };
-  if (patient.problems.empty()) {
+  if (target.problems.empty()) {
     for (const Finding& finding : findings) {
       const bool is_new = !finding.problem.empty() && find(finding.problem) == places.end();
       if (is_new) places.push_back({finding.problem, 1, nullptr, 0, {}});
@@ -108,8 +108,8 @@ std::vector<Place> places_of(const Patient& patient, const std::vector<Finding>&
   }
   for (const Finding& finding : findings) {
     if (finding.analysis != "roofline_share" || !finding.figures.is_object()) continue;
-    const bool is_ours = text_of(finding.figures, "subject") == patient.subject &&
-                         (patient.plan.empty() || text_of(finding.figures, "plan") == patient.plan);
+    const bool is_ours = text_of(finding.figures, "subject") == target.subject &&
+                         (target.plan.empty() || text_of(finding.figures, "plan") == target.plan);
     const auto room = finding.figures.find("headroom_ratio");
     const auto place = find(finding.problem);
     if (!is_ours || place == places.end()) continue;
@@ -122,8 +122,8 @@ std::vector<Place> places_of(const Patient& patient, const std::vector<Finding>&
 
 class Judge {
  public:
-  Judge(const Cause& cause, const Patient& patient, std::vector<Place> places)
-      : m_patient(patient), m_places(std::move(places)) {
+  Judge(const Cause& cause, const Target& target, std::vector<Place> places)
+      : m_patient(target), m_places(std::move(places)) {
     m_result.cause = &cause;
     std::erase_if(m_places, [&](const Place& place) {
       return place.problem != nullptr && !catalogue::is_of(cause.kind, *place.problem);
@@ -266,7 +266,7 @@ class Judge {
     if (!found.empty()) m_result.gain = found.front().second;
   }
 
-  const Patient& m_patient;
+  const Target& m_patient;
   std::vector<Place> m_places;
   Said m_everywhere;
   Diagnosis m_result;
@@ -286,18 +286,18 @@ double merit(const Diagnosis& diagnosis) {
 }  // namespace
 
 std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
-                                const std::vector<Technique>& techniques, const Patient& patient,
+                                const std::vector<Technique>& techniques, const Target& target,
                                 const std::vector<Finding>& findings) {
-  const std::vector<Place> places = places_of(patient, findings);
+  const std::vector<Place> places = places_of(target, findings);
   std::vector<Diagnosis> all;
   for (const Cause& cause : causes) {
-    if (!patient.backend.empty() && !is_among(cause.backends, patient.backend)) continue;
+    if (!target.backend.empty() && !is_among(cause.backends, target.backend)) continue;
     const bool concerns_any =
-        patient.problems.empty() || std::any_of(patient.problems.begin(), patient.problems.end(),
-                                                [&](const PatientProblem& one) {
-                                                  return catalogue::is_of(cause.kind, one.problem);
-                                                });
-    if (concerns_any) all.push_back(Judge(cause, patient, places).decide(findings, techniques));
+        target.problems.empty() ||
+        std::any_of(target.problems.begin(), target.problems.end(), [&](const TargetProblem& one) {
+          return catalogue::is_of(cause.kind, one.problem);
+        });
+    if (concerns_any) all.push_back(Judge(cause, target, places).decide(findings, techniques));
   }
   std::stable_sort(all.begin(), all.end(), [](const Diagnosis& a, const Diagnosis& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : merit(a) > merit(b);

@@ -16,19 +16,19 @@
 namespace wb::advise {
 
 /// One problem on which the subject should be fast.
-struct PatientProblem {
+struct TargetProblem {
   problem::Problem problem;
   double weight = 1;
 };
 
 /// The subject to diagnose.
-struct Patient {
+struct Target {
   std::string subject;       ///< label; findings about others count only for rules about others
   std::string backend;       ///< "cpu" or "cuda"; empty: unknown, all causes are considered
   std::string architecture;  ///< "sm_90"; empty: unknown
   std::string plan;          ///< of the objective: "hot", "cold", "eager"
-  std::vector<std::string> techniques;   ///< techniques of the subject
-  std::vector<PatientProblem> problems;  ///< empty: all problems in the findings, with equal weight
+  std::vector<std::string> techniques;  ///< techniques of the subject
+  std::vector<TargetProblem> problems;  ///< empty: all problems in the findings, with equal weight
 };
 
 /// One finding for or against a cause.
@@ -74,7 +74,7 @@ inline constexpr std::size_t k_most_evidence = 3;
 /// left.
 std::vector<Diagnosis> diagnose(const std::vector<catalogue::Cause>& causes,
                                 const std::vector<catalogue::Technique>& techniques,
-                                const Patient& patient,
+                                const Target& target,
                                 const std::vector<measure::Finding>& findings);
 
 /// Techniques that remedy a supported cause -> ids of those causes, most important first.

@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t k_steps_a_stage = 2, k_stages = 3;
 
-const PastTry* best_try(const Situation& situation, std::string_view technique) {
-  const PastTry* best = nullptr;
-  for (const PastTry& tried : situation.tries) {
+const PastAttempt* best_try(const Situation& situation, std::string_view technique) {
+  const PastAttempt* best = nullptr;
+  for (const PastAttempt& tried : situation.tries) {
     if (tried.technique != technique) continue;
     if (best == nullptr || tried.speedup.value_or(0) > best->speedup.value_or(0)) best = &tried;
   }
@@ -40,7 +40,7 @@ std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& 
       situation.problems.begin(), situation.problems.end(),
       [&](const RoadmapProblem& one) { return catalogue::is_of(technique.kind, one.problem); });
   if (!concerns_any) return because("no problem of the suite is of its kind");
-  const PastTry* tried = best_try(situation, technique.name);
+  const PastAttempt* tried = best_try(situation, technique.name);
   if (tried != nullptr && !tried->won) {
     return because(tried->speedup ? fmt::format("tried here: {:.2f}x, no gain", *tried->speedup)
                                   : "tried here without a figure: mend that one first",

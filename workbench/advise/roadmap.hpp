@@ -33,7 +33,7 @@ struct PastPrediction {
 };
 
 /// The result of an iteration that added the technique to its parent.
-struct PastTry {
+struct PastAttempt {
   std::string technique;
   std::optional<double> speedup;
   bool won = false;
@@ -47,7 +47,7 @@ struct Situation {
   std::vector<std::string> techniques;  ///< of the incumbent in its configuration
   std::vector<RoadmapProblem> problems;
   std::vector<PastPrediction> predictions;
-  std::vector<PastTry> tries;
+  std::vector<PastAttempt> tries;
   /// Supported causes by remedying technique (remedied_by() of diagnosis.hpp).
   std::map<std::string, std::vector<std::string>> causes;
   double target_ratio = 1;  ///< wanted speed over the fastest rival, geometric mean over the suite

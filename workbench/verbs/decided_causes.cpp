@@ -20,8 +20,8 @@
 
 namespace wb::verbs {
 
-using advise::Patient;
 using advise::Situation;
+using advise::Target;
 using engine::Context;
 using engine::holder_of;
 using engine::member_of;
@@ -102,18 +102,18 @@ Result<DecidedCauses> cause_catalogues(const Services& services) {
   return decided;
 }
 
-Result<Patient> patient_of(const SessionView& view, const Situation& situation) {
+Result<Target> target_of(const SessionView& view, const Situation& situation) {
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
-  Patient patient;
-  patient.subject = situation.incumbent;
-  patient.backend = situation.backend;
-  patient.architecture = situation.architecture;
-  patient.plan = to_string(settings.objective.plan);
-  patient.techniques = situation.techniques;
+  Target target;
+  target.subject = situation.incumbent;
+  target.backend = situation.backend;
+  target.architecture = situation.architecture;
+  target.plan = to_string(settings.objective.plan);
+  target.techniques = situation.techniques;
   for (const advise::RoadmapProblem& one : situation.problems) {
-    patient.problems.push_back({one.problem, one.weight});
+    target.problems.push_back({one.problem, one.weight});
   }
-  return patient;
+  return target;
 }
 
 Json causes_list(const std::vector<advise::Diagnosis>& diagnoses) {
@@ -124,7 +124,7 @@ Json causes_list(const std::vector<advise::Diagnosis>& diagnoses) {
 
 void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
   decided.diagnoses =
-      advise::diagnose(decided.causes, decided.techniques, decided.patient, findings);
+      advise::diagnose(decided.causes, decided.techniques, decided.target, findings);
 }
 
 namespace {
@@ -133,16 +133,16 @@ namespace {
 Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
                 const std::vector<Finding>& findings) {
   const std::string start = report::Facts(view).start;
-  if (start.empty() || start == decided.patient.subject) return nullptr;
-  Patient patient = decided.patient;
-  patient.subject = start;
-  patient.techniques.clear();
+  if (start.empty() || start == decided.target.subject) return nullptr;
+  Target target = decided.target;
+  target.subject = start;
+  target.techniques.clear();
   if (const auto stored = stored_variant(session, view, start)) {
-    patient.techniques = variant::techniques_in(stored->first.manifest, stored->second);
+    target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
   }
   return {{"subject", start},
           {"causes",
-           causes_list(advise::diagnose(decided.causes, decided.techniques, patient, findings))}};
+           causes_list(advise::diagnose(decided.causes, decided.techniques, target, findings))}};
 }
 
 }  // namespace
@@ -151,11 +151,11 @@ Result<Json> causes_json(const Services& services, const Session& session,
                          const SessionView& view) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
-  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
+  WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   LogFindings log = findings_of(view);
   decide(decided, log.findings);
-  return Json{{"subject", decided.patient.subject},
-              {"plan", decided.patient.plan},
+  return Json{{"subject", decided.target.subject},
+              {"plan", decided.target.plan},
               {"causes", causes_list(decided.diagnoses)},
               {"start", start_json(session, view, decided, log.findings)},
               {"gaps", std::move(log.gaps)}};
@@ -164,7 +164,7 @@ Result<Json> causes_json(const Services& services, const Session& session,
 Result<DecidedCauses> decide_causes(const Services& services, const SessionView& view,
                                     const Situation& situation) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
-  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
+  WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   LogFindings log = findings_of(view);
   decide(decided, log.findings);
   decided.gaps = std::move(log.gaps);

@@ -19,7 +19,7 @@ namespace wb::verbs {
 struct DecidedCauses {
   std::vector<catalogue::Cause> causes;
   std::vector<catalogue::Technique> techniques;
-  advise::Patient patient;
+  advise::Target target;
   std::vector<advise::Diagnosis> diagnoses;
   std::vector<std::string> gaps;  ///< facts in the log that no finding shows
 };
@@ -27,8 +27,8 @@ struct DecidedCauses {
 Result<DecidedCauses> cause_catalogues(const engine::Services& services);
 /// The incumbent, on the suite's problems without held-out ones. `situation`, also below, comes
 /// from situation_of().
-Result<advise::Patient> patient_of(const session::SessionView& view,
-                                   const advise::Situation& situation);
+Result<advise::Target> target_of(const session::SessionView& view,
+                                 const advise::Situation& situation);
 
 struct LogFindings {
   std::vector<measure::Finding> findings;

@@ -42,13 +42,13 @@ const IterationView* measured_in(const SessionView& view, const std::string& sub
 std::vector<Diagnosis> causes_of(const session::Session& session, const SessionView& view,
                                  const DecidedCauses& catalogues, const IterationView& iteration,
                                  const LogFindings& log) {
-  advise::Patient patient = catalogues.patient;
-  patient.subject = candidate_of(iteration);
-  patient.techniques.clear();
-  if (const auto stored = stored_variant(session, view, patient.subject)) {
-    patient.techniques = variant::techniques_in(stored->first.manifest, stored->second);
+  advise::Target target = catalogues.target;
+  target.subject = candidate_of(iteration);
+  target.techniques.clear();
+  if (const auto stored = stored_variant(session, view, target.subject)) {
+    target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
   }
-  return advise::diagnose(catalogues.causes, catalogues.techniques, patient, log.findings);
+  return advise::diagnose(catalogues.causes, catalogues.techniques, target, log.findings);
 }
 
 /// Supported of the candidate, and not of its parent.
@@ -104,7 +104,7 @@ Result<Json> diagnose_iteration(const Services& services, const session::Session
   }
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(const advise::Situation situation, situation_of(session, view));
-  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
+  WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   LogFindings log = iteration_findings(view, *iteration);
   const auto own = causes_of(session, view, decided, *iteration, log);
   const std::string parent = text_of(iteration->opened.payload, "parent");
@@ -115,7 +115,7 @@ Result<Json> diagnose_iteration(const Services& services, const session::Session
         own, causes_of(session, view, decided, *before, iteration_findings(view, *before)));
   }
   Json made{{"subject", candidate_of(*iteration)},
-            {"plan", decided.patient.plan},
+            {"plan", decided.target.plan},
             {"causes", causes_list(own)},
             {"start", nullptr},
             {"explains", explains},

@@ -142,7 +142,7 @@ std::vector<std::string> probes_of(const DecidedCauses& decided) {
       const bool is_known = std::find(probes.begin(), probes.end(), need.probe) != probes.end();
       const bool is_of_gpu = need.probe == "profile" || need.probe == "sass";
       if (need.probe.empty() || is_known) continue;
-      if (is_of_gpu && decided.patient.backend != "cuda") continue;
+      if (is_of_gpu && decided.target.backend != "cuda") continue;
       probes.push_back(need.probe);
     }
   }
