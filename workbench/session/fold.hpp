@@ -7,9 +7,9 @@
 
 namespace wb::session {
 
-class Folder {
+class LogFold {
  public:
-  explicit Folder(FoldDepth depth) : m_depth(depth) { m_view.outside.number = -1; }
+  explicit LogFold(FoldDepth depth) : m_depth(depth) { m_view.outside.number = -1; }
 
   /// Folds the events appended since the last call. After an error the view ends before the event
   /// that could not be folded.
@@ -20,7 +20,7 @@ class Folder {
 
  private:
   Result<void> apply(const EventLog& log, const EventEnvelope& envelope);
-  void note_away(const EventLog& log, const EventEnvelope& envelope);
+  void note_idle(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_turn(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_answer(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_verdict(Fact fact);

@@ -28,7 +28,7 @@ Error unread(Error error) {
 
 Result<const SessionView*> Session::State::current(FoldDepth wanted) const {
   if (wanted == FoldDepth::full && folded.depth() == FoldDepth::brief) {
-    Folder full(FoldDepth::full);
+    LogFold full(FoldDepth::full);
     WB_TRY(full.update(*log));  // what only a full view reads may be damaged: the brief one stays
     folded = std::move(full);
   } else {

@@ -31,7 +31,7 @@ struct Session::State {
   bool history_lost = false;             // the repository was recreated from an older log
   // Folded as deep as was requested so far: a full view also serves brief requests, so that a long
   // session is not held twice.
-  mutable Folder folded{FoldDepth::brief};
+  mutable LogFold folded{FoldDepth::brief};
 
   Result<const SessionView*> current(FoldDepth wanted) const;
   [[nodiscard]] Result<void> require_owner(std::string_view what) const;

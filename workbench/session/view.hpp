@@ -71,10 +71,10 @@ struct SessionView {
   std::string incumbent;
   SessionStatus status = SessionStatus::open;
   /// A time without any process working on the session: during a pause, or before a resume.
-  struct Away {
+  struct IdlePeriod {
     std::string from_t, to_t;
   };
-  std::vector<Away> away;
+  std::vector<IdlePeriod> away;
   std::int64_t events = 0;
   std::int64_t not_understood = 0;  ///< events of an unknown type or a higher version
   std::string log_head, first_t, last_t;
