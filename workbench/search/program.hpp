@@ -15,7 +15,7 @@ namespace wb::search {
 using AskProgram = std::function<Result<Json>(const Json& question)>;
 
 // Questions to a program with an executor (tune/remote_evaluator.hpp):
-//   {ask: "crew_size"} -> {in_flight}: 0 without one
+//   {ask: "remote_capacity"} -> {in_flight}: 0 without one
 //   {ask: "evaluate", number, request} -> {}: starts the evaluation
 //   {ask: "replies", patience_s} -> {replies: [{number, text} or {number, fault}]}
 //   {ask: "cancel"} -> {}: evaluations that are not running yet return a fault

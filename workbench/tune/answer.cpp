@@ -33,7 +33,7 @@ Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
     return answer;
   }
   answer.evaluation.artifact = *std::move(hash);
-  if (take_from_twin(ask, answer)) return answer;
+  if (take_duplicate_score(ask, answer)) return answer;
   const auto begin = m_context.services.clock.steady_now();
   WB_TRY_ASSIGN(PairLanes* const lanes, lanes_of(ask));
   WB_TRY_ASSIGN(const bool is_stopped, m_evaluator.judge_and_time(ask, candidate, *lanes, answer));
@@ -43,7 +43,7 @@ Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
   return answer;
 }
 
-bool Tuner::take_from_twin(const Ask& ask, TuneAnswer& answer) const {
+bool Tuner::take_duplicate_score(const Ask& ask, TuneAnswer& answer) const {
   const auto twin = m_ledger.first_with(answer.evaluation.artifact);
   if (!twin || *twin == ask.configuration) return false;
   const auto score = m_strategy.duplicate_of(*twin);

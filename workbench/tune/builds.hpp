@@ -20,7 +20,7 @@ namespace wb::tune {
 /// CPUs for the builders. The device's own CPUs are never shared with a turn, where builds would be
 /// foreign load. `overlaps`: there are others, so that builds continue while the device measures;
 /// else building and measuring alternate.
-struct BuildPlace {
+struct BuildCpus {
   bool overlaps = false;
   std::size_t builders = 1;
   std::vector<int> cpus;       ///< the allowed CPUs; empty: any
@@ -28,8 +28,8 @@ struct BuildPlace {
 };
 /// `allowed`: the CPUs that this process may use. A device on another machine leaves all of them
 /// free, a GPU all but two. `transport`: Transport::description().
-BuildPlace place_of_builds(const device::Device& device, std::string_view transport,
-                           const std::vector<int>& allowed);
+BuildCpus choose_build_cpus(const device::Device& device, std::string_view transport,
+                            const std::vector<int>& allowed);
 
 class BuildQueue {
  public:
@@ -40,7 +40,7 @@ class BuildQueue {
     double wall_s = 0;  ///< of this call, cache hits included
   };
   /// `build` is called from several threads at once.
-  BuildQueue(Build build, const BuildPlace& place);
+  BuildQueue(Build build, const BuildCpus& place);
   /// Drops waiting builds and waits for running ones.
   ~BuildQueue();
   BuildQueue(const BuildQueue&) = delete;

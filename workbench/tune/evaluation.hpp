@@ -25,7 +25,7 @@ struct Candidate {
 };
 
 /// The part of an answer that another process measured (evaluation_exchange.hpp).
-struct MeasuredElsewhere {
+struct RemoteMeasurement {
   std::string device;                             ///< name of the device
   std::string reply;                              ///< blob with the whole reply, turns included
   std::optional<variant::Configuration> against;  ///< the best when it was asked
@@ -44,7 +44,7 @@ struct TuneAnswer {
   double build_s = 0;
   /// First and last event; 0: not timed in this process.
   std::pair<std::int64_t, std::int64_t> turns;
-  std::optional<MeasuredElsewhere> elsewhere = {};
+  std::optional<RemoteMeasurement> elsewhere = {};
 };
 Json to_json(const TuneAnswer& answer);
 Result<TuneAnswer> answer_from_json(const Json& payload);

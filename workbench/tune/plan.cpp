@@ -10,8 +10,8 @@
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "search/program.hpp"
-#include "tune/crew.hpp"
 #include "tune/evaluation.hpp"
+#include "tune/remote_evaluator.hpp"
 #include "tune/tune.hpp"
 #include "variant/restriction.hpp"
 
@@ -180,7 +180,7 @@ Result<TunePlan> plan_tune(Context& context, const Json& args) {
                 SearchSpace::make(proposal.first.manifest, context.settings.suite));
   StrategyOptions options;
   options.kind = *search::parse_strategy_kind(args.value("strategy", "random"));
-  WB_TRY_ASSIGN(const std::int64_t in_flight, crew_size(context.services.ask_program));
+  WB_TRY_ASSIGN(const std::int64_t in_flight, remote_capacity(context.services.ask_program));
   options.in_flight = std::max<std::int64_t>(in_flight, 1);
   options.make_proposer = search::proposers_of(context.services.ask_program, options.in_flight);
   WB_TRY_ASSIGN(options.start, start_of(context, proposal.first, std::move(proposal.second)));
@@ -218,7 +218,7 @@ Result<TunePlan> plan_race(Context& context, const Json& args) {
   options.entrants = static_cast<std::int64_t>(entrants.size());
   options.start = Configuration{{k_entrant, 1}};
   Variant first = entrants.front().variant;
-  WB_TRY_ASSIGN(const std::int64_t in_flight, crew_size(context.services.ask_program));
+  WB_TRY_ASSIGN(const std::int64_t in_flight, remote_capacity(context.services.ask_program));
   return make_plan(context, args, {std::move(first), std::move(entrants), std::move(space)},
                    std::move(options), in_flight);
 }

@@ -31,15 +31,15 @@ constexpr auto k_patience = std::chrono::milliseconds(100);
 }  // namespace
 
 Tuner::Tuner(Context& context, const TunePlan& plan, search::Strategy strategy,
-             const TunePast& past)
+             const TuneHistory& past)
     : m_context(context),
       m_plan(plan),
       m_strategy(std::move(strategy)),
       m_past_seconds(past.seconds),
       m_past_usd(past.usd),
       m_started(context.services.clock.steady_now()),
-      m_place(place_of_builds(context.hello->device, context.worker->description(),
-                              device::allowed_cpus())),
+      m_place(choose_build_cpus(context.hello->device, context.worker->description(),
+                                device::allowed_cpus())),
       m_queue(
           [this](const Configuration& wanted) {
             const Candidate made = m_plan.candidate(wanted);
@@ -48,7 +48,7 @@ Tuner::Tuner(Context& context, const TunePlan& plan, search::Strategy strategy,
           m_place),
       m_evaluator(context, {plan.options.kind, plan.effort.placements, plan.early_stop},
                   [this](const Configuration& wanted) { return subject(wanted); }) {
-  if (plan.in_flight > 0) m_crew.emplace(context.services.ask_program, context.services.clock);
+  if (plan.in_flight > 0) m_remote.emplace(context.services.ask_program, context.services.clock);
 }
 
 double Tuner::seconds_since(std::chrono::steady_clock::time_point begin) const {
@@ -113,7 +113,7 @@ Result<std::string> Tuner::search() {
     WB_TRY(answer(*ask));
   }
   m_is_searching = false;
-  if (m_crew) WB_TRY(dismiss_crew());
+  if (m_remote) WB_TRY(dismiss_remote());
   // What was built ahead and is not needed was paid for all the same.
   m_queue.want({});
   while (!m_queue.is_idle()) WB_TRY(collect_builds(k_patience));
@@ -131,8 +131,8 @@ Result<void> Tuner::answer(const search::Ask& ask) {
   TuneAnswer found;
   for (int attempt = 0; attempt < k_attempts; ++attempt) {
     WB_TRY(m_context.check_stop());
-    if (m_crew) {
-      WB_TRY_ASSIGN(auto replied, evaluate_elsewhere(ask));
+    if (m_remote) {
+      WB_TRY_ASSIGN(auto replied, evaluate_remotely(ask));
       if (!replied) return {};
       found = *std::move(replied);
     } else {

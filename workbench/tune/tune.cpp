@@ -207,7 +207,7 @@ Result<Json> search_and_confirm(Context& context, const TunePlan& plan, const Js
   WB_TRY_ASSIGN(Strategy strategy, Strategy::make(plan.space, plan.options));
   WB_TRY_ASSIGN(const session::SessionView* view,
                 context.session->current(session::FoldDepth::brief));
-  WB_TRY_ASSIGN(const TunePast past, past_of_tune(*view, plan.id));
+  WB_TRY_ASSIGN(const TuneHistory past, tune_history(*view, plan.id));
   WB_TRY_ASSIGN(const auto known, replayable(plan, past));
   Run run;
   WB_TRY_ASSIGN(run.number, next_iteration(context));

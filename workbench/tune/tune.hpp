@@ -13,9 +13,9 @@
 #include "engine/subject.hpp"
 #include "search/strategy.hpp"
 #include "tune/builds.hpp"
-#include "tune/crew.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
+#include "tune/remote_evaluator.hpp"
 
 namespace wb::tune {
 
@@ -51,15 +51,15 @@ Result<TunePlan> plan_race(engine::Context& context, const Json& args);
 Json to_json(const TunePlan& plan);
 
 /// Results of interrupted runs of the same tune: the abandoned iterations since it last finished.
-struct TunePast {
+struct TuneHistory {
   std::vector<TuneAnswer> answers;
   double seconds = 0, usd = 0;
 };
-Result<TunePast> past_of_tune(const session::SessionView& view, std::string_view tune_id);
+Result<TuneHistory> tune_history(const session::SessionView& view, std::string_view tune_id);
 /// The past answers that a strategy can be told. `environment` failures are left out, to be asked
 /// again; if the strategy cannot continue without them (a race in a later stage), those without any
 /// other answer stay.
-Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast& past);
+Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TuneHistory& past);
 
 struct TuneTotals {
   std::int64_t duplicates = 0, stopped_early = 0, replayed = 0, builds = 0;
@@ -76,7 +76,7 @@ struct TuneTotals {
 class Tuner {
  public:
   Tuner(engine::Context& context, const TunePlan& plan, search::Strategy strategy,
-        const TunePast& past);
+        const TuneHistory& past);
 
   /// Tells the strategy the known answers, before the search. Errors: damaged.
   Result<void> replay_past(const std::vector<TuneAnswer>& answers);
@@ -88,7 +88,7 @@ class Tuner {
 
   [[nodiscard]] const search::Strategy& strategy() const { return m_strategy; }
   [[nodiscard]] const TuneTotals& totals() const { return m_totals; }
-  [[nodiscard]] const BuildPlace& place() const { return m_place; }
+  [[nodiscard]] const BuildCpus& place() const { return m_place; }
   /// The last answer for each configuration, in order of first asking.
   [[nodiscard]] const std::vector<TuneAnswer>& answers() const { return m_answers; }
   [[nodiscard]] bool was_judged(const engine::Subject& subject) const {
@@ -104,20 +104,21 @@ class Tuner {
   Result<void> tell(const TuneAnswer& answer);
   [[nodiscard]] std::size_t left_to_tell(std::size_t most) const;
   /// If equal code was measured under another configuration: takes its score and returns true.
-  bool take_from_twin(const search::Ask& ask, TuneAnswer& answer) const;
+  bool take_duplicate_score(const search::Ask& ask, TuneAnswer& answer) const;
 
-  // tune_elsewhere.cpp
+  // remote_evaluation.cpp
   /// The answer of the program's executor; nothing when a budget was used up meanwhile.
-  Result<std::optional<TuneAnswer>> evaluate_elsewhere(const search::Ask& ask);
+  Result<std::optional<TuneAnswer>> evaluate_remotely(const search::Ask& ask);
   /// Keeps the executor busy with `first` and the questions that follow whatever its answer is.
   Result<void> send_out(const search::Ask& first);
   Result<void> send(const search::Ask& ask);
   Result<void> collect_replies();
-  Result<void> dismiss_crew();
+  Result<void> dismiss_remote();
   [[nodiscard]] Result<EvaluationRequest> request_for(const search::Ask& ask) const;
   [[nodiscard]] std::optional<std::string> missing_of(const EvaluationRequest& request,
                                                       const PairLanes& lanes) const;
-  Result<void> take_reply(const search::Ask& ask, const Crew::Sent& sent, TuneAnswer& answer);
+  Result<void> take_reply(const search::Ask& ask, const RemoteEvaluator::Sent& sent,
+                          TuneAnswer& answer);
 
   /// Judges the promising configuration wholly, and retracts those that fail, until one passes.
   Result<void> prove_promising();
@@ -143,10 +144,10 @@ class Tuner {
       m_lanes;  ///< racing only
   std::map<variant::Configuration, BuildQueue::Built> m_built;
   std::set<variant::Configuration> m_logged;  ///< builds with an event in this iteration
-  BuildPlace m_place;
+  BuildCpus m_place;
   BuildQueue m_queue;
   Evaluator m_evaluator;
-  std::optional<Crew> m_crew;  ///< if the plan has one
+  std::optional<RemoteEvaluator> m_remote;  ///< if the plan has one
 };
 
 /// The verb `tune`: an iteration that searches a variant's space and confirms the most promising

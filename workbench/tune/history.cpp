@@ -102,8 +102,8 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   return answer;
 }
 
-Result<TunePast> past_of_tune(const session::SessionView& view, std::string_view tune_id) {
-  TunePast past;
+Result<TuneHistory> tune_history(const session::SessionView& view, std::string_view tune_id) {
+  TuneHistory past;
   for (const session::IterationView& iteration : view.iterations) {
     const Json tune = iteration.opened.payload.value("tune", Json::object());
     if (!tune.is_object() || tune.value("tune_id", "") != tune_id || !iteration.closed) continue;
@@ -124,7 +124,7 @@ Result<TunePast> past_of_tune(const session::SessionView& view, std::string_view
   return past;
 }
 
-Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast& past) {
+Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TuneHistory& past) {
   std::vector<TuneAnswer> answers;
   std::set<std::string> answered;
   for (const TuneAnswer& answer : past.answers) {

@@ -15,9 +15,9 @@
 namespace wb::tune {
 
 /// The number of evaluations that the program's executor runs at a time; 0 without an executor.
-Result<std::int64_t> crew_size(const search::AskProgram& ask);
+Result<std::int64_t> remote_capacity(const search::AskProgram& ask);
 
-class Crew {
+class RemoteEvaluator {
  public:
   struct Sent {
     EvaluationRequest request;
@@ -27,7 +27,8 @@ class Crew {
     std::string fault;  ///< why there is no reply
     bool is_back = false;
   };
-  Crew(search::AskProgram ask, const Clock& clock) : m_ask(std::move(ask)), m_clock(clock) {}
+  RemoteEvaluator(search::AskProgram ask, const Clock& clock)
+      : m_ask(std::move(ask)), m_clock(clock) {}
 
   [[nodiscard]] bool knows(const search::Ask& ask) const { return m_numbers.contains(key(ask)); }
   [[nodiscard]] bool has_reply(const search::Ask& ask) const;

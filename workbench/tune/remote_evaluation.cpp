@@ -10,9 +10,9 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "tune/code_hash.hpp"
-#include "tune/crew.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
+#include "tune/remote_evaluator.hpp"
 #include "tune/tune.hpp"
 
 namespace wb::tune {
@@ -64,27 +64,27 @@ Result<EvaluationRequest> Tuner::request_for(const Ask& ask) const {
 
 Result<void> Tuner::send(const Ask& ask) {
   WB_TRY_ASSIGN(EvaluationRequest request, request_for(ask));
-  return m_crew->send(std::move(request));
+  return m_remote->send(std::move(request));
 }
 
 Result<void> Tuner::send_out(const Ask& first) {
   const auto at_a_time = static_cast<std::size_t>(m_plan.in_flight);
-  if (m_crew->away() >= at_a_time) return {};
-  if (!m_crew->knows(first)) WB_TRY(send(first));
+  if (m_remote->away() >= at_a_time) return {};
+  if (!m_remote->knows(first)) WB_TRY(send(first));
   // Until one is valid there is nothing to time the others beside.
   if (!m_strategy.best()) return {};
   const std::size_t most = left_to_tell(k_ahead_of_the_slowest * at_a_time);
   for (const Ask& ask : m_strategy.certain(most)) {
-    if (m_crew->away() >= at_a_time || m_crew->size() >= most) break;
-    if (!m_crew->knows(ask)) WB_TRY(send(ask));
+    if (m_remote->away() >= at_a_time || m_remote->size() >= most) break;
+    if (!m_remote->knows(ask)) WB_TRY(send(ask));
   }
   return {};
 }
 
 /// What was spent is debited when it is known, told or not.
 Result<void> Tuner::collect_replies() {
-  WB_TRY_ASSIGN(const auto came, m_crew->collect(k_reply_patience));
-  for (const Crew::Sent* sent : came) {
+  WB_TRY_ASSIGN(const auto came, m_remote->collect(k_reply_patience));
+  for (const RemoteEvaluator::Sent* sent : came) {
     if (!sent->reply) continue;
     const std::string what = m_plan.candidate(sent->request.ask.configuration).name;
     const EvaluationReply& reply = *sent->reply;
@@ -98,19 +98,19 @@ Result<void> Tuner::collect_replies() {
 }
 
 /// Nothing runs elsewhere any more when the confirmation begins: it may be on the same machine.
-Result<void> Tuner::dismiss_crew() {
-  WB_TRY(m_crew->cancel());
-  while (m_crew->away() > 0) {
+Result<void> Tuner::dismiss_remote() {
+  WB_TRY(m_remote->cancel());
+  while (m_remote->away() > 0) {
     WB_TRY(m_context.check_stop());
     WB_TRY(collect_replies());
   }
   return {};
 }
 
-Result<std::optional<TuneAnswer>> Tuner::evaluate_elsewhere(const Ask& ask) {
+Result<std::optional<TuneAnswer>> Tuner::evaluate_remotely(const Ask& ask) {
   const auto begin = m_context.services.clock.steady_now();
   WB_TRY(send_out(ask));
-  while (!m_crew->has_reply(ask)) {
+  while (!m_remote->has_reply(ask)) {
     WB_TRY(m_context.check_stop());
     WB_TRY_ASSIGN(const auto stop, why_stop());
     if (stop) return std::optional<TuneAnswer>{};
@@ -122,7 +122,7 @@ Result<std::optional<TuneAnswer>> Tuner::evaluate_elsewhere(const Ask& ask) {
   answer.evaluation.configuration = ask.configuration;
   answer.stage = ask.stage;
   answer.against = ask.against;
-  WB_TRY(take_reply(ask, m_crew->take(ask), answer));
+  WB_TRY(take_reply(ask, m_remote->take(ask), answer));
   return std::optional(std::move(answer));
 }
 
@@ -147,7 +147,8 @@ std::optional<std::string> Tuner::missing_of(const EvaluationRequest& request,
   return std::nullopt;
 }
 
-Result<void> Tuner::take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswer& answer) {
+Result<void> Tuner::take_reply(const Ask& ask, const RemoteEvaluator::Sent& sent,
+                               TuneAnswer& answer) {
   const auto is_lost = [&](std::string message) {
     fail(answer, {Invalidity::environment, std::move(message), ""});
     return Result<void>();
@@ -167,7 +168,7 @@ Result<void> Tuner::take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswe
   if (auto missing = missing_of(sent.request, reply.lanes)) {
     return is_lost("a reply was refused: " + *missing);
   }
-  if (take_from_twin(ask, answer)) return {};
+  if (take_duplicate_score(ask, answer)) return {};
   answer.proof = reply.proof;
   if (reply.is_stopped_early) ++m_totals.stopped_early;
   if (answer.proof == Proof::screening) ++m_totals.screened;
@@ -190,7 +191,7 @@ Result<void> Tuner::take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswe
   if (score.invalidity) return {};
   *known = std::move(lanes);
   WB_TRY_ASSIGN(const std::string blob, m_context.session->put_blob(sent.text));
-  answer.elsewhere = MeasuredElsewhere{reply.device, blob, measured.against, score};
+  answer.elsewhere = RemoteMeasurement{reply.device, blob, measured.against, score};
   // Another was found faster since this was asked.
   if (measured.against && measured.against != ask.against) {
     if (const auto other = m_strategy.duplicate_of(*measured.against)) {
