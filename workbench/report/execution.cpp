@@ -61,7 +61,7 @@ std::vector<Phase> phases_of(const SessionView& view) {
 /// their order is that of their texts.
 double away_s(const SessionView& view, const Phase& phase) {
   double total = 0;
-  for (const SessionView::Away& away : view.away) {
+  for (const SessionView::IdlePeriod& away : view.away) {
     const std::string& from = std::max(away.from_t, phase.from_t);
     const std::string& to = std::min(away.to_t, phase.to_t);
     if (from < to) total += seconds_between(from, to).value_or(0);

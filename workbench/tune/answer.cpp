@@ -73,9 +73,9 @@ Result<PairLanes*> Tuner::lanes_of(const Ask& ask) {
 
 /// The turns of an interrupted run, from its log or from the reply that it kept.
 Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const {
-  if (answer.elsewhere) {
+  if (answer.remote) {
     // Turns that cannot be read any more are not known, as those of a shorter log.
-    const auto text = m_context.session->read_blob(answer.elsewhere->reply);
+    const auto text = m_context.session->read_blob(answer.remote->reply);
     if (!text) return {};
     const auto json = parse_json(*text, "a kept reply");
     if (!json) return {};

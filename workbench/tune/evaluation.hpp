@@ -44,7 +44,7 @@ struct TuneAnswer {
   double build_s = 0;
   /// First and last event; 0: not timed in this process.
   std::pair<std::int64_t, std::int64_t> turns;
-  std::optional<RemoteMeasurement> elsewhere = {};
+  std::optional<RemoteMeasurement> remote = {};
 };
 Json to_json(const TuneAnswer& answer);
 Result<TuneAnswer> answer_from_json(const Json& payload);

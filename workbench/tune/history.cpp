@@ -55,7 +55,7 @@ Json to_json(const TuneAnswer& answer) {
   json["message"] = answer.message;
   json["events"] =
       answer.turns.first > 0 ? Json{answer.turns.first, answer.turns.second} : Json(nullptr);
-  if (const auto& there = answer.elsewhere) {
+  if (const auto& there = answer.remote) {
     const Json score = to_json(there->score);
     json["elsewhere"] = {{"device", there->device},
                          {"reply_blob", there->reply},
@@ -87,12 +87,12 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   WB_TRY_ASSIGN(answer.evaluation.score, search::score_from_json(payload));
   if (const Json there = payload.value("elsewhere", Json()); there.is_object()) {
     ObjectReader kept(there, "what was measured elsewhere");
-    answer.elsewhere.emplace();
-    answer.elsewhere->device = kept.string("device");
-    answer.elsewhere->reply = kept.string("reply_blob");
+    answer.remote.emplace();
+    answer.remote->device = kept.string("device");
+    answer.remote->reply = kept.string("reply_blob");
     WB_TRY(kept.finish(true));
-    answer.elsewhere->against = configuration_or_nothing(there.value("against", Json()));
-    WB_TRY_ASSIGN(answer.elsewhere->score, search::score_from_json(there));
+    answer.remote->against = configuration_or_nothing(there.value("against", Json()));
+    WB_TRY_ASSIGN(answer.remote->score, search::score_from_json(there));
   }
   const Json events = payload.value("events", Json());
   if (events.is_array() && events.size() == 2 && events[0].is_number_integer() &&

@@ -91,8 +91,8 @@ Result<void> Tuner::collect_replies() {
     WB_TRY(m_context.debit(session::CostItem::compile_cpu, reply.compile_cpu_s, what));
     WB_TRY(m_context.debit(session::CostItem::device, reply.device_s, what,
                            {{"elsewhere", reply.device_s}}));
-    m_totals.elsewhere_build_s += reply.build_s;
-    m_totals.elsewhere_device_s += reply.device_s;
+    m_totals.remote_build_s += reply.build_s;
+    m_totals.remote_device_s += reply.device_s;
   }
   return {};
 }
@@ -155,7 +155,7 @@ Result<void> Tuner::take_reply(const Ask& ask, const RemoteEvaluator::Sent& sent
   };
   if (!sent.reply) return is_lost(sent.fault);
   const EvaluationReply& reply = *sent.reply;
-  ++m_totals.elsewhere;
+  ++m_totals.remote;
   answer.artifact_id = reply.artifact_id;
   answer.evaluation.artifact = reply.code_hash;
   answer.build_s = reply.build_s;
@@ -191,7 +191,7 @@ Result<void> Tuner::take_reply(const Ask& ask, const RemoteEvaluator::Sent& sent
   if (score.invalidity) return {};
   *known = std::move(lanes);
   WB_TRY_ASSIGN(const std::string blob, m_context.session->put_blob(sent.text));
-  answer.elsewhere = RemoteMeasurement{reply.device, blob, measured.against, score};
+  answer.remote = RemoteMeasurement{reply.device, blob, measured.against, score};
   // Another was found faster since this was asked.
   if (measured.against && measured.against != ask.against) {
     if (const auto other = m_strategy.duplicate_of(*measured.against)) {

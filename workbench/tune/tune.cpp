@@ -183,9 +183,9 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
             {"measure_share_frac", share(totals.measure_s, totals.search_s)}};
   if (plan.in_flight > 0) {
     json["elsewhere"] = {{"in_flight", plan.in_flight},
-                         {"answers", totals.elsewhere},
-                         {"build_s", totals.elsewhere_build_s},
-                         {"device_s", totals.elsewhere_device_s}};
+                         {"answers", totals.remote},
+                         {"build_s", totals.remote_build_s},
+                         {"device_s", totals.remote_device_s}};
   }
   return json;
 }

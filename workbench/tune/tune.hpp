@@ -63,14 +63,14 @@ Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TuneHisto
 
 struct TuneTotals {
   std::int64_t duplicates = 0, stopped_early = 0, replayed = 0, builds = 0;
-  std::int64_t screened = 0;   ///< answers with a screening only
-  std::int64_t elsewhere = 0;  ///< answers measured by the program's executor
-  double elsewhere_build_s = 0, elsewhere_device_s = 0;  ///< summed over those answers
-  std::int64_t retracted = 0;  ///< promising ones that failed the whole verdict
-  double build_s = 0;          ///< compilers' wall time, summed
-  double wait_s = 0;           ///< time that the measuring side waited for builds
-  double measure_s = 0;        ///< verdicts and turns
-  double search_s = 0;         ///< total time
+  std::int64_t screened = 0;                       ///< answers with a screening only
+  std::int64_t remote = 0;                         ///< answers measured by the program's executor
+  double remote_build_s = 0, remote_device_s = 0;  ///< summed over those answers
+  std::int64_t retracted = 0;                      ///< promising ones that failed the whole verdict
+  double build_s = 0;                              ///< compilers' wall time, summed
+  double wait_s = 0;     ///< time that the measuring side waited for builds
+  double measure_s = 0;  ///< verdicts and turns
+  double search_s = 0;   ///< total time
 };
 
 class Tuner {
