@@ -123,7 +123,7 @@ std::vector<Place> places_of(const Target& target, const std::vector<Finding>& f
 class Judge {
  public:
   Judge(const Cause& cause, const Target& target, std::vector<Place> places)
-      : m_patient(target), m_places(std::move(places)) {
+      : m_target(target), m_places(std::move(places)) {
     m_result.cause = &cause;
     std::erase_if(m_places, [&](const Place& place) {
       return place.problem != nullptr && !catalogue::is_of(cause.kind, *place.problem);
@@ -142,7 +142,7 @@ class Judge {
  private:
   void take(const CauseRule& rule, bool supports, const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
-      if (!fits(rule, m_patient, finding)) continue;
+      if (!fits(rule, m_target, finding)) continue;
       const std::vector<std::string> labels = problems_of(finding);
       const bool is_everywhere =
           labels.empty() || m_result.cause->scope == catalogue::CauseScope::kernel;
@@ -242,11 +242,11 @@ class Judge {
   }
 
   [[nodiscard]] bool is_possible(const Technique& technique) const {
-    const std::string& here = m_patient.architecture;
+    const std::string& here = m_target.architecture;
     const bool is_of_backend =
-        m_patient.backend.empty() || is_among(technique.backends, m_patient.backend);
+        m_target.backend.empty() || is_among(technique.backends, m_target.backend);
     return is_of_backend &&
-           exclusion(technique, m_patient.techniques,
+           exclusion(technique, m_target.techniques,
                      here.empty() ? std::nullopt : std::optional<std::string_view>(here))
                .empty();
   }
@@ -266,7 +266,7 @@ class Judge {
     if (!found.empty()) m_result.gain = found.front().second;
   }
 
-  const Target& m_patient;
+  const Target& m_target;
   std::vector<Place> m_places;
   Said m_everywhere;
   Diagnosis m_result;
