@@ -22,7 +22,7 @@ struct BuildTask {
 
 /// Returns the BuildRecord as JSON. Failures: those of Toolchain::compile(); timeout; environment
 /// (no compiler on this machine, canceled).
-Outcome<Json> build_in_child(Family& family, const BuildTask& task, Deadline deadline,
+Outcome<Json> build_in_child(ChildRegistry& registry, const BuildTask& task, Deadline deadline,
                              CancelSource cancel);
 
 }  // namespace wb::worker

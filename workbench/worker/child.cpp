@@ -129,11 +129,11 @@ void signal_group(pid_t pid) {
 
 }  // namespace
 
-Family::Family() {
+ChildRegistry::ChildRegistry() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-int Family::sweep_strays(milliseconds patience) const {
+int ChildRegistry::sweep_strays(milliseconds patience) const {
   const Deadline deadline = deadline_in(patience);
   int killed = 0;
   // Killing a stray hands its own children to us, so look again until there is none.
@@ -151,12 +151,12 @@ int Family::sweep_strays(milliseconds patience) const {
   return killed;
 }
 
-void Family::signal_all() const {
+void ChildRegistry::signal_all() const {
   for (const pid_t pid : m_pids) signal_group(pid);
   for (const auto& [pid, child] : m_inits) ::kill(pid, SIGKILL);
 }
 
-pid_t Family::init_of(pid_t child) const {
+pid_t ChildRegistry::init_of(pid_t child) const {
   const auto found = std::find_if(m_inits.begin(), m_inits.end(),
                                   [child](const auto& init) { return init.second == child; });
   return found != m_inits.end() ? found->first : 0;
@@ -203,7 +203,7 @@ std::string describe(const ChildEnd& end) {
   return "did not end, not even by SIGKILL";
 }
 
-Result<Child> Child::spawn(Family& family, const ChildSpec& spec) {
+Result<Child> Child::spawn(ChildRegistry& registry, const ChildSpec& spec) {
   auto ends = Channel::make_pair();
   if (!ends.ok()) return std::move(ends).error();
   WB_TRY_ASSIGN(UniqueFd capture, make_capture());
@@ -239,17 +239,17 @@ Result<Child> Child::spawn(Family& family, const ChildSpec& spec) {
     pid = started.leader;
     child.m_init = started.init;
     child.m_life = std::move(started.life);
-    family.add_init(child.m_init, started.leader);
+    registry.add_init(child.m_init, started.leader);
   } else {
     pid = ::fork();
     if (pid == 0) run_child(prepared);
     if (pid < 0) return process_refused("start", spec.argv[0], errno);
   }
-  child.m_family = &family;
+  child.m_registry = &registry;
   child.m_pid = pid;
   child.m_channel = Channel(std::move(ends->first));
   child.m_capture = std::move(capture);
-  family.add(pid);
+  registry.add(pid);
   return child;
 }
 
@@ -258,7 +258,7 @@ Child::Child(Child&& other) noexcept {
 }
 
 Child& Child::operator=(Child&& other) noexcept {
-  std::swap(m_family, other.m_family);
+  std::swap(m_registry, other.m_registry);
   std::swap(m_pid, other.m_pid);
   std::swap(m_init, other.m_init);
   std::swap(m_life, other.m_life);
@@ -307,11 +307,11 @@ ChildEnd Child::kill() {
   if (m_init > 0) ::kill(m_init, SIGKILL);
   const ChildEnd end = wait(deadline_in(milliseconds(5'000))).value_or(ChildEnd{});
   m_channel.close();
-  m_family->remove(m_pid);
+  m_registry->remove(m_pid);
   m_pid = -1;
   m_end = end;
   end_init();
-  m_family->sweep_strays();
+  m_registry->sweep_strays();
   return end;
 }
 
@@ -322,7 +322,7 @@ void Child::end_init() {
   while (::waitpid(m_init, nullptr, WNOHANG) == 0 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  m_family->remove_init(m_init);
+  m_registry->remove_init(m_init);
   m_init = -1;
   m_life.reset();
 }

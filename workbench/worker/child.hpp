@@ -18,10 +18,10 @@
 namespace wb::worker {
 
 /// The pids that the supervisor started itself. Must outlive every Child.
-class Family {
+class ChildRegistry {
  public:
   /// Makes this process a subreaper, which orphans of its descendants are reparented to.
-  Family();
+  ChildRegistry();
   void add(pid_t pid) { m_pids.insert(pid); }
   void remove(pid_t pid) { m_pids.erase(pid); }
   /// Registers the init process of a child's namespaces, which is neither a stray nor a child of
@@ -78,14 +78,14 @@ class Child {
  public:
   /// Descriptors in the child: 0 /dev/null, 1 and 2 the capture file, 3 the socket, no others. The
   /// child leads its own session and process group and dies with this process.
-  static Result<Child> spawn(Family& family, const ChildSpec& spec);
+  static Result<Child> spawn(ChildRegistry& registry, const ChildSpec& spec);
   Child(Child&& other) noexcept;
   Child& operator=(Child&& other) noexcept;
   ~Child();
 
   [[nodiscard]] const Channel& channel() const { return m_channel; }
   [[nodiscard]] pid_t pid() const { return m_pid; }
-  [[nodiscard]] const Family& family() const { return *m_family; }
+  [[nodiscard]] const ChildRegistry& registry() const { return *m_registry; }
   /// Waits for the child to end by itself; nothing at the deadline.
   std::optional<ChildEnd> wait(Deadline deadline);
   /// SIGKILL to the group. Returns whether the child ended by the deadline; call kill() in either
@@ -101,7 +101,7 @@ class Child {
   /// Ends the processes left in its namespaces.
   void end_init();
 
-  Family* m_family = nullptr;
+  ChildRegistry* m_registry = nullptr;
   pid_t m_pid = -1;
   pid_t m_init = -1;  ///< for a child with its own namespaces
   UniqueFd m_life;    ///< of the init, which ends with this process

@@ -15,7 +15,7 @@ namespace wb::worker {
 /// The result of `work`, run in its own process; an exception in it is an `environment` failure.
 /// The answer is one message of at most 64 KiB. `who` names it in messages: "the compiler".
 /// Failures: those of `work`; timeout; environment (no process can be started, canceled).
-Outcome<Json> run_forked(Family& family, const std::function<Outcome<Json>()>& work,
+Outcome<Json> run_forked(ChildRegistry& registry, const std::function<Outcome<Json>()>& work,
                          const std::string& who, Deadline deadline, CancelSource cancel);
 
 }  // namespace wb::worker

@@ -161,7 +161,7 @@ Result<fs::path> find_inspection_program(std::string_view tool) {
   return find_program(name);
 }
 
-Outcome<protocol::ProfileResult> inspect(Family& family, const InspectionTask& task,
+Outcome<protocol::ProfileResult> inspect(ChildRegistry& registry, const InspectionTask& task,
                                          Deadline deadline, CancelSource cancel) {
   InspectionTask found = task;
   if (found.program.empty()) {
@@ -178,7 +178,7 @@ Outcome<protocol::ProfileResult> inspect(Family& family, const InspectionTask& t
   fs::create_directory(task.order.folder, error);
   if (error) return environment("cannot make a folder for the call: " + error.message());
   const auto answer = run_forked(
-      family, [&] { return run_tool(found); }, task.tool, deadline, cancel);
+      registry, [&] { return run_tool(found); }, task.tool, deadline, cancel);
   if (!answer.ok()) return answer.error();
   Run run;
   run.printed = answer->value("printed", "");

@@ -33,7 +33,7 @@ Result<fs::path> find_inspection_program(std::string_view tool);
 
 /// When the tool is not available, the result says why. Failures: constraints (the variant refuses
 /// the problem), runtime (the call failed or did not finish), timeout, environment.
-Outcome<protocol::ProfileResult> inspect(Family& family, const InspectionTask& task,
+Outcome<protocol::ProfileResult> inspect(ChildRegistry& registry, const InspectionTask& task,
                                          Deadline deadline, CancelSource cancel);
 
 }  // namespace wb::worker

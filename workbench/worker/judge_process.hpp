@@ -44,7 +44,7 @@ Json to_json(const GpuFacts& facts);
 class JudgeProcess {
  public:
   /// `gpu`: the CUDA ordinal to compute on; none: the CPU.
-  JudgeProcess(Family& family, std::string own_program, Confinement confinement,
+  JudgeProcess(ChildRegistry& registry, std::string own_program, Confinement confinement,
                std::optional<int> gpu);
 
   /// `lse` may be null: not judged. Starts the judge if it is not running. A judge that fails or is
@@ -86,7 +86,7 @@ class JudgeProcess {
   /// Kills the judge and returns the failure.
   Failure fail(const std::string& what);
 
-  Family& m_family;
+  ChildRegistry& m_registry;
   std::string m_own_program;
   Confinement m_confinement;
   std::optional<int> m_gpu;

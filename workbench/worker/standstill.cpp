@@ -57,14 +57,14 @@ Error no_standstill(pid_t pid, const char* why) {
 
 }  // namespace
 
-std::vector<pid_t> kin_of(pid_t leader, const Family& family) {
+std::vector<pid_t> kin_of(pid_t leader, const ChildRegistry& registry) {
   const auto links = links_below(::getpid());
-  const pid_t init = family.init_of(leader);
+  const pid_t init = registry.init_of(leader);
   std::vector<pid_t> roots{leader};
   for (const ProcessLink& link : links) {
-    const bool is_stray =
-        init > 0 ? link.parent == init
-                 : link.parent == ::getpid() && !family.has(link.pid) && !family.has_init(link.pid);
+    const bool is_stray = init > 0 ? link.parent == init
+                                   : link.parent == ::getpid() && !registry.has(link.pid) &&
+                                         !registry.has_init(link.pid);
     if (is_stray) roots.push_back(link.pid);
   }
   std::vector<pid_t> pids = roots;
@@ -76,7 +76,7 @@ std::vector<pid_t> kin_of(pid_t leader, const Family& family) {
 
 std::vector<pid_t> Standstill::find_all() const {
   if (m_kin == Kin::threads_only) return {m_leader};
-  return kin_of(m_leader, *m_family);
+  return kin_of(m_leader, *m_registry);
 }
 
 Standstill::Account Standstill::account() const {
@@ -134,23 +134,23 @@ Result<void> Standstill::stop(Deadline deadline) {
       m_leader);
 }
 
-Result<Standstill> Standstill::of(pid_t leader, const Family& family, Kin kin,
+Result<Standstill> Standstill::of(pid_t leader, const ChildRegistry& registry, Kin kin,
                                   std::chrono::milliseconds patience) {
-  Standstill still(leader, family, kin);
+  Standstill still(leader, registry, kin);
   WB_TRY(still.stop(deadline_in(patience)));
   return still;
 }
 
 Standstill::Standstill(Standstill&& other) noexcept
     : m_leader(std::exchange(other.m_leader, 0)),
-      m_family(other.m_family),
+      m_registry(other.m_registry),
       m_kin(other.m_kin),
       m_pids(std::move(other.m_pids)),
       m_before(std::move(other.m_before)) {}
 
 Standstill& Standstill::operator=(Standstill&& other) noexcept {
   std::swap(m_leader, other.m_leader);
-  std::swap(m_family, other.m_family);
+  std::swap(m_registry, other.m_registry);
   std::swap(m_kin, other.m_kin);
   std::swap(m_pids, other.m_pids);
   std::swap(m_before, other.m_before);

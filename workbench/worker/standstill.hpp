@@ -21,13 +21,13 @@ enum class Kin {
 
 /// `leader`, its descendants, and its strays: processes that left it and were reparented to the
 /// init of its namespaces or, without one, to this process; sorted.
-std::vector<pid_t> kin_of(pid_t leader, const Family& family);
+std::vector<pid_t> kin_of(pid_t leader, const ChildRegistry& registry);
 
 class Standstill {
  public:
   /// Stops `leader`, a child of this process, its group and its related processes. Errors: invalid
   /// (one of them ended or did not stop in time).
-  static Result<Standstill> of(pid_t leader, const Family& family, Kin kin,
+  static Result<Standstill> of(pid_t leader, const ChildRegistry& registry, Kin kin,
                                std::chrono::milliseconds patience);
   Standstill(Standstill&& other) noexcept;
   Standstill& operator=(Standstill&& other) noexcept;
@@ -41,14 +41,14 @@ class Standstill {
 
  private:
   using Account = std::vector<std::chrono::nanoseconds>;  ///< CPU time of each of m_pids
-  explicit Standstill(pid_t leader, const Family& family, Kin kin)
-      : m_leader(leader), m_family(&family), m_kin(kin) {}
+  explicit Standstill(pid_t leader, const ChildRegistry& registry, Kin kin)
+      : m_leader(leader), m_registry(&registry), m_kin(kin) {}
   Result<void> stop(Deadline deadline);
   [[nodiscard]] std::vector<pid_t> find_all() const;
   [[nodiscard]] Account account() const;
 
   pid_t m_leader;
-  const Family* m_family;
+  const ChildRegistry* m_registry;
   Kin m_kin;
   std::vector<pid_t> m_pids;  // sorted
   Account m_before;

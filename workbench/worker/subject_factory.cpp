@@ -104,7 +104,7 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
     // Compilers of libraries lock their caches, which are its own; without locks they make do.
     if (!m_setting.gpu) spec.confinement.system_calls.locks = SystemCallPolicy::Answer::absent;
   }
-  WB_TRY_ASSIGN(SubjectProcess process, SubjectProcess::start(m_family, spec, kind));
+  WB_TRY_ASSIGN(SubjectProcess process, SubjectProcess::start(m_registry, spec, kind));
   return Started{*std::move(scratch), std::move(process)};
 }
 

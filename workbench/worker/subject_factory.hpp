@@ -60,8 +60,8 @@ class SubjectFactory {
   /// Whether a built-in may use a spare process, or needs a new one.
   enum class From { spare, new_process };
 
-  SubjectFactory(Family& family, const Store& store, SubjectSetting setting)
-      : m_family(family), m_store(store), m_setting(std::move(setting)) {}
+  SubjectFactory(ChildRegistry& registry, const Store& store, SubjectSetting setting)
+      : m_registry(registry), m_store(store), m_setting(std::move(setting)) {}
 
   /// Failures: runtime (does not load, wrong build id, import error), timeout, environment.
   Outcome<LoadedSubject> load(const protocol::LoadArgs& args, const Wait& wait);
@@ -112,7 +112,7 @@ class SubjectFactory {
   Outcome<LoadedSubject> finish(Started started, const std::string& label, Json message,
                                 const Wait& wait);
 
-  Family& m_family;
+  ChildRegistry& m_registry;
   const Store& m_store;
   SubjectSetting m_setting;
   std::deque<Started> m_spares, m_python_spares;  ///< in order of start, the first is used first

@@ -85,10 +85,10 @@ class OwnWait {
 
 }  // namespace
 
-Result<SubjectProcess> SubjectProcess::start(Family& family, const ChildSpec& spec,
+Result<SubjectProcess> SubjectProcess::start(ChildRegistry& registry, const ChildSpec& spec,
                                              SubjectKind kind) {
   const std::int64_t kills_before = memory_kills();
-  WB_TRY_ASSIGN(Child child, Child::spawn(family, spec));
+  WB_TRY_ASSIGN(Child child, Child::spawn(registry, spec));
   return SubjectProcess(std::move(child), kind, kills_before);
 }
 
@@ -110,7 +110,7 @@ Placing SubjectProcess::next_placing() {
 Outcome<Standstill> SubjectProcess::stand_still() {
   static const bool k_filters = has_seccomp();
   const Kin kin = m_kind == SubjectKind::native && k_filters ? Kin::threads_only : Kin::processes;
-  auto still = Standstill::of(m_child.pid(), m_child.family(), kin, k_stop_patience);
+  auto still = Standstill::of(m_child.pid(), m_child.registry(), kin, k_stop_patience);
   if (still.ok()) return *std::move(still);
   return fail(Invalidity::runtime, fmt::format("its output cannot be read after \"{}\": {}", m_op,
                                                still.error().message()));
@@ -279,7 +279,7 @@ std::int64_t own_delay_ns() {
 
 std::chrono::nanoseconds SubjectProcess::helpers_time() const {
   std::chrono::nanoseconds sum{0};
-  for (const pid_t one : kin_of(pid(), m_child.family())) {
+  for (const pid_t one : kin_of(pid(), m_child.registry())) {
     if (one != pid()) sum += cpu_time(one).value_or(std::chrono::nanoseconds(0));
   }
   return sum + children_time(pid());

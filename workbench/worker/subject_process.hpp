@@ -39,7 +39,8 @@ inline constexpr std::size_t k_kept_shown_bytes = 128u << 20;
 class SubjectProcess {
  public:
   /// Starts the process, which does nothing before load(). `label` is for messages.
-  static Result<SubjectProcess> start(Family& family, const ChildSpec& spec, SubjectKind kind);
+  static Result<SubjectProcess> start(ChildRegistry& registry, const ChildSpec& spec,
+                                      SubjectKind kind);
 
   /// Sends one message and waits for its answer. Failures: the subject's own (constraints,
   /// runtime); runtime for a crash, an early end or garbage; timeout at the deadline; environment

@@ -127,7 +127,7 @@ Outcome<Json> Supervisor::build(const protocol::BuildArgs& args) {
   if (!folder.ok()) return folder.error();
   task.output = folder->path() / "artifact.so";
   auto record =
-      build_in_child(*m_family, task, deadline_in(milliseconds(args.deadline_ms)), m_cancel);
+      build_in_child(*m_registry, task, deadline_in(milliseconds(args.deadline_ms)), m_cancel);
   if (!record.ok()) return std::move(record).error();
   const auto bytes = as_outcome(RealFileSystem().read(task.output, k_max_file_bytes));
   if (!bytes.ok()) return bytes.error();

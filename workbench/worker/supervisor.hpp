@@ -28,7 +28,7 @@ class Supervisor {
   /// Called after a reply was sent: starts the next subject processes.
   void idle();
   /// Called at the end of the wire: kills all processes at once; the destructor reaps them.
-  void end() { m_family->signal_all(); }
+  void end() { m_registry->signal_all(); }
 
  private:
   /// State since the host's hello.
@@ -94,7 +94,8 @@ class Supervisor {
 
   std::string m_own_program;
   CancelSource m_cancel;
-  std::unique_ptr<Family> m_family = std::make_unique<Family>();  // children keep its address
+  std::unique_ptr<ChildRegistry> m_registry =
+      std::make_unique<ChildRegistry>();  // children keep its address
   Store m_store;
   std::optional<Greeted> m_greeted;
   std::map<std::int64_t, LoadedSubject> m_subjects;

@@ -37,8 +37,8 @@ Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {
   task.order = {(*subject)->library, (*subject)->build_id, args.problem,
                 *m_greeted->factory.setting().gpu, scratch->path() / "variant"};
   // The loaded process is not touched: the tool starts one of its own.
-  return as_json(
-      inspect(*m_family, task, deadline_in(std::chrono::milliseconds(args.deadline_ms)), m_cancel));
+  return as_json(inspect(*m_registry, task,
+                         deadline_in(std::chrono::milliseconds(args.deadline_ms)), m_cancel));
 }
 
 Outcome<Json> Supervisor::profile_inside(LoadedSubject& subject,

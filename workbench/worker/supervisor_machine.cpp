@@ -44,9 +44,9 @@ measure::Plan empty_call_plan() {
 }
 
 /// The family must outlive it.
-cuda::OwnProcesses own_processes(const Family& family) {
+cuda::OwnProcesses own_processes(const ChildRegistry& registry) {
   return {[](std::int64_t pid) { return is_of_a_worker(static_cast<pid_t>(pid)); },
-          [&family] { return static_cast<std::int64_t>(family.size()); }};
+          [&registry] { return static_cast<std::int64_t>(registry.size()); }};
 }
 
 }  // namespace
@@ -78,11 +78,11 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   setting.hidden_files = {lock_path.string()};
   Confinement judge_confinement;
   judge_confinement.cpus = set;
-  JudgeProcess judge(*m_family, m_own_program, std::move(judge_confinement), setting.gpu);
+  JudgeProcess judge(*m_registry, m_own_program, std::move(judge_confinement), setting.gpu);
   if (const auto started = judge.start(); !started.ok()) {
     return environment(started.error().message());
   }
-  SubjectFactory factory(*m_family, m_store, setting);
+  SubjectFactory factory(*m_registry, m_store, setting);
   // Contexts on a GPU take long: the judge's and those of the first subjects are made side by side.
   if (setting.gpu) factory.start_spares(0);
   Device device;
@@ -103,7 +103,7 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   m_greeted->limits = limits;
   m_greeted->cores = setting.gpu ? 0 : device.units;
   // NVML makes no context and holds no device memory: it may be asked from here.
-  if (on_gpu()) m_greeted->gpu.emplace(cuda::k_nvml_library, device.id, own_processes(*m_family));
+  if (on_gpu()) m_greeted->gpu.emplace(cuda::k_nvml_library, device.id, own_processes(*m_registry));
   return device;
 }
 

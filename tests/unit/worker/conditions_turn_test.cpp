@@ -36,7 +36,7 @@ constexpr unsigned k_stranger = 5'000'000;  // above the highest pid that Linux 
 class TurnBench {
  public:
   explicit TurnBench(const GpuMonitor* gpu)
-      : m_store(*Store::create()), m_factory(m_family, m_store, setting()), m_gpu(gpu) {
+      : m_store(*Store::create()), m_factory(m_registry, m_store, setting()), m_gpu(gpu) {
     auto loaded = m_factory.load_builtin(SubjectKind::native, "canary", wait());
     REQUIRE(loaded.ok());
     m_subject.emplace(*std::move(loaded));
@@ -85,11 +85,11 @@ class TurnBench {
   }
   static Wait wait() { return {deadline_in(30s), {}}; }
 
-  Family m_family;
+  ChildRegistry m_registry;
   Store m_store;
   SubjectFactory m_factory;
   const GpuMonitor* m_gpu;
-  JudgeProcess m_judge{m_family, setting().own_program, confinement(), std::nullopt};
+  JudgeProcess m_judge{m_registry, setting().own_program, confinement(), std::nullopt};
   std::optional<LoadedSubject> m_subject;
   std::map<std::string, FreshRecord> m_fresh;
 };

@@ -114,14 +114,14 @@ pid_t start_neighbor(std::uint64_t bytes) {
   ::_exit(0);
 }
 
-SubjectProcess start(Family& family, std::vector<std::string> argv) {
+SubjectProcess start(ChildRegistry& registry, std::vector<std::string> argv) {
   ChildSpec spec;
   spec.argv = std::move(argv);
   spec.confinement.level = Isolation::rlimits;
   for (const int cpu : wb::device::allowed_cpus()) {
     CPU_SET(static_cast<std::size_t>(cpu), &spec.confinement.cpus);
   }
-  auto process = SubjectProcess::start(family, spec, SubjectKind::native);
+  auto process = SubjectProcess::start(registry, spec, SubjectKind::native);
   if (!process.ok()) FAIL(process.error().message());
   return *std::move(process);
 }
@@ -199,8 +199,8 @@ TEST_CASE("a subject that the kernel ends for others' memory is no variant's fau
           "[worker][memory][killed]") {
   const auto group = SmallGroup::make(96 * k_mib);
   if (!group) return;
-  Family family;
-  SubjectProcess process = start(family, {"/bin/sleep", "600"});
+  ChildRegistry registry;
+  SubjectProcess process = start(registry, {"/bin/sleep", "600"});
   const pid_t pid = process.pid();
   // Too much together, and neither has as much as the kernel takes a subject's to be.
   const std::array<pid_t, 2> neighbors{start_neighbor(72 * k_mib), start_neighbor(72 * k_mib)};
@@ -218,9 +218,9 @@ TEST_CASE("a subject that the kernel ends for others' memory is no variant's fau
 TEST_CASE("a subject that takes all memory for itself is to blame", "[worker][memory][killed]") {
   const auto group = SmallGroup::make(96 * k_mib);
   if (!group) return;
-  Family family;
+  ChildRegistry registry;
   // One line without an end: all of it is kept.
-  SubjectProcess process = start(family, {"/usr/bin/tail", "/dev/zero"});
+  SubjectProcess process = start(registry, {"/usr/bin/tail", "/dev/zero"});
   const Failure failure = failure_of(process, "run");
   INFO(failure.message);
   CHECK(failure.invalidity == Invalidity::runtime);
