@@ -20,7 +20,7 @@ GpuMonitor monitor_of(const ContextPtr& gpu) {
   REQUIRE(uuid.ok());
   return {k_nvml_library,
           *uuid,
-          {[](std::int64_t pid) { return worker::is_of_a_worker(static_cast<pid_t>(pid)); },
+          {[](std::int64_t pid) { return worker::belongs_to_worker(static_cast<pid_t>(pid)); },
            [] { return 1; }}};
 }
 

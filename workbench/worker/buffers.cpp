@@ -87,9 +87,9 @@ Placing draw_placing() {
   return draw_secret<std::uint32_t>() % 2 == 0 ? Placing::scattered : Placing::flush_end;
 }
 
-Place draw_place(std::size_t size_bytes, Placing placing) {
+TensorPlace draw_tensor_place(std::size_t size_bytes, Placing placing) {
   const std::size_t slack = placing == Placing::scattered ? k_scatter_pages * page_bytes() : 0;
-  Place place;
+  TensorPlace place;
   place.room_bytes = round_up(size_bytes + slack, page_bytes());
   const std::size_t steps = (place.room_bytes - size_bytes) / k_alignment_bytes;
   place.offset = placing == Placing::flush_end
@@ -126,7 +126,7 @@ std::span<std::byte> GuardedMemory::room() const {
 
 GuardedMemory::GuardedMemory(std::size_t size_bytes, Placing placing, std::size_t shift_bytes) {
   if (size_bytes == 0) return;
-  const Place place = draw_place(size_bytes + shift_bytes, placing);
+  const TensorPlace place = draw_tensor_place(size_bytes + shift_bytes, placing);
   m_reserved = reserve(place.room_bytes);
   if (::mprotect(room().data(), place.room_bytes, PROT_READ | PROT_WRITE) != 0) {
     ::munmap(m_reserved.data(), m_reserved.size());

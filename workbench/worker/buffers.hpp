@@ -30,10 +30,10 @@ std::optional<Placing> parse_placing(std::string_view word);
 Placing draw_placing();
 
 /// The place of a tensor: at `offset` in `room_bytes`, a number of whole pages.
-struct Place {
+struct TensorPlace {
   std::size_t room_bytes = 0, offset = 0;
 };
-Place draw_place(std::size_t size_bytes, Placing placing);
+TensorPlace draw_tensor_place(std::size_t size_bytes, Placing placing);
 /// Fills the space around the tensor with a pattern, and checks that it is unchanged.
 void fill_margins(std::span<std::byte> room, std::size_t offset, std::size_t size_bytes);
 bool margins_intact(std::span<const std::byte> room, std::size_t offset, std::size_t size_bytes);

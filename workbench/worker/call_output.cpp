@@ -170,7 +170,7 @@ class HostOutput final : public CallOutput {
     }
     const auto to = m_memory->out.taken_bytes();
     if (!to.ok()) return to.error();
-    const auto place = result_place_from_json(*result);
+    const auto place = result_address_from_json(*result);
     if (!place.ok()) return place.error().message();
     const Result<void> read = read_result(pid, *place, m_problem, *to);
     return read.ok() ? std::string() : read.error().message();

@@ -130,7 +130,7 @@ void QuotaWatch::end() {
   if (m_groups && m_groups->stops() != m_before) m_was_stopped = true;
 }
 
-SiblingWatch::SiblingWatch(const CpuPlace& place)
+SiblingWatch::SiblingWatch(const WorkerCpus& place)
     : m_place(place), m_begin(std::chrono::steady_clock::now()), m_before(busy()) {}
 
 std::optional<nanoseconds> SiblingWatch::busy() const {
@@ -149,7 +149,7 @@ double SiblingWatch::mean() const {
   return mean_cpus(*now - *m_before, passed, m_place.siblings.size());
 }
 
-bool shares_cores(const CpuPlace& place, int threads, double sibling_cpus,
+bool shares_cores(const WorkerCpus& place, int threads, double sibling_cpus,
                   std::optional<double> foreign_cpus) {
   if (sibling_cpus > k_most_shared_cpus) return true;
   const bool has_threads_of_a_core =

@@ -54,7 +54,7 @@ class ForeignCpus {
 };
 
 /// The worker's CPUs as of hello; empty in tests.
-struct CpuPlace {
+struct WorkerCpus {
   std::filesystem::path root = "/";  ///< of /proc and /sys
   std::vector<int> allowed = {};
   std::vector<int> siblings = {};  ///< CpuLimits::siblings
@@ -83,13 +83,13 @@ class QuotaWatch {
 /// but are not allowed themselves.
 class SiblingWatch {
  public:
-  explicit SiblingWatch(const CpuPlace& place);
+  explicit SiblingWatch(const WorkerCpus& place);
   /// Their mean number, less the uncertainty of clock ticks. 0 without such CPUs, or when unknown.
   [[nodiscard]] double mean() const;
 
  private:
   [[nodiscard]] std::optional<std::chrono::nanoseconds> busy() const;
-  const CpuPlace& m_place;
+  const WorkerCpus& m_place;
   std::chrono::steady_clock::time_point m_begin;
   std::optional<std::chrono::nanoseconds> m_before;
 };
@@ -97,7 +97,7 @@ class SiblingWatch {
 /// True when others certainly used a core of the subject's, on cores with several hardware threads:
 /// on a CPU that is not allowed, or on an allowed one when the subject's and others' threads exceed
 /// the cores. `foreign_cpus`: ForeignCpus::mean().
-bool shares_cores(const CpuPlace& place, int threads, double sibling_cpus,
+bool shares_cores(const WorkerCpus& place, int threads, double sibling_cpus,
                   std::optional<double> foreign_cpus);
 
 }  // namespace wb::worker

@@ -46,8 +46,8 @@ bool has_room_on_gpu(const Problem& problem, std::uint64_t free_bytes) {
   return needed_on_gpu(problem) + k_subject_gpu_bytes <= static_cast<double>(free_bytes);
 }
 
-std::optional<Failure> hoarded_memory(const Problem& problem, std::uint64_t free_with,
-                                      std::uint64_t free_without) {
+std::optional<Failure> memory_hog_failure(const Problem& problem, std::uint64_t free_with,
+                                          std::uint64_t free_without) {
   if (has_room_on_gpu(problem, free_with) || free_without <= free_with) return std::nullopt;
   const auto held = static_cast<double>(free_without - free_with);
   const double tensors =

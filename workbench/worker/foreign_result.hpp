@@ -18,13 +18,13 @@
 namespace wb::worker {
 
 /// Address of element (0, 0, 0, 0), and the strides in elements of batch, head, row and column.
-struct ResultPlace {
+struct ResultAddress {
   std::uint64_t address = 0;
   std::array<std::int64_t, 4> strides{};
 };
 
 /// Errors: invalid. The JSON comes from a subject and is untrusted.
-Result<ResultPlace> result_place_from_json(const Json& json);
+Result<ResultAddress> result_address_from_json(const Json& json);
 
 /// Whether this machine lets a supervisor read the memory of its child.
 bool may_read_memory_of(pid_t pid);
@@ -35,7 +35,7 @@ inline constexpr std::int64_t k_most_result_spread = 16;
 
 /// Reads a tensor of out's shape and dtype into `to`, in out's layout. Errors: invalid (its span is
 /// too large), io (unreadable memory).
-Result<void> read_result(pid_t pid, const ResultPlace& place, const problem::Problem& problem,
+Result<void> read_result(pid_t pid, const ResultAddress& place, const problem::Problem& problem,
                          std::span<std::byte> to);
 
 }  // namespace wb::worker

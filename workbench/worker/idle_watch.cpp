@@ -33,7 +33,7 @@ bool was_busy(const IdleFacts& facts) {
          facts.after_us > k_most_after_us * facts.gaps;
 }
 
-bool is_restless(const SubjectProcess& subject) {
+bool is_busy_when_idle(const SubjectProcess& subject) {
   std::this_thread::sleep_for(k_library_patience);
   const auto before = cpu_time(subject.pid());
   const bool ran = runs_beside_main(subject.pid());

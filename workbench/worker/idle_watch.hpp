@@ -25,7 +25,7 @@ bool was_busy(const IdleFacts& facts);
 
 /// True when threads of an idle subject keep working longer than a library's would; OpenMP threads
 /// spin for some 10 ms after a call. Takes 30 ms.
-bool is_restless(const SubjectProcess& subject);
+bool is_busy_when_idle(const SubjectProcess& subject);
 
 /// The readings of a subject's process; nothing when unknown.
 struct IdleAccounts {

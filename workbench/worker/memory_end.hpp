@@ -20,9 +20,9 @@ std::uint64_t memory_bound(const std::filesystem::path& root = "/");
 
 /// `of_others`: the process held less than half of memory_bound(), so others used the rest. `own`:
 /// it held more and used too much.
-enum class MemoryEnd { none, of_others, own };
+enum class OomCause { none, of_others, own };
 /// Decides from a process's end and the value of memory_kills() before it was started.
-MemoryEnd memory_end(const ChildEnd& end, std::int64_t kills_before,
-                     const std::filesystem::path& root = "/");
+OomCause oom_cause(const ChildEnd& end, std::int64_t kills_before,
+                   const std::filesystem::path& root = "/");
 
 }  // namespace wb::worker

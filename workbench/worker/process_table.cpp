@@ -171,7 +171,7 @@ std::vector<pid_t> children_of(pid_t parent) {
   return pids;
 }
 
-bool is_of_a_worker(pid_t pid) {
+bool belongs_to_worker(pid_t pid) {
   const UniqueFd proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (int i = 0; i < k_generations && pid > 1; ++i) {
     if (pid == ::getpid()) return true;

@@ -41,6 +41,6 @@ OnCpu is_on_cpu(pid_t pid, pid_t thread);
 /// True when `pid` is this process, a worker of another session, or a descendant of either; false
 /// for a process that does not exist. Other workers are recognized by name: they wait for the
 /// device lock while this one measures, so their processes on a device are idle.
-bool is_of_a_worker(pid_t pid);
+bool belongs_to_worker(pid_t pid);
 
 }  // namespace wb::worker

@@ -142,7 +142,7 @@ Outcome<double> RunConductor::call() {
   const Json go = {{"op", "go"}, {"samples", m_plan.samples}, {"calls", m_plan.calls}};
   const auto stopped = m_subject.ask_to_stop(go, m_wait);
   if (!stopped.ok()) return stopped.error();
-  const GoOn go_on(m_subject);
+  const ResumeOnExit go_on(m_subject);
   auto done = m_subject.more(m_wait);
   if (!done.ok()) return std::move(done).error();
   const auto read = m_output->at_done(*done, Look::yes);

@@ -57,7 +57,7 @@ Error no_standstill(pid_t pid, const char* why) {
 
 }  // namespace
 
-std::vector<pid_t> kin_of(pid_t leader, const ChildRegistry& registry) {
+std::vector<pid_t> processes_of(pid_t leader, const ChildRegistry& registry) {
   const auto links = links_below(::getpid());
   const pid_t init = registry.init_of(leader);
   std::vector<pid_t> roots{leader};
@@ -75,8 +75,8 @@ std::vector<pid_t> kin_of(pid_t leader, const ChildRegistry& registry) {
 }
 
 std::vector<pid_t> Standstill::find_all() const {
-  if (m_kin == Kin::threads_only) return {m_leader};
-  return kin_of(m_leader, *m_registry);
+  if (m_scope == ProcessScope::threads_only) return {m_leader};
+  return processes_of(m_leader, *m_registry);
 }
 
 Standstill::Account Standstill::account() const {
@@ -112,7 +112,7 @@ Result<void> Standstill::stop(Deadline deadline) {
       WB_TRY(await([&] { return is_stopped(pid); }, pid));
     }
     if (is_ended_child(m_leader)) return no_standstill(m_leader, "it has ended");
-    if (m_kin == Kin::threads_only) break;
+    if (m_scope == ProcessScope::threads_only) break;
   }
   // The last thread that stops still has some instructions to go when the kernel tells.
   bool all_tell = true;
@@ -134,9 +134,9 @@ Result<void> Standstill::stop(Deadline deadline) {
       m_leader);
 }
 
-Result<Standstill> Standstill::of(pid_t leader, const ChildRegistry& registry, Kin kin,
+Result<Standstill> Standstill::of(pid_t leader, const ChildRegistry& registry, ProcessScope scope,
                                   std::chrono::milliseconds patience) {
-  Standstill still(leader, registry, kin);
+  Standstill still(leader, registry, scope);
   WB_TRY(still.stop(deadline_in(patience)));
   return still;
 }
@@ -144,14 +144,14 @@ Result<Standstill> Standstill::of(pid_t leader, const ChildRegistry& registry, K
 Standstill::Standstill(Standstill&& other) noexcept
     : m_leader(std::exchange(other.m_leader, 0)),
       m_registry(other.m_registry),
-      m_kin(other.m_kin),
+      m_scope(other.m_scope),
       m_pids(std::move(other.m_pids)),
       m_before(std::move(other.m_before)) {}
 
 Standstill& Standstill::operator=(Standstill&& other) noexcept {
   std::swap(m_leader, other.m_leader);
   std::swap(m_registry, other.m_registry);
-  std::swap(m_kin, other.m_kin);
+  std::swap(m_scope, other.m_scope);
   std::swap(m_pids, other.m_pids);
   std::swap(m_before, other.m_before);
   return *this;

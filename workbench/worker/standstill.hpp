@@ -14,20 +14,20 @@
 namespace wb::worker {
 
 /// The processes of a subject that must be stopped.
-enum class Kin {
+enum class ProcessScope {
   threads_only,  ///< a system call filter prevents others: its threads stop with it
   processes      ///< its descendants and its strays too
 };
 
 /// `leader`, its descendants, and its strays: processes that left it and were reparented to the
 /// init of its namespaces or, without one, to this process; sorted.
-std::vector<pid_t> kin_of(pid_t leader, const ChildRegistry& registry);
+std::vector<pid_t> processes_of(pid_t leader, const ChildRegistry& registry);
 
 class Standstill {
  public:
   /// Stops `leader`, a child of this process, its group and its related processes. Errors: invalid
   /// (one of them ended or did not stop in time).
-  static Result<Standstill> of(pid_t leader, const ChildRegistry& registry, Kin kin,
+  static Result<Standstill> of(pid_t leader, const ChildRegistry& registry, ProcessScope scope,
                                std::chrono::milliseconds patience);
   Standstill(Standstill&& other) noexcept;
   Standstill& operator=(Standstill&& other) noexcept;
@@ -41,15 +41,15 @@ class Standstill {
 
  private:
   using Account = std::vector<std::chrono::nanoseconds>;  ///< CPU time of each of m_pids
-  explicit Standstill(pid_t leader, const ChildRegistry& registry, Kin kin)
-      : m_leader(leader), m_registry(&registry), m_kin(kin) {}
+  explicit Standstill(pid_t leader, const ChildRegistry& registry, ProcessScope scope)
+      : m_leader(leader), m_registry(&registry), m_scope(scope) {}
   Result<void> stop(Deadline deadline);
   [[nodiscard]] std::vector<pid_t> find_all() const;
   [[nodiscard]] Account account() const;
 
   pid_t m_leader;
   const ChildRegistry* m_registry;
-  Kin m_kin;
+  ProcessScope m_scope;
   std::vector<pid_t> m_pids;  // sorted
   Account m_before;
 };

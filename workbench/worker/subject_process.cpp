@@ -109,8 +109,9 @@ Placing SubjectProcess::next_placing() {
 
 Outcome<Standstill> SubjectProcess::stand_still() {
   static const bool k_filters = has_seccomp();
-  const Kin kin = m_kind == SubjectKind::native && k_filters ? Kin::threads_only : Kin::processes;
-  auto still = Standstill::of(m_child.pid(), m_child.registry(), kin, k_stop_patience);
+  const ProcessScope scope = m_kind == SubjectKind::native && k_filters ? ProcessScope::threads_only
+                                                                        : ProcessScope::processes;
+  auto still = Standstill::of(m_child.pid(), m_child.registry(), scope, k_stop_patience);
   if (still.ok()) return *std::move(still);
   return fail(Invalidity::runtime, fmt::format("its output cannot be read after \"{}\": {}", m_op,
                                                still.error().message()));
@@ -154,8 +155,8 @@ Failure SubjectProcess::explain(ChannelFault fault) {
                             m_op));
   }
   const std::string how = fmt::format("the subject {} during \"{}\"", describe(*end), m_op);
-  const MemoryEnd for_memory = memory_end(*end, m_memory_kills);
-  if (for_memory == MemoryEnd::of_others) {
+  const OomCause for_memory = oom_cause(*end, m_memory_kills);
+  if (for_memory == OomCause::of_others) {
     return fail(Invalidity::environment,
                 fmt::format("{}; the kernel ended it as memory had run out, of which it held {} of "
                             "{} MiB",
@@ -163,7 +164,7 @@ Failure SubjectProcess::explain(ChannelFault fault) {
   }
   // Before its first call a variant has done nothing that could end it so, and compiled ones
   // cannot send themselves these signals.
-  if (for_memory == MemoryEnd::none && m_op == "load" && is_from_outside(*end)) {
+  if (for_memory == OomCause::none && m_op == "load" && is_from_outside(*end)) {
     return fail(Invalidity::environment, how + "; it was ended from outside");
   }
   return fail(Invalidity::runtime, how);
@@ -279,7 +280,7 @@ std::int64_t own_delay_ns() {
 
 std::chrono::nanoseconds SubjectProcess::helpers_time() const {
   std::chrono::nanoseconds sum{0};
-  for (const pid_t one : kin_of(pid(), m_child.registry())) {
+  for (const pid_t one : processes_of(pid(), m_child.registry())) {
     if (one != pid()) sum += cpu_time(one).value_or(std::chrono::nanoseconds(0));
   }
   return sum + children_time(pid());

@@ -70,8 +70,8 @@ class SubjectProcess {
   Outcome<std::shared_ptr<const SharedMemory>> shown_memory(std::size_t size_bytes);
   /// On a GPU: the judge's memory that its present stage writes to.
   Borrowed& borrowed() { return m_borrowed; }
-  /// The result of is_restless() (idle_watch.hpp), once it was determined.
-  std::optional<bool>& restless() { return m_is_restless; }
+  /// The result of is_busy_when_idle() (idle_watch.hpp), once it was determined.
+  std::optional<bool>& busy_when_idle() { return m_is_busy_when_idle; }
   /// Fails when the subject has sent an unrequested message.
   Outcome<void> expect_silence();
 
@@ -109,16 +109,16 @@ class SubjectProcess {
   Borrowed m_borrowed;
   std::shared_ptr<SubjectOutputs> m_outputs;
   Placing m_placing = draw_placing();
-  std::optional<bool> m_is_restless;
+  std::optional<bool> m_is_busy_when_idle;
 };
 
 /// Lets a subject continue at the end of a scope.
-class GoOn {
+class ResumeOnExit {
  public:
-  explicit GoOn(const SubjectProcess& subject) : m_subject(subject) {}
-  GoOn(const GoOn&) = delete;
-  GoOn& operator=(const GoOn&) = delete;
-  ~GoOn() { m_subject.go_on(); }
+  explicit ResumeOnExit(const SubjectProcess& subject) : m_subject(subject) {}
+  ResumeOnExit(const ResumeOnExit&) = delete;
+  ResumeOnExit& operator=(const ResumeOnExit&) = delete;
+  ~ResumeOnExit() { m_subject.go_on(); }
 
  private:
   const SubjectProcess& m_subject;

@@ -98,7 +98,7 @@ template <typename T>
 Outcome<T> Supervisor::judged(std::int64_t handle, const problem::Problem& problem,
                               Outcome<T> outcome) {
   if (!outcome.ok() && outcome.error().invalidity == Invalidity::environment) {
-    if (auto failure = hoarder(handle, problem)) outcome = *std::move(failure);
+    if (auto failure = memory_hog(handle, problem)) outcome = *std::move(failure);
   }
   return noted(handle, std::move(outcome));
 }

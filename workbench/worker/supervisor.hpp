@@ -74,12 +74,12 @@ class Supervisor {
   /// Notes a failure: schedules a canary, and forgets a subject that died.
   template <typename T>
   Outcome<T> noted(std::int64_t handle, Outcome<T> outcome);
-  /// Does the same after judging or timing, and first calls hoarder().
+  /// Does the same after judging or timing, and first calls memory_hog().
   template <typename T>
   Outcome<T> judged(std::int64_t handle, const problem::Problem& problem, Outcome<T> outcome);
   /// When a GPU's memory ran out: ends the subject's process, and blames it if it held far more
   /// than the problem's tensors. The caller holds the device lock.
-  std::optional<Failure> hoarder(std::int64_t handle, const problem::Problem& problem);
+  std::optional<Failure> memory_hog(std::int64_t handle, const problem::Problem& problem);
   Outcome<DeviceLock::Held> take_device();
   /// To time something: waits until no process of this worker is creating its context.
   Outcome<DeviceLock::Held> take_device_alone(std::int64_t deadline_ms);

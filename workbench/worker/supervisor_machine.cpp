@@ -45,7 +45,7 @@ measure::Plan empty_call_plan() {
 
 /// The family must outlive it.
 cuda::OwnProcesses own_processes(const ChildRegistry& registry) {
-  return {[](std::int64_t pid) { return is_of_a_worker(static_cast<pid_t>(pid)); },
+  return {[](std::int64_t pid) { return belongs_to_worker(static_cast<pid_t>(pid)); },
           [&registry] { return static_cast<std::int64_t>(registry.size()); }};
 }
 
@@ -233,7 +233,7 @@ protocol::CanaryResult Supervisor::run_canary() {
   return {true, "the built-in attention passed its verdict"};
 }
 
-std::optional<Failure> Supervisor::hoarder(std::int64_t handle, const Problem& problem) {
+std::optional<Failure> Supervisor::memory_hog(std::int64_t handle, const Problem& problem) {
   const auto found = m_subjects.find(handle);
   if (!on_gpu() || found == m_subjects.end()) return std::nullopt;
   const auto free_bytes = [this] {
@@ -246,7 +246,7 @@ std::optional<Failure> Supervisor::hoarder(std::int64_t handle, const Problem& p
   found->second.process.kill();
   const auto without = free_bytes();
   if (!without.ok()) return std::nullopt;
-  return hoarded_memory(problem, with.ok() ? *with : 0, *without);
+  return memory_hog_failure(problem, with.ok() ? *with : 0, *without);
 }
 
 Outcome<void> Supervisor::ensure_healthy() {

@@ -41,7 +41,7 @@ struct TurnContext {
   std::map<std::string, double>* hot_us = nullptr;
   /// What a judged call took at most, likewise.
   std::map<std::string, double>* run_us = nullptr;
-  CpuPlace place = {};
+  WorkerCpus place = {};
 };
 
 /// flags beside those of measure/plan.hpp
@@ -61,8 +61,8 @@ bool has_room_on_gpu(const problem::Problem& problem, std::uint64_t free_bytes);
 /// Whose fault a GPU's short memory is, by what was free with a subject's process and is without
 /// it, bytes: `runtime` where that is far more than the problem's tensors and a context; nothing
 /// where it is not, or where memory was not short.
-std::optional<Failure> hoarded_memory(const problem::Problem& problem, std::uint64_t free_with,
-                                      std::uint64_t free_without);
+std::optional<Failure> memory_hog_failure(const problem::Problem& problem, std::uint64_t free_with,
+                                          std::uint64_t free_without);
 
 Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protocol::TurnArgs& args,
                                            const TurnContext& context, const Wait& wait);

@@ -120,7 +120,7 @@ Outcome<BlockTime> TurnConductor::time_block(const Json& go,
     if (!stopped.ok()) return stopped.error();
     end = *stopped;
   }
-  const GoOn go_on(m_subject);
+  const ResumeOnExit go_on(m_subject);
   auto done = m_subject.more(m_wait);
   if (m_context.clock == Clock::device) end = std::chrono::steady_clock::now();
   if (!done.ok()) return std::move(done).error();
@@ -166,7 +166,7 @@ Outcome<Pings> time_pings(SubjectProcess& subject, double most_us, Clock clock, 
   for (int i = 0; i < k_pings; ++i) {
     const Deadline begin = std::chrono::steady_clock::now();
     Deadline end = begin;
-    const GoOn go_on(subject);
+    const ResumeOnExit go_on(subject);
     if (clock == Clock::host) {
       const auto stopped = subject.ask_to_stop({{"op", "ping"}}, wait);
       if (!stopped.ok()) return stopped.error();

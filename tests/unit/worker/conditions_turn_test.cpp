@@ -96,10 +96,10 @@ class TurnBench {
 
 /// Whose processes are those below this one; the list of the fake NVML must hold one of them.
 GpuMonitor own_monitor() {
-  return {
-      k_fake_nvml,
-      k_turn_uuid,
-      {[](std::int64_t pid) { return is_of_a_worker(static_cast<pid_t>(pid)); }, [] { return 2; }}};
+  return {k_fake_nvml,
+          k_turn_uuid,
+          {[](std::int64_t pid) { return belongs_to_worker(static_cast<pid_t>(pid)); },
+           [] { return 2; }}};
 }
 
 bool carries(const protocol::TurnResult& turn, std::string_view flag) {
@@ -250,13 +250,13 @@ TEST_CASE("clocks of several readings are one range", "[worker][conditions]") {
 }
 
 TEST_CASE("descendants are of this worker, others are not", "[worker][conditions]") {
-  CHECK(is_of_a_worker(::getpid()));
-  CHECK_FALSE(is_of_a_worker(::getppid()));
-  CHECK_FALSE(is_of_a_worker(1));
-  CHECK_FALSE(is_of_a_worker(0));
-  CHECK_FALSE(is_of_a_worker(static_cast<pid_t>(k_stranger)));
+  CHECK(belongs_to_worker(::getpid()));
+  CHECK_FALSE(belongs_to_worker(::getppid()));
+  CHECK_FALSE(belongs_to_worker(1));
+  CHECK_FALSE(belongs_to_worker(0));
+  CHECK_FALSE(belongs_to_worker(static_cast<pid_t>(k_stranger)));
   TurnBench bench(nullptr);
-  CHECK(is_of_a_worker(bench.subject_pid()));
+  CHECK(belongs_to_worker(bench.subject_pid()));
 }
 
 TEST_CASE("another worker's processes are no load: they wait for the device lock",
@@ -266,7 +266,7 @@ TEST_CASE("another worker's processes are no load: they wait for the device lock
   const pid_t worker_process = bench.subject_pid(), other = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
-    ::_exit((is_of_a_worker(worker_process) ? 1 : 0) + (is_of_a_worker(other) ? 2 : 0));
+    ::_exit((belongs_to_worker(worker_process) ? 1 : 0) + (belongs_to_worker(other) ? 2 : 0));
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);

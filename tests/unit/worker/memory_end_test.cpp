@@ -139,30 +139,30 @@ TEST_CASE("who held little when memory ran out is not to blame", "[worker][memor
   host.has(1'000, 3);
   CHECK(memory_kills(host.root) == 3);
   CHECK(memory_bound(host.root) == 1'000 * k_mib);
-  CHECK(memory_end(killed(40), 2, host.root) == MemoryEnd::of_others);
-  CHECK(memory_end(killed(499), 2, host.root) == MemoryEnd::of_others);
-  CHECK(memory_end(killed(501), 2, host.root) == MemoryEnd::own);
+  CHECK(oom_cause(killed(40), 2, host.root) == OomCause::of_others);
+  CHECK(oom_cause(killed(499), 2, host.root) == OomCause::of_others);
+  CHECK(oom_cause(killed(501), 2, host.root) == OomCause::own);
 }
 
 TEST_CASE("an end without a kill for memory is none of these", "[worker][memory]") {
   const Planted host;
   host.has(1'000, 3);
-  CHECK(memory_end(killed(40), 3, host.root) == MemoryEnd::none);
-  CHECK(memory_end(killed(900), 3, host.root) == MemoryEnd::none);
+  CHECK(oom_cause(killed(40), 3, host.root) == OomCause::none);
+  CHECK(oom_cause(killed(900), 3, host.root) == OomCause::none);
   ChildEnd end = killed(40);
   end.signal = SIGSEGV;
-  CHECK(memory_end(end, 2, host.root) == MemoryEnd::none);
+  CHECK(oom_cause(end, 2, host.root) == OomCause::none);
   end.signal.reset();
   end.exit_code = 1;
-  CHECK(memory_end(end, 2, host.root) == MemoryEnd::none);
-  CHECK(memory_end({}, 2, host.root) == MemoryEnd::none);
+  CHECK(oom_cause(end, 2, host.root) == OomCause::none);
+  CHECK(oom_cause({}, 2, host.root) == OomCause::none);
 }
 
 TEST_CASE("a kernel that counts no kills tells nothing", "[worker][memory]") {
   const Planted host;
   CHECK(memory_kills(host.root) == 0);
   CHECK(memory_bound(host.root) == 0);
-  CHECK(memory_end(killed(40), 0, host.root) == MemoryEnd::none);
+  CHECK(oom_cause(killed(40), 0, host.root) == OomCause::none);
   host.write("proc/vmstat", "oom_kill_other 9\n");
   CHECK(memory_kills(host.root) == 0);
   host.write("proc/vmstat", "oom_kill none\n");
@@ -178,8 +178,8 @@ TEST_CASE("a control group's limit is what can be had", "[worker][memory]") {
   CHECK(memory_bound(host.root) == 1'000 * k_mib);
   host.write("sys/fs/cgroup/a/memory.max", std::to_string(100 * k_mib) + "\n");
   CHECK(memory_bound(host.root) == 100 * k_mib);
-  CHECK(memory_end(killed(40), 2, host.root) == MemoryEnd::of_others);
-  CHECK(memory_end(killed(60), 2, host.root) == MemoryEnd::own);
+  CHECK(oom_cause(killed(40), 2, host.root) == OomCause::of_others);
+  CHECK(oom_cause(killed(60), 2, host.root) == OomCause::own);
 }
 
 TEST_CASE("a limit of version 1 is read where its controller is mounted", "[worker][memory]") {
