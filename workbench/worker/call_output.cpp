@@ -78,10 +78,10 @@ class HostOutput final : public CallOutput {
     if (m_memory->lse) spoil_some(m_memory->lse->bytes());
   }
 
-  Outcome<BlockEnd> at_done(const Json& done, Look look) override {
+  Outcome<BlockEnd> at_done(const Json& done, TakeOutput take) override {
     m_gives_lse = done.value("lse", Json(true)) != Json(false);
     const bool copied = done.value("copied", Json(false)) == Json(true);
-    if (look == Look::yes) {
+    if (take == TakeOutput::yes) {
       if (auto read = read_still(done); !read.ok()) return std::move(read).error();
     }
     BlockEnd end;

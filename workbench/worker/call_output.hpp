@@ -16,7 +16,7 @@
 namespace wb::worker {
 
 /// Whether the output of the block that just ended is to be taken.
-enum class Look { no, yes };
+enum class TakeOutput { no, yes };
 
 /// Corrections of the supervisor's time of a block, found at its end.
 struct BlockEnd {
@@ -36,7 +36,7 @@ class CallOutput {
   virtual void spoil() = 0;
   /// Called right after "done", whose answer is `done`, and before any other request. Failures:
   /// runtime, environment.
-  virtual Outcome<BlockEnd> at_done(const Json& done, Look look) = 0;
+  virtual Outcome<BlockEnd> at_done(const Json& done, TakeOutput take) = 0;
   /// Judges what at_done() took last, after the subject has sent its samples. Failures:
   /// environment.
   virtual Outcome<problem::OutputVerdict> judge(const JudgeTask& task) = 0;

@@ -27,7 +27,7 @@ constexpr std::size_t k_caches_bytes = 32u << 20;
 /// Fresh calls cost as much as the turn itself, so not every turn has them; which ones do, in
 /// whatever process, is drawn after they ran, so a subject cannot behave for the occasion.
 bool TurnConductor::draws_fresh_calls() const {
-  return has_fresh_look(fresh_record(), draw_secret<std::uint32_t>());
+  return needs_fresh_check(fresh_record(), draw_secret<std::uint32_t>());
 }
 
 FreshRecord& TurnConductor::fresh_record() const {
@@ -91,7 +91,7 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   ConditionsWatch watch(m_context.gpu);
   if (!is_within(*fastest, limits)) watch.look_for_others();  // on the device
   const FreshAnswer answer =
-      judge_fresh_look(*fastest, limits, foreign_cpus, !watch.flags().empty(), fresh_record());
+      judge_fresh_check(*fastest, limits, foreign_cpus, !watch.flags().empty(), fresh_record());
   if (answer == FreshAnswer::open) {
     add_flag(quota.was_stopped() ? measure::k_flag_cpu_throttled : measure::k_flag_foreign_load);
   }

@@ -86,13 +86,13 @@ Outcome<void> GpuOutput::taken_up() {
   return {};
 }
 
-Outcome<BlockEnd> GpuOutput::at_done(const Json&, Look look) {
+Outcome<BlockEnd> GpuOutput::at_done(const Json&, TakeOutput take) {
   BlockEnd end;
   if (m_shown) {
     end.own_copy_us = std::min(m_idle.least_us, most_own_copy_us(m_shown->bytes().size()));
     return end;
   }
-  if (look == Look::yes) {
+  if (take == TakeOutput::yes) {
     const Deadline begin = std::chrono::steady_clock::now();
     const auto taken = m_judge->take(*m_borrowed.output, m_wait->deadline, m_wait->cancel);
     if (!taken.ok()) return taken.error();

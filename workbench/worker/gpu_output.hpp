@@ -39,7 +39,7 @@ class GpuOutput final : public CallOutput {
   void spoil() override {}  // its poison suffices: this side writes to no device
   /// If the output is to be judged, the judge copies it. Else no other process runs between two
   /// blocks, since a change of contexts makes the next call colder (0.4 us on an H100).
-  Outcome<BlockEnd> at_done(const Json& done, Look look) override;
+  Outcome<BlockEnd> at_done(const Json& done, TakeOutput take) override;
   Outcome<problem::OutputVerdict> judge(const JudgeTask& task) override;
   [[nodiscard]] bool has_lse() const override { return m_want_lse; }
 

@@ -145,7 +145,7 @@ Outcome<double> RunConductor::call() {
   const ResumeOnExit go_on(m_subject);
   auto done = m_subject.more(m_wait);
   if (!done.ok()) return std::move(done).error();
-  const auto read = m_output->at_done(*done, Look::yes);
+  const auto read = m_output->at_done(*done, TakeOutput::yes);
   if (!read.ok()) return read.error();
   m_subject.go_on();
   auto samples = m_subject.more(m_wait);

@@ -90,11 +90,11 @@ Standstill::Account Standstill::account() const {
 Result<void> Standstill::stop(Deadline deadline) {
   ::kill(-m_leader, SIGSTOP);
   const auto await = [&](const auto& reached, pid_t pid) -> Result<void> {
-    for (int look = 0; !reached(); ++look) {
+    for (int take = 0; !reached(); ++take) {
       if (std::chrono::steady_clock::now() >= deadline) {
         return no_standstill(pid, "it did not stop");
       }
-      if (look < k_quick_looks) {
+      if (take < k_quick_looks) {
         ::sched_yield();
       } else {
         ::kill(pid, SIGSTOP);  // one of the others may have let it go on

@@ -14,7 +14,7 @@
 
 #include "worker/cpu_time.hpp"
 #include "worker/failure.hpp"
-#include "worker/memory_end.hpp"
+#include "worker/oom_cause.hpp"
 #include "worker/roles.hpp"
 #include "worker/seccomp.hpp"
 #include "worker/thread_limit.hpp"

@@ -11,7 +11,7 @@
 #include "worker/block_figure.hpp"
 #include "worker/cpu_time.hpp"
 #include "worker/cuda/gpu_monitor.hpp"
-#include "worker/fresh_look.hpp"
+#include "worker/fresh_check.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/subject_process.hpp"
 

@@ -127,7 +127,7 @@ Outcome<BlockTime> TurnConductor::time_block(const Json& go,
   // On a CPU the end leaves out what this side waited.
   const std::int64_t own_ns = m_context.clock == Clock::device ? own_delay_ns() - own_before_ns : 0;
   const std::int64_t delay_ns = delay_of_subject_ns() - delay_before_ns;
-  const auto after = m_output->at_done(*done, is_picked() ? Look::yes : Look::no);
+  const auto after = m_output->at_done(*done, is_picked() ? TakeOutput::yes : TakeOutput::no);
   if (!after.ok()) return after.error();
   m_subject.go_on();
   auto shown = m_subject.more(m_wait);

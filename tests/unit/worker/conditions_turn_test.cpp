@@ -210,7 +210,7 @@ TEST_CASE("readings are rare, and rarer where they are dear", "[worker][conditio
 TEST_CASE("a turn that asks for no fresh calls has none", "[worker][conditions]") {
   TurnBench bench(nullptr);
   bench.turn();
-  CHECK(bench.fresh_record().looks == 0);
+  CHECK(bench.fresh_record().checks == 0);
 }
 
 TEST_CASE("a turn with fresh calls takes down what they showed", "[worker][conditions]") {
@@ -218,11 +218,11 @@ TEST_CASE("a turn with fresh calls takes down what they showed", "[worker][condi
   TurnBench bench(nullptr);
   const auto passed = bench.try_turn(PlanKind::hot, true, k_always_us);
   if (!passed.ok()) FAIL(passed.error().message);
-  CHECK(bench.fresh_record().looks == 1);
+  CHECK(bench.fresh_record().checks == 1);
   CHECK(bench.fresh_record().passed);
   TurnBench accused(nullptr);
   const auto slow = accused.try_turn(PlanKind::hot, true, k_never_us);
-  CHECK(accused.fresh_record().looks == 1);
+  CHECK(accused.fresh_record().checks == 1);
   CHECK_FALSE(accused.fresh_record().passed);
   if (slow.ok()) {  // others had the CPUs, which leaves it open
     CHECK(accused.fresh_record().open == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/memory_end.hpp"
+#include "worker/oom_cause.hpp"
 
 #include <algorithm>
 #include <csignal>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A subject that the kernel ends because memory has run out: by planted /proc and control groups,
 // and really, in a group with a small limit, where one can be made.
-#include "worker/memory_end.hpp"
+#include "worker/oom_cause.hpp"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

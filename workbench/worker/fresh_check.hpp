@@ -43,7 +43,7 @@ bool is_within(const FreshTimes& times, const FreshTimes& limits);
 /// Results of the checks of one code on a problem and plan.
 struct FreshRecord {
   bool passed = false;  ///< result of the last check
-  int looks = 0;
+  int checks = 0;
   int open = 0;  ///< slow while others used CPU time: no answer
 };
 
@@ -55,7 +55,7 @@ bool left_open_too_often(const FreshRecord& record);
 /// Whether a turn has a check. For each code, problem and plan: every turn until a check passes,
 /// and after a check left open by other work; later one turn in eight. `drawn`: a random number
 /// that only the supervisor knows.
-bool has_fresh_look(const FreshRecord& record, std::uint32_t drawn);
+bool needs_fresh_check(const FreshRecord& record, std::uint32_t drawn);
 
 /// The fastest of several calls, by each clock. Stops at a call within the limits, or after enough
 /// tries and time that other work cannot have slowed every short call.
@@ -69,9 +69,9 @@ enum class FreshAnswer {
 };
 /// The result of a check whose fastest call took `fastest`; updates the record. foreign_cpus: CPUs
 /// used by others meanwhile, nothing when unknown. has_others_on_device: for a GPU.
-FreshAnswer judge_fresh_look(const FreshTimes& fastest, const FreshTimes& limits,
-                             std::optional<double> foreign_cpus, bool has_others_on_device,
-                             FreshRecord& record);
+FreshAnswer judge_fresh_check(const FreshTimes& fastest, const FreshTimes& limits,
+                              std::optional<double> foreign_cpus, bool has_others_on_device,
+                              FreshRecord& record);
 
 /// Above this many CPUs used by others, nobody is accused.
 inline constexpr double k_most_foreign_cpus = 0.1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/fresh_look.hpp"
+#include "worker/fresh_check.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -46,10 +46,10 @@ bool is_within(const FreshTimes& times, const FreshTimes& limits) {
 }
 
 bool left_open_too_often(const FreshRecord& record) {
-  return record.open >= k_most_open && record.open * k_open_one_in >= record.looks;
+  return record.open >= k_most_open && record.open * k_open_one_in >= record.checks;
 }
 
-bool has_fresh_look(const FreshRecord& record, std::uint32_t drawn) {
+bool needs_fresh_check(const FreshRecord& record, std::uint32_t drawn) {
   return !record.passed || drawn % k_one_in == 0;
 }
 
@@ -69,10 +69,10 @@ Outcome<FreshTimes> fastest_call(const std::function<Outcome<FreshTimes>()>& tim
   return fastest;
 }
 
-FreshAnswer judge_fresh_look(const FreshTimes& fastest, const FreshTimes& limits,
-                             std::optional<double> foreign_cpus, bool has_others_on_device,
-                             FreshRecord& record) {
-  ++record.looks;
+FreshAnswer judge_fresh_check(const FreshTimes& fastest, const FreshTimes& limits,
+                              std::optional<double> foreign_cpus, bool has_others_on_device,
+                              FreshRecord& record) {
+  ++record.checks;
   record.passed = is_within(fastest, limits);
   if (record.passed) return FreshAnswer::passed;
   if (foreign_cpus && *foreign_cpus <= k_most_foreign_cpus && !has_others_on_device) {
