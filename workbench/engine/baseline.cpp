@@ -106,8 +106,9 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
     rival->label = variant.manifest.name;  // a rival goes by its plain name
     // The process that was judged is timed nowhere, so a profiler may look into it afterwards.
     SubjectProcesses judged(context);
-    WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *rival, problems, Proof::whole,
-                                                       &judged, Refusal::excludes));
+    WB_TRY_ASSIGN(
+        const auto judgements,
+        judge_subject(context, *rival, problems, VerdictExtent::whole, &judged, Refusal::excludes));
     const auto takes_it = [](const Judgement& judgement) { return judgement.supported; };
     const auto failure = first_failure(judgements);
     if (is_asked_for && failure && failure->invalidity == Invalidity::environment) {
@@ -181,8 +182,8 @@ Result<Subject> prepare_start(Context& context) {
     }
   }
   WB_TRY_ASSIGN(const auto judgements,
-                judge_subject(context, *start, problems, Proof::whole, nullptr, Refusal::fails,
-                              drawn_runs(context, *start, context.settings.suite)));
+                judge_subject(context, *start, problems, VerdictExtent::whole, nullptr,
+                              Refusal::fails, drawn_runs(context, *start, context.settings.suite)));
   WB_TRY(context.check_stop());
   if (auto failure = first_failure(judgements)) {
     return baseline_error(code_of(*failure->invalidity), name,

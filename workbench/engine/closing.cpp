@@ -74,7 +74,7 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
       {"Log-Head", context.session->log().head()}};
   WB_TRY_ASSIGN(std::string oid, context.session->close_iteration(closing));
   WB_TRY(write_session_report(context));
-  WB_TRY(tell_iteration(context, end.closed, end.variant_label));
+  WB_TRY(report_iteration_milestone(context, end.closed, end.variant_label));
   return oid;
 }
 

@@ -48,7 +48,7 @@ struct HeldSession {
   std::map<std::string, double> undebited_s;  ///< worker wall time by verb, not yet in the ledger
   session::Ledger spent;                      ///< by this process; for progress only
   std::optional<double> best_speedup;         ///< confirmed, over the start; for progress only
-  double told_budget_share = 0;               ///< see milestones.hpp
+  double reported_budget_share = 0;           ///< see milestones.hpp
   bool device_checked = false;  ///< device compared with the one that the session recorded
   bool worker_fits = false;     ///< the worker's hello matches what this session asks for
 };
@@ -64,7 +64,7 @@ struct Context : HeldSession {
   variant::ArtifactCache cache;
   variant::Catalogue catalogue;
   std::optional<runner::WorkerClient> worker;
-  protocol::HelloArgs greeted_with;  ///< the arguments of the worker's hello
+  protocol::HelloArgs hello_args;  ///< the arguments of the worker's hello
   std::optional<protocol::HelloResult> hello;
   /// The device of the first hello; written once, so that build threads may read it.
   std::optional<device::Device> device;
@@ -93,7 +93,7 @@ struct Context : HeldSession {
   /// Decides by a backend, "cpu" or "cuda". A session keeps its own.
   void use_backend(std::string_view backend);
   /// The hello to send: as the held session recorded it, else as the caller asks.
-  [[nodiscard]] protocol::HelloArgs wanted_greeting() const;
+  [[nodiscard]] protocol::HelloArgs wanted_hello() const;
   /// Ends the worker; time spent waiting for it stays to be debited.
   void drop_worker();
   void collect_worker_time();

@@ -106,7 +106,7 @@ Result<void> Engine::State::take_session(const fs::path& folder, bool restore) {
   context.started = context.services.clock.steady_now() -
                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                         std::max(since_open, std::chrono::system_clock::duration::zero()));
-  context.told_budget_share = budget_share(view, context.settings.budget, context.elapsed_s());
+  context.reported_budget_share = budget_share(view, context.settings.budget, context.elapsed_s());
   if (view.status == SessionStatus::closed) {
     return Error{ErrorCode::invalid, "write to", folder.string(), "the session is closed",
                  "read it with `sdpa-wb report`, or open a new one"};
@@ -168,7 +168,7 @@ Result<void> Engine::pause(std::string_view reason) {
   if (view.status == SessionStatus::closed) return {};
   WB_TRY(abandon_in_flight(context, view, reason));
   WB_TRY(context.log("session_paused", {{"reason", reason}}));
-  tell_end(context, "paused", reason);
+  report_end_milestone(context, "paused", reason);
   m_state->let_go();
   return {};
 }

@@ -94,8 +94,9 @@ Result<void> add_kernels(const Context& context, const Subject& subject, Evidenc
 
 }  // namespace
 
-Result<Outcome<protocol::ProfileResult>> look_at(Context& context, const Subject& subject,
-                                                 const Problem& problem, std::string_view tool) {
+Result<Outcome<protocol::ProfileResult>> inspect_call(Context& context, const Subject& subject,
+                                                      const Problem& problem,
+                                                      std::string_view tool) {
   WB_TRY(context.check_stop());
   SubjectProcesses processes(context);
   const auto load_and_ask = [&]() -> Outcome<protocol::ProfileResult> {

@@ -20,9 +20,9 @@ struct TimingResult;
 
 /// Runs a tool on one problem, in a process of its own; every answer is an event. Errors: only
 /// those of the log and canceled.
-Result<Outcome<protocol::ProfileResult>> look_at(Context& context, const Subject& subject,
-                                                 const problem::Problem& problem,
-                                                 std::string_view tool);
+Result<Outcome<protocol::ProfileResult>> inspect_call(Context& context, const Subject& subject,
+                                                      const problem::Problem& problem,
+                                                      std::string_view tool);
 
 /// For a Python subject on a GPU: logs a profile_taken event per supported problem with the kernels
 /// that one call launches, or with the reason why their names are unknown. `handle` is its loaded

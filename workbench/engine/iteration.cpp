@@ -169,8 +169,8 @@ Result<void> judge_candidate(Context& context, Run& run) {
   }
   WB_TRY_ASSIGN(
       const auto judgements,
-      judge_subject(context, *run.candidate, problems, Proof::whole, nullptr, Refusal::fails,
-                    drawn_runs(context, *run.candidate, context.settings.suite)));
+      judge_subject(context, *run.candidate, problems, VerdictExtent::whole, nullptr,
+                    Refusal::fails, drawn_runs(context, *run.candidate, context.settings.suite)));
   run.failure = failure_of(judgements);
   return {};
 }
@@ -218,7 +218,7 @@ Result<Json> iterate(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto refused, refuse_to_start(context));
   if (refused) {
     Json answer = *refused;
-    WB_TRY(tell_subject_output(context, {}, answer));
+    WB_TRY(add_subject_output(context, {}, answer));
     return answer;
   }
   WB_TRY_ASSIGN(const auto proposal, read_proposal(context, args, "iterate"));
@@ -241,7 +241,7 @@ Result<Json> iterate(Context& context, const Json& args) {
     run.failure = std::move(built).error();
   }
   WB_TRY_ASSIGN(Json answer, conclude_iteration(context, run, proposal.first));
-  WB_TRY(tell_subject_output(context, printed, answer));
+  WB_TRY(add_subject_output(context, printed, answer));
   return answer;
 }
 

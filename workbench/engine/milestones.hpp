@@ -14,8 +14,9 @@ struct Context;
 
 /// After an iteration was closed and committed. `closed` is the payload of iteration_closed. A
 /// share of the budget is reported once, by the iteration that crosses it.
-Result<void> tell_iteration(Context& context, const Json& closed, std::string_view variant);
+Result<void> report_iteration_milestone(Context& context, const Json& closed,
+                                        std::string_view variant);
 /// The session was closed or paused.
-void tell_end(Context& context, std::string_view how, std::string_view reason);
+void report_end_milestone(Context& context, std::string_view how, std::string_view reason);
 
 }  // namespace wb::engine

@@ -17,7 +17,7 @@ namespace wb::engine {
 /// nothing before the first.
 std::optional<double> confirmed_gain(const session::SessionView& view);
 /// The iteration that made the present incumbent (the baseline at first); nullptr before.
-const session::IterationView* holder_of(const session::SessionView& view);
+const session::IterationView* incumbent_iteration(const session::SessionView& view);
 /// The label of the iteration's own variant in comparisons; before it is built, the label in
 /// iteration_opened.
 std::string candidate_of(const session::IterationView& iteration);
@@ -26,9 +26,9 @@ std::string candidate_of(const session::IterationView& iteration);
 std::vector<std::string> techniques_of(const session::IterationView& iteration);
 /// Calls `visit(iteration, payload of iteration_closed)` for all but baselines, newest first.
 template <typename Visit>
-void each_closed_try(const session::SessionView& view, const Visit& visit);
+void for_each_closed_iteration(const session::SessionView& view, const Visit& visit);
 /// False for abandoned iterations and environment failures, which say nothing about the variant.
-bool tells_of_its_variant(const Json& closed);
+bool is_about_variant(const Json& closed);
 
 /// Tolerant reads of payloads: a missing member and one of another type are both "absent".
 std::string text_of(const Json& json, std::string_view key);
@@ -42,7 +42,7 @@ std::optional<std::vector<std::string>> added_to(const session::Session& session
                                                  std::vector<std::string> has);
 
 template <typename Visit>
-void each_closed_try(const session::SessionView& view, const Visit& visit) {
+void for_each_closed_iteration(const session::SessionView& view, const Visit& visit) {
   for (auto it = view.iterations.rbegin(); it != view.iterations.rend(); ++it) {
     if (!it->closed || text_of(it->closed->payload, "outcome") == "baseline") continue;
     visit(*it, it->closed->payload);

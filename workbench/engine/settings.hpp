@@ -29,13 +29,13 @@ struct EffortPlan {
 };
 EffortPlan effort_plan(std::string_view word);
 /// The state of the device before a turn.
-enum class DeviceWas { idle, busy };
+enum class PriorDeviceState { idle, busy };
 /// The turn of a hot plan in that regime. Sustained: the subject's own calls run first, for 2 s
 /// (0.2 s when the device was busy with such a turn), so that power and temperature are those of
 /// lasting work; then 0.2 s are timed (tests/bench/settling.py: 60 ms settle).
-measure::Plan in_regime(measure::Plan plan, measure::Regime regime, DeviceWas device);
+measure::Plan in_regime(measure::Plan plan, measure::Regime regime, PriorDeviceState device);
 /// Reads the arguments `plan` and `regime`. Errors: usage (a regime with a plan other than hot).
-Result<std::pair<measure::PlanKind, measure::Regime>> how_to_time(const Json& args);
+Result<std::pair<measure::PlanKind, measure::Regime>> plan_and_regime(const Json& args);
 
 /// The typed content of session_opened.
 struct SessionSettings {

@@ -37,14 +37,14 @@ void refuse_held_out(Subject& rival, const problem::Suite& suite);
 /// How much a verdict covered. A search times after a screening; confirmation, a reported gain and
 /// a change of incumbent need the whole verdict. docs/contracts/measurement.md has what each
 /// judges.
-enum class Proof {
+enum class VerdictExtent {
   none,       ///< not judged, or failed
   screening,  ///< one draw of each problem, on some blocks: may be timed in a search only
   whole       ///< every draw of each problem
 };
-std::string_view to_string(Proof value);
+std::string_view to_string(VerdictExtent value);
 /// A log from before screening existed has no word; its evaluations had the whole verdict.
-Proof parse_proof(std::string_view word);
+VerdictExtent parse_verdict_extent(std::string_view word);
 
 /// Row blocks of an output that a screening judges: first and last of a head and random ones. Each
 /// timed turn has its last output judged on more blocks, under its own seed.
@@ -59,7 +59,8 @@ std::vector<problem::Problem> edge_problems(const variant::Manifest& manifest,
 /// The drawn runs of a verdict on the subject (docs/contracts/measurement.md), from the kernel's
 /// random numbers. `count`: how many; by default the number of `extent`.
 std::vector<variant::EdgeDraw> drawn_runs(const Context& context, const Subject& subject,
-                                          const problem::Suite& suite, Proof extent = Proof::whole,
+                                          const problem::Suite& suite,
+                                          VerdictExtent extent = VerdictExtent::whole,
                                           std::optional<std::int64_t> count = {});
 
 }  // namespace wb::engine

@@ -96,7 +96,8 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   if (args.plan.kind == PlanKind::hot) {
     const auto now = context.services.clock.steady_now();
     const bool warm = context.last_sustained && now - *context.last_sustained < k_still_warm;
-    args.plan = in_regime(args.plan, request.regime, warm ? DeviceWas::busy : DeviceWas::idle);
+    args.plan = in_regime(args.plan, request.regime,
+                          warm ? PriorDeviceState::busy : PriorDeviceState::idle);
   }
   args.placement = place.placement;
   args.fresh_calls = request.fresh_calls;

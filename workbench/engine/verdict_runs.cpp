@@ -58,7 +58,7 @@ Json run_json(problem::Draw draw, const protocol::RunResult& run) {
 }
 
 DrawnRuns::DrawnRuns(Context& context, const Subject& subject, const std::vector<EdgeDraw>& drawn,
-                     Proof extent)
+                     VerdictExtent extent)
     : m_context(context), m_subject(subject), m_drawn(drawn), m_extent(extent) {
   m_judgement.drawn = drawn.size();
   m_judgement.problem = drawn.front().problem;
@@ -91,7 +91,7 @@ protocol::VerdictArgs DrawnRuns::request(std::int64_t handle, std::size_t begin,
     run.draw = m_drawn[i].draw;
     run.want_lse = m_drawn[i].want_lse;
     run.form = m_drawn[i].form;
-    if (m_extent == Proof::screening) run.max_blocks = k_screening_blocks;
+    if (m_extent == VerdictExtent::screening) run.max_blocks = k_screening_blocks;
   }
   return args;
 }

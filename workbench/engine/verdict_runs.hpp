@@ -23,7 +23,7 @@ class DrawnRuns {
  public:
   /// `drawn` must not be empty; all references must outlive this.
   DrawnRuns(Context& context, const Subject& subject, const std::vector<variant::EdgeDraw>& drawn,
-            Proof extent);
+            VerdictExtent extent);
 
   /// Stops at the first failure. Errors: canceled.
   Result<Judgement> judge(runner::WorkerClient& worker, std::int64_t handle);
@@ -40,7 +40,7 @@ class DrawnRuns {
   Context& m_context;
   const Subject& m_subject;
   const std::vector<variant::EdgeDraw>& m_drawn;
-  Proof m_extent;
+  VerdictExtent m_extent;
   Judgement m_judgement;
   Json m_runs = Json::array();
 };

@@ -73,9 +73,9 @@ bool is_held_out(const problem::Suite& suite, const Problem& problem) {
 }  // namespace
 
 Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
-                                             const std::vector<Problem>& problems, Proof extent,
-                                             SubjectProcesses* kept, Refusal refusal,
-                                             const std::vector<EdgeDraw>& drawn) {
+                                             const std::vector<Problem>& problems,
+                                             VerdictExtent extent, SubjectProcesses* kept,
+                                             Refusal refusal, const std::vector<EdgeDraw>& drawn) {
   std::vector<Judgement> judgements;
   // A subject that already died has no process left to unload; either way it is gone afterwards.
   SubjectProcesses own(context);
@@ -142,8 +142,9 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
       args.problem = problem;
       args.want_lse = subject.variant.manifest.backend != variant::Backend::python;
       args.rows_without_keys = subject.variant.manifest.support.rows_without_keys;
-      runs = read_verdict(extent == Proof::whole ? worker->verdict(args) : screen(*worker, args),
-                          judgement);
+      runs = read_verdict(
+          extent == VerdictExtent::whole ? worker->verdict(args) : screen(*worker, args),
+          judgement);
     }
     judgement.problem = problem;
     WB_TRY(log(judgement, std::move(runs)));
@@ -201,7 +202,7 @@ std::optional<Failure> failure_of(const std::vector<Judgement>& judgements) {
                  failed->output};
 }
 
-Result<void> tell_subject_output(Context& context, const std::string& words, Json& answer) {
+Result<void> add_subject_output(Context& context, const std::string& words, Json& answer) {
   constexpr std::size_t most_bytes = 4096;
   answer["subject_output"] = words.empty() ? words : variant::cut_in_the_middle(words, most_bytes);
   answer["subject_output_ref"] = nullptr;

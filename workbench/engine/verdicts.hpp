@@ -35,7 +35,7 @@ enum class Refusal { fails, excludes };
 /// yet. Errors: only those of the log and canceled.
 Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
                                              const std::vector<problem::Problem>& problems,
-                                             Proof extent = Proof::whole,
+                                             VerdictExtent extent = VerdictExtent::whole,
                                              SubjectProcesses* kept = nullptr,
                                              Refusal refusal = Refusal::fails,
                                              const std::vector<variant::EdgeDraw>& drawn = {});
@@ -47,6 +47,6 @@ std::optional<Failure> failure_of(const std::vector<Judgement>& judgements);
 /// Adds a failed variant's output to an answer: `subject_output`, with the middle of long texts
 /// left out, and `subject_output_ref`, the blob with the whole text (null without output or
 /// session). Errors: those of the blob.
-Result<void> tell_subject_output(Context& context, const std::string& words, Json& answer);
+Result<void> add_subject_output(Context& context, const std::string& words, Json& answer);
 
 }  // namespace wb::engine

@@ -10,8 +10,8 @@
 
 namespace wb::tune {
 
-using engine::Proof;
 using engine::Subject;
+using engine::VerdictExtent;
 using search::Ask;
 
 Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
@@ -38,7 +38,7 @@ Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
   WB_TRY_ASSIGN(PairLanes* const lanes, lanes_of(ask));
   WB_TRY_ASSIGN(const bool is_stopped, m_evaluator.judge_and_time(ask, candidate, *lanes, answer));
   if (is_stopped) ++m_totals.stopped_early;
-  if (answer.proof == Proof::screening) ++m_totals.screened;
+  if (answer.proof == VerdictExtent::screening) ++m_totals.screened;
   m_totals.measure_s += seconds_since(begin);
   return answer;
 }
@@ -116,7 +116,7 @@ Result<void> Tuner::prove_promising() {
     TuneAnswer& answer = m_answers.at(m_place_of_answer.at(*promising));
     answer.evaluation.score = search::invalid_score(failure->invalidity);
     answer.message = failure->message;
-    answer.proof = Proof::none;
+    answer.proof = VerdictExtent::none;
     ++m_totals.retracted;
   }
   return {};

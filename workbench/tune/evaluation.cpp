@@ -21,7 +21,6 @@ using engine::Lane;
 using engine::Objective;
 using engine::ObjectiveRule;
 using engine::ProblemScore;
-using engine::Proof;
 using engine::Refusal;
 using engine::RoundPart;
 using engine::Run;
@@ -29,6 +28,7 @@ using engine::Subject;
 using engine::SubjectProcesses;
 using engine::TimingRequest;
 using engine::TimingResult;
+using engine::VerdictExtent;
 using measure::Comparison;
 using problem::Problem;
 using search::Ask;
@@ -79,7 +79,7 @@ std::optional<Failure> failure_of(const PairLanes& lanes, std::size_t side) {
 void fail(TuneAnswer& answer, const Failure& failure) {
   answer.evaluation.score = search::invalid_score(failure.invalidity);
   answer.message = failure.message;
-  answer.proof = Proof::none;
+  answer.proof = VerdictExtent::none;
 }
 
 void append(PairLanes& lanes, const PairLanes& more) {
@@ -108,16 +108,17 @@ Result<std::optional<Failure>> Evaluator::judge_to_time(const Ask& ask, const Su
                                                         SubjectProcesses& processes,
                                                         TuneAnswer& answer) {
   if (!may_be_screened(ask, candidate)) {
-    answer.proof = Proof::whole;
+    answer.proof = VerdictExtent::whole;
     return judge_wholly(candidate);
   }
-  answer.proof = Proof::screening;
+  answer.proof = VerdictExtent::screening;
   const std::vector<Problem> problems = problems_to_time(candidate);
   if (problems.empty()) return std::optional<Failure>{};  // time() says so
   WB_TRY_ASSIGN(
       const auto judgements,
-      judge_subject(m_context, candidate, problems, Proof::screening, &processes, Refusal::fails,
-                    drawn_runs(m_context, candidate, m_context.settings.suite, Proof::screening)));
+      judge_subject(
+          m_context, candidate, problems, VerdictExtent::screening, &processes, Refusal::fails,
+          drawn_runs(m_context, candidate, m_context.settings.suite, VerdictExtent::screening)));
   return failure_of(judgements);
 }
 
@@ -146,7 +147,7 @@ Result<bool> Evaluator::judge_and_time(const Ask& ask, const Subject& candidate,
   if (!failure && !score.invalidity && score.outcome == measure::ComparisonOutcome::faster) {
     // The others are going to be compared with it.
     WB_TRY_ASSIGN(failure, judge_wholly(candidate));
-    answer.proof = Proof::whole;
+    answer.proof = VerdictExtent::whole;
   }
   if (failure) fail(answer, *failure);
   return is_stopped;

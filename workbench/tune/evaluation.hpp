@@ -38,9 +38,9 @@ struct TuneAnswer {
   std::string artifact_id, message;
   std::int64_t stage = 0;
   std::optional<variant::Configuration> against, duplicate_of;
-  engine::Proof proof =
+  engine::VerdictExtent proof =
       /// The verdict that it passed before it was told; a duplicate has its original's.
-      engine::Proof::none;
+      engine::VerdictExtent::none;
   double build_s = 0;
   /// First and last event; 0: not timed in this process.
   std::pair<std::int64_t, std::int64_t> turns;

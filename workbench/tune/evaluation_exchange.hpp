@@ -42,7 +42,7 @@ struct EvaluationReply {
   std::string id = {}, workbench_version = {}, backend = {}, device = {};  ///< as in the request
   std::string artifact_id = {}, code_hash = {};  ///< empty when nothing was built
   std::optional<Failure> failure = {};           ///< if set, there are no turns
-  engine::Proof proof = engine::Proof::none;
+  engine::VerdictExtent proof = engine::VerdictExtent::none;
   bool is_stopped_early = false;
   PairLanes lanes = {};  ///< by problem of the suite: candidate, against
   double build_s = 0, compile_cpu_s = 0, device_s = 0;

@@ -14,7 +14,7 @@
 namespace wb::tune {
 
 using engine::Lane;
-using engine::parse_proof;
+using engine::parse_verdict_extent;
 using measure::Turn;
 
 namespace {
@@ -168,7 +168,7 @@ Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationReques
   reply.device = reader.string("device");
   reply.artifact_id = printable(reader.string("artifact_id"), 128);
   reply.code_hash = printable(reader.string("code_hash"), 128);
-  reply.proof = parse_proof(reader.string("proof"));
+  reply.proof = parse_verdict_extent(reader.string("proof"));
   reply.is_stopped_early = reader.boolean_or("stopped_early", false);
   for (auto& [key, value] :
        {std::pair{"build_s", &reply.build_s}, std::pair{"compile_cpu_s", &reply.compile_cpu_s},

@@ -9,7 +9,7 @@
 
 namespace wb::tune {
 
-using engine::parse_proof;
+using engine::parse_verdict_extent;
 using variant::Configuration;
 
 namespace {
@@ -73,7 +73,7 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   answer.artifact_id = reader.string_or("artifact_id", "");
   answer.evaluation.artifact = reader.string_or("code_hash", "");
   answer.message = reader.string_or("message", "");
-  answer.proof = parse_proof(reader.string_or("proof", ""));
+  answer.proof = parse_verdict_extent(reader.string_or("proof", ""));
   answer.stage = reader.integer_or("stage", 0, 0, 1'000'000);
   answer.build_s = reader.real_or("build_s", 0);
   const Json* configuration = reader.member("configuration");

@@ -18,8 +18,8 @@
 namespace wb::tune {
 
 using engine::Lane;
-using engine::Proof;
 using engine::Subject;
+using engine::VerdictExtent;
 using search::Ask;
 
 namespace {
@@ -171,7 +171,7 @@ Result<void> Tuner::take_reply(const Ask& ask, const RemoteEvaluator::Sent& sent
   if (take_duplicate_score(ask, answer)) return {};
   answer.proof = reply.proof;
   if (reply.is_stopped_early) ++m_totals.stopped_early;
-  if (answer.proof == Proof::screening) ++m_totals.screened;
+  if (answer.proof == VerdictExtent::screening) ++m_totals.screened;
   Ask measured = ask;
   measured.against = sent.request.ask.against;
   WB_TRY_ASSIGN(PairLanes* const known, lanes_of(measured));

@@ -17,14 +17,14 @@ namespace wb::verbs {
 
 using engine::candidate_of;
 using engine::confirmed_gain;
-using engine::each_closed_try;
 using engine::find_built;
-using engine::holder_of;
+using engine::for_each_closed_iteration;
+using engine::incumbent_iteration;
+using engine::is_about_variant;
 using engine::member_of;
 using engine::number_of;
 using engine::StopDecision;
 using engine::techniques_of;
-using engine::tells_of_its_variant;
 using engine::text_of;
 using session::IterationView;
 
@@ -104,7 +104,7 @@ Json BriefFacts::objective() const {
 }
 
 Json BriefFacts::incumbent() const {
-  const IterationView* holder = holder_of(m_view);
+  const IterationView* holder = incumbent_iteration(m_view);
   if (holder == nullptr) return nullptr;
   const Json* built = find_built(m_view, m_view.incumbent);
   return {{"variant", cut(m_view.incumbent)},
@@ -156,7 +156,7 @@ Json BriefFacts::in_flight() const {
 
 Json BriefFacts::last() const {
   Json rows = Json::array();
-  each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
+  for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
     Json row{{"iteration", iteration.number},
              {"outcome", text_of(closed, "outcome")},
              {"variant", cut(candidate_of(iteration))},
@@ -175,7 +175,7 @@ Json BriefFacts::last() const {
 
 Json BriefFacts::refuted() const {
   Json rows = Json::array();
-  each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
+  for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
     if (decision(iteration) != "refuted") return;
     rows.push_back({{"hypothesis", cut(theory(iteration))},
                     {"measured", short_number(number_of(closed, "speedup"))},
@@ -188,8 +188,8 @@ Json BriefFacts::refuted() const {
 Json BriefFacts::techniques() const {
   TechniqueHistory history(m_session, m_view);
   std::map<std::string, Json> rows;
-  each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
-    if (!tells_of_its_variant(closed)) return;
+  for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
+    if (!is_about_variant(closed)) return;
     for (const std::string& word : history.added_by(iteration)) {
       Json& row = rows[word];
       if (row.is_null()) row = {{"technique", cut(word)}, {"tries", 0}, {"best", nullptr}};
@@ -218,8 +218,8 @@ Json BriefFacts::untried() const {
   std::set<std::string, std::less<>> known;
   TechniqueHistory history(m_session, m_view);
   for (const std::string& word : history.of(m_view.incumbent)) known.insert(word);
-  each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
-    if (!tells_of_its_variant(closed)) return;
+  for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
+    if (!is_about_variant(closed)) return;
     for (std::string& word : techniques_of(iteration)) known.insert(std::move(word));
   });
   Json list = Json::array();
@@ -232,7 +232,7 @@ Json BriefFacts::untried() const {
 /// The incumbent against each rival over the suite, on the objective's plan.
 Json BriefFacts::rivals() const {
   Json rows = Json::array();
-  const IterationView* holder = holder_of(m_view);
+  const IterationView* holder = incumbent_iteration(m_view);
   if (holder == nullptr) return rows;
   std::map<std::string, Json> found;
   for (const session::Fact& fact : holder->comparisons) {

@@ -81,7 +81,7 @@ std::string build_text(const Subject& subject, const std::string& why_target) {
 
 Result<Json> build_body(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, args["variant"].get<std::string>()));
-  WB_TRY_ASSIGN(const std::string why_target, look_for_device(context, resolved.first, args));
+  WB_TRY_ASSIGN(const std::string why_target, detect_cuda_device(context, resolved.first, args));
   WB_TRY_ASSIGN(const Subject subject,
                 subject_from_arguments(context, args, "variant", args.value("target", "")));
   const variant::BuildRecord& record = subject.artifact.record;

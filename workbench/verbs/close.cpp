@@ -37,7 +37,7 @@ Result<Json> close_session(Context& context, const Json& args) {
                                         {"recommendation", args.value("recommendation", "")}}));
   // The report now knows how the session ended; the log and this page agree.
   WB_TRY(write_session_report(context));
-  tell_end(context, "closed", args.value("reason", "finished"));
+  report_end_milestone(context, "closed", args.value("reason", "finished"));
   return closed_answer(*context.session, oid);
 }
 

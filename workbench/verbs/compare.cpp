@@ -173,7 +173,7 @@ std::string compare_text(const Json& answer) {
 }
 
 ExitCode compare_exit_code(const Json& answer) {
-  return machine_left_no_figure(answer["problems"]) ? ExitCode::environment : ExitCode::ok;
+  return is_machine_too_busy(answer["problems"]) ? ExitCode::environment : ExitCode::ok;
 }
 
 /// A row for each problem of a text and each other one; the first of them is the fastest.

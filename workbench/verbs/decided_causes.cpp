@@ -23,7 +23,7 @@ namespace wb::verbs {
 using advise::Situation;
 using advise::Target;
 using engine::Context;
-using engine::holder_of;
+using engine::incumbent_iteration;
 using engine::member_of;
 using engine::Services;
 using engine::SessionSettings;
@@ -77,7 +77,8 @@ LogFindings findings_of(const SessionView& view) {
   report::LogEvidence log = report::log_evidence(view);
   LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps)};
   if (log.evidence.observations.empty()) {
-    if (const IterationView* holder = holder_of(view)) add_recorded(*holder, result.findings);
+    if (const IterationView* holder = incumbent_iteration(view))
+      add_recorded(*holder, result.findings);
   }
   add_build_findings(view, result.findings);
   add_recorded(view.outside, result.findings);

@@ -98,7 +98,7 @@ Result<Json> diff_body(const Services& services, const Json& args) {
   Summary summary;
   for (const auto& [rival, standings] : after.rivals) {
     if (!before.rivals.contains(rival)) continue;
-    if (const std::string reason = unlike_reason(before, after, rival); !reason.empty()) {
+    if (const std::string reason = incomparable_reason(before, after, rival); !reason.empty()) {
       reasons.push_back(reason);
       continue;
     }

@@ -37,7 +37,7 @@ ExitCode exit_code_of_invalidity(std::string_view word);
 ExitCode exit_code_of_rows(const Json& rows);
 /// True when only a busy machine prevented a measurement, so that a later attempt may succeed. Rows
 /// of `measure` say so in their outcome, those of `compare` in their invalidity.
-bool machine_left_no_figure(const Json& rows);
+bool is_machine_too_busy(const Json& rows);
 /// For `iterate` and searching verbs: invalid and stopped iterations are not 0.
 ExitCode exit_code_of_iteration(const Json& answer);
 

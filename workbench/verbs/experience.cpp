@@ -44,7 +44,7 @@ Json calibration_json(const std::vector<PastPrediction>& past) {
           {"count", calibration.count}};
 }
 
-Json technique_json(const std::string& id, const std::string& title, const Use& use) {
+Json technique_json(const std::string& id, const std::string& title, const TechniqueCounts& use) {
   return {{"id", id},
           {"kind", "technique"},
           {"title", title},

@@ -16,7 +16,7 @@
 namespace wb::verbs {
 
 /// One technique over all sessions.
-struct Use {
+struct TechniqueCounts {
   std::int64_t tried = 0, won = 0, invalid = 0;
   std::set<std::string> sessions;
   std::vector<advise::PastPrediction> predictions;
@@ -24,13 +24,13 @@ struct Use {
 };
 
 /// One cause over all sessions, by the last causes_decided of each.
-struct Decided {
+struct CauseCounts {
   std::int64_t supported = 0, refuted = 0, undecided = 0;
 };
 
 struct Experience {
-  std::map<std::string, Use> techniques;
-  std::map<std::string, Decided> causes;
+  std::map<std::string, TechniqueCounts> techniques;
+  std::map<std::string, CauseCounts> causes;
   std::vector<advise::PastPrediction> predictions;  ///< from all iterations
   std::int64_t sessions = 0, tries = 0;
   std::int64_t unknown = 0;  ///< iterations whose log does not say which techniques they added

@@ -190,7 +190,7 @@ std::string text_of_job(const std::string& name, const JobFacts& facts) {
 
 }  // namespace
 
-Result<Json> look_at_job(Context& context, const Json& args, const fs::path& folder) {
+Result<Json> wait_for_job(Context& context, const Json& args, const fs::path& folder) {
   std::optional<std::int64_t> wanted;
   if (args.contains("job")) {
     WB_TRY_ASSIGN(wanted, number_of_job(args["job"].get<std::string>()));

@@ -75,7 +75,7 @@ std::string measure_text(const Json& answer) {
 }
 
 ExitCode measure_exit_code(const Json& answer) {
-  return machine_left_no_figure(answer["problems"]) ? ExitCode::environment : ExitCode::ok;
+  return is_machine_too_busy(answer["problems"]) ? ExitCode::environment : ExitCode::ok;
 }
 
 /// Of each problem of a text a row; in the failing course that it failed.

@@ -23,10 +23,10 @@ namespace wb::verbs {
 
 using engine::cannot_show_text;
 using engine::Context;
-using engine::how_to_time;
 using engine::Objective;
 using engine::ObjectiveRule;
 using engine::parse_objective_rule;
+using engine::plan_and_regime;
 using engine::SessionSettings;
 using engine::settings_from_json;
 using engine::Subject;
@@ -106,7 +106,7 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
   const std::string start = before ? before->label : args["start"].get<std::string>();
   Objective objective;
   objective.rule = *parse_objective_rule(args.value("objective", "geomean_speedup"));
-  WB_TRY_ASSIGN(std::tie(objective.plan, objective.regime), how_to_time(args));
+  WB_TRY_ASSIGN(std::tie(objective.plan, objective.regime), plan_and_regime(args));
   objective.min_speedup = args.value("min_speedup", 0.0);
   objective.problem = args.value("objective_problem", "");
   if (objective.rule == ObjectiveRule::one_problem) {

@@ -79,7 +79,7 @@ std::string launch_text(const Json& launch) {
 
 }  // namespace
 
-Json look_row(const Problem& problem, const Outcome<protocol::ProfileResult>& result) {
+Json profile_row(const Problem& problem, const Outcome<protocol::ProfileResult>& result) {
   Json row{{"problem", label(problem)}, {"outcome", "taken"}, {"message", ""}};
   if (!result) {
     row["outcome"] = to_string(result.error().invalidity);
@@ -98,8 +98,8 @@ Result<Json> profile_variant(Context& context, const Json& args) {
   bool taken = true;
   std::string text = subject.label + "\n";
   for (const Problem& problem : plain_problems(suite)) {
-    WB_TRY_ASSIGN(const auto result, look_at(context, subject, problem, profiler_of(subject)));
-    Json row = look_row(problem, result);
+    WB_TRY_ASSIGN(const auto result, inspect_call(context, subject, problem, profiler_of(subject)));
+    Json row = profile_row(problem, result);
     text += fmt::format("{}  {}{}\n", row["problem"].get<std::string>(),
                         row["outcome"].get<std::string>(),
                         row["message"].empty() ? "" : ": " + row["message"].get<std::string>());

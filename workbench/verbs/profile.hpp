@@ -11,7 +11,7 @@
 namespace wb::verbs {
 
 /// problem, outcome (taken, not_available or an invalidity), message.
-Json look_row(const problem::Problem& problem, const Outcome<protocol::ProfileResult>& result);
+Json profile_row(const problem::Problem& problem, const Outcome<protocol::ProfileResult>& result);
 
 /// The verb `profile`, also called by `diagnose --measure`. Uses `variant`, `suite`, `problem` and
 /// `configuration` of `args`. Errors: those of builds and of the log.

@@ -24,9 +24,9 @@ namespace wb::verbs {
 
 using engine::Context;
 using engine::Judgement;
-using engine::Proof;
 using engine::Refusal;
 using engine::Subject;
+using engine::VerdictExtent;
 
 Json blank_proposal(const std::string& parent) {
   return {{"pass", false},
@@ -130,11 +130,11 @@ Result<Json> build_and_judge(Context& context, const Proposal& proposal) {
   const std::vector<problem::Problem> problems = plain_problems(context.settings.suite);
   const std::size_t of_suite = problems.size();
   WB_TRY_ASSIGN(const auto judgements,
-                judge_subject(context, *built, problems, Proof::whole, nullptr, Refusal::fails,
-                              drawn_runs(context, *built, context.settings.suite)));
+                judge_subject(context, *built, problems, VerdictExtent::whole, nullptr,
+                              Refusal::fails, drawn_runs(context, *built, context.settings.suite)));
   tell_judgements(judgements, of_suite, answer);
   if (const auto failed = first_failure(judgements)) {
-    WB_TRY(tell_subject_output(context, failed->output, answer));
+    WB_TRY(add_subject_output(context, failed->output, answer));
   }
   WB_TRY(context.check_stop());  // a stop kills the worker, which is not the variant's doing
   WB_TRY(context.debit_device(built->label));

@@ -23,12 +23,12 @@ using engine::error_of_build;
 using engine::load_stored;
 using engine::member_of;
 using engine::number_of;
-using engine::parse_proof;
-using engine::Proof;
+using engine::parse_verdict_extent;
 using engine::SessionSettings;
 using engine::settings_from_json;
 using engine::Subject;
 using engine::text_of;
+using engine::VerdictExtent;
 using problem::Problem;
 using session::Fact;
 using session::IterationView;
@@ -90,7 +90,7 @@ Verdicts verdicts_of(const SessionView& view, const std::string& subject,
         continue;
       }
       if (fact.payload.contains("drawn")) {
-        if (parse_proof(text_of(fact.payload, "proof")) != Proof::whole) continue;
+        if (parse_verdict_extent(text_of(fact.payload, "proof")) != VerdictExtent::whole) continue;
         for (const Json& run : fact.runs()) {
           const auto drawn = problem::parse_problem(text_of(run, "problem"));
           if (drawn) verdicts.drawn.emplace_back(*drawn, &fact);
@@ -101,7 +101,8 @@ Verdicts verdicts_of(const SessionView& view, const std::string& subject,
       const bool is_hidden =
           names.is_held_out(text) && view.status != session::SessionStatus::closed;
       const auto problem = problem::parse_problem(text);
-      if (parse_proof(text_of(fact.payload, "proof")) != Proof::whole || is_hidden || !problem) {
+      if (parse_verdict_extent(text_of(fact.payload, "proof")) != VerdictExtent::whole ||
+          is_hidden || !problem) {
         continue;
       }
       verdicts.passes.emplace_back(*problem, &fact);

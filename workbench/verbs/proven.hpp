@@ -46,7 +46,7 @@ Result<Proven> find_proven(engine::Context& context, const session::Session& ses
                            const std::optional<variant::Configuration>& configuration);
 
 /// Why the recorded passes, the manifest or a restriction exclude the problem, or nothing.
-std::optional<std::string> outside_of(const Proven& proven, const problem::Problem& problem);
+std::optional<std::string> outside_domain(const Proven& proven, const problem::Problem& problem);
 
 /// The domain as `proof` and PROVENANCE.json give it.
 Json domain_json(const Proven& proven);

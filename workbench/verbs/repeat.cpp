@@ -121,7 +121,7 @@ Result<void> measure_again(Context& context, const Subject& candidate, const Sub
 }  // namespace
 
 Result<Repeat> repeat_all(Context& context, const Session& session, const SessionView& view,
-                          const RecordedTry& record, const ProblemNames& names) {
+                          const RecordedIteration& record, const ProblemNames& names) {
   Repeat repeat;
   std::vector<Subject> subjects;
   for (const std::string& label : {record.candidate, record.incumbent}) {

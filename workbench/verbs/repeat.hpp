@@ -16,7 +16,7 @@
 namespace wb::verbs {
 
 /// What the log says of one iteration.
-struct RecordedTry {
+struct RecordedIteration {
   std::int64_t iteration = 0;
   std::string candidate, incumbent;  ///< labels
   measure::Comparison figure;        ///< over the objective, when the iteration closed
@@ -33,7 +33,7 @@ struct Repeat {
 /// Builds, judges and times both variants by the context's settings; stops at the first that gives
 /// no figure. Errors: environment (the machine failed), those of the stored files.
 Result<Repeat> repeat_all(engine::Context& context, const session::Session& session,
-                          const session::SessionView& view, const RecordedTry& record,
+                          const session::SessionView& view, const RecordedIteration& record,
                           const ProblemNames& names);
 
 }  // namespace wb::verbs

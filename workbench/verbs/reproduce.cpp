@@ -72,12 +72,12 @@ Result<const IterationView*> choose_iteration(const SessionView& view, const Jso
 }
 
 /// The incumbent that the iteration was measured against, and the figure it closed with, on `plan`.
-Result<RecordedTry> read_record(const IterationView& iteration, const std::string& id,
-                                std::string_view plan) {
+Result<RecordedIteration> read_record(const IterationView& iteration, const std::string& id,
+                                      std::string_view plan) {
   const std::string what = fmt::format("iteration {} of {}", iteration.number, id);
   if (!iteration.closed) return nothing_to_repeat(what, "it never closed");
   const Json& closed = iteration.closed->payload;
-  RecordedTry record;
+  RecordedIteration record;
   record.iteration = iteration.number;
   record.candidate = candidate_of(iteration);
   record.figure = comparison_of(closed);
@@ -177,7 +177,7 @@ Result<Json> reproduce_body(Context& context, const Json& args) {
   WB_TRY_ASSIGN(SessionSettings settings, settings_from_json(view.opened.payload));
   adopt_settings(context, std::move(settings), args);
   const std::string_view plan = to_string(context.settings.objective.plan);
-  WB_TRY_ASSIGN(RecordedTry record, read_record(*iteration, id, plan));
+  WB_TRY_ASSIGN(RecordedIteration record, read_record(*iteration, id, plan));
   const ProblemNames names(context.settings.suite);
   WB_TRY_ASSIGN(const auto changes, changes_since(context, view));
   WB_TRY_ASSIGN(const Repeat repeat, repeat_all(context, session, view, record, names));

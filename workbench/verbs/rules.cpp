@@ -121,7 +121,7 @@ Adopted look_into(Context& context, const fs::path& folder, const DispatchRule& 
             .why_not = proven.error().cause,
             .is_stale = proven.error().code == ErrorCode::environment};
   }
-  if (auto outside = outside_of(*proven, problem)) {
+  if (auto outside = outside_domain(*proven, problem)) {
     return {.proven = {}, .why_not = *std::move(outside)};
   }
   return {.proven = *std::move(proven), .why_not = {}, .is_exact = is_exact};
@@ -208,7 +208,7 @@ RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& tabl
                proven->subject.artifact.id != rule.artifact_id) {
       reason = "its session's last pass is another artifact than the rule's";
     } else {
-      reason = outside_of(*proven, problem);
+      reason = outside_domain(*proven, problem);
     }
     if (!reason) return {.proven = *std::move(proven), .why_not = {}};
     add_reason(proof.why_not, session::session_name(folders[i]), *reason);

@@ -14,7 +14,7 @@ namespace wb::verbs {
 
 using engine::Circumstances;
 using engine::circumstances_of;
-using engine::holder_of;
+using engine::incumbent_iteration;
 using engine::Services;
 using engine::SessionSettings;
 using engine::settings_from_json;
@@ -27,7 +27,7 @@ using measure::ComparisonOutcome;
 namespace {
 
 void read_standings(RecordedSide& side) {
-  const session::IterationView* holder = holder_of(side.view);
+  const session::IterationView* holder = incumbent_iteration(side.view);
   if (holder == nullptr) return;
   for (const session::Fact& fact : holder->comparisons) {
     const Json& made = fact.payload;
@@ -85,8 +85,8 @@ Result<RecordedSide> read_side(const Services& services, const std::string& id,
   return side;
 }
 
-std::string unlike_reason(const RecordedSide& before, const RecordedSide& after,
-                          const std::string& rival) {
+std::string incomparable_reason(const RecordedSide& before, const RecordedSide& after,
+                                const std::string& rival) {
   const auto differ = [](const std::string& a, const std::string& b) {
     return !a.empty() && !b.empty() && a != b;
   };

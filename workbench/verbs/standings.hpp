@@ -36,8 +36,8 @@ Result<RecordedSide> read_side(const engine::Services& services, const std::stri
                                const std::string& plan);
 
 /// Why this rival cannot relate the two sessions, or nothing.
-std::string unlike_reason(const RecordedSide& before, const RecordedSide& after,
-                          const std::string& rival);
+std::string incomparable_reason(const RecordedSide& before, const RecordedSide& after,
+                                const std::string& rival);
 
 /// Rows for the shared problems, then for the whole suite if both sessions have the same one.
 Json compare_sides(const RecordedSide& before, const RecordedSide& after, const std::string& rival);

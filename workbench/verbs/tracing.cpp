@@ -219,8 +219,7 @@ Result<std::vector<std::string>> remote_command(const std::string& node,
   return std::vector<std::string>{"ssh", node, "--", line};
 }
 
-Result<Json> trace_here_or_there(const Services& services, std::string_view verb,
-                                 const Json& args) {
+Result<Json> run_trace_verb(const Services& services, std::string_view verb, const Json& args) {
   const bool elsewhere = args.contains("node") || args.contains("container");
   return elsewhere ? run_there(verb, args) : run_here(services, verb, args);
 }

@@ -11,8 +11,8 @@ namespace wb::verbs {
 
 /// Runs trace_prepare, trace_analyze, trace_report or trace_suite, here or on the named node or in
 /// the named container.
-Result<Json> trace_here_or_there(const engine::Services& services, std::string_view verb,
-                                 const Json& args);
+Result<Json> run_trace_verb(const engine::Services& services, std::string_view verb,
+                            const Json& args);
 
 /// The command line that runs `words` on the node, in the container, or both; unchanged without
 /// either. Words for the node's shell are quoted. Errors: usage (a name that ssh or docker would

@@ -13,8 +13,8 @@ namespace wb::verbs {
 /// Asks the device for its architecture before a CUDA build, which starts a worker; skipped when
 /// the user names a target or the manifest allows only one. Returns why no GPU was found (no
 /// device, or a machine too busy to tell), which the answer repeats; else empty. Errors: canceled.
-Result<std::string> look_for_device(engine::Context& context, const variant::Variant& variant,
-                                    const Json& args);
+Result<std::string> detect_cuda_device(engine::Context& context, const variant::Variant& variant,
+                                       const Json& args);
 
 /// True when the arguments of `show` ask for code: source, ptx or sass.
 bool asks_for_code(const Json& args);
