@@ -18,7 +18,7 @@
 namespace wb::worker {
 namespace {
 
-constexpr int k_quick_looks = 40;  ///< a process that runs stops in some microseconds
+constexpr int k_quick_attempts = 40;  ///< a process that runs stops in some microseconds
 constexpr std::chrono::microseconds k_pause{50};
 constexpr std::chrono::milliseconds k_untold_pause{1};  ///< where the kernel does not say who runs
 constexpr int k_most_passes = 20;  ///< of looking for those that were started meanwhile
@@ -90,11 +90,11 @@ Standstill::Account Standstill::account() const {
 Result<void> Standstill::stop(Deadline deadline) {
   ::kill(-m_leader, SIGSTOP);
   const auto await = [&](const auto& reached, pid_t pid) -> Result<void> {
-    for (int take = 0; !reached(); ++take) {
+    for (int attempt = 0; !reached(); ++attempt) {
       if (std::chrono::steady_clock::now() >= deadline) {
         return no_standstill(pid, "it did not stop");
       }
-      if (take < k_quick_looks) {
+      if (attempt < k_quick_attempts) {
         ::sched_yield();
       } else {
         ::kill(pid, SIGSTOP);  // one of the others may have let it go on

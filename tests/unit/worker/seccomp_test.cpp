@@ -48,8 +48,8 @@ int errno_under(const SystemCallPolicy& policy, const std::function<long()>& cal
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-long open_socket(int registry) {
-  return ::socket(registry, SOCK_DGRAM, 0);
+long open_socket(int family) {
+  return ::socket(family, SOCK_DGRAM, 0);
 }
 
 long fork_once() {
@@ -66,9 +66,9 @@ TEST_CASE("subjects cannot open sockets or start processes", "[worker][seccomp]"
     return;
   }
   const SystemCallPolicy native, python{.processes = true};
-  for (const int registry : {AF_INET, AF_INET6, AF_NETLINK}) {
-    CHECK(errno_under(native, [&] { return open_socket(registry); }) == EPERM);
-    CHECK(errno_under(python, [&] { return open_socket(registry); }) == EPERM);
+  for (const int family : {AF_INET, AF_INET6, AF_NETLINK}) {
+    CHECK(errno_under(native, [&] { return open_socket(family); }) == EPERM);
+    CHECK(errno_under(python, [&] { return open_socket(family); }) == EPERM);
   }
   CHECK(errno_under(native, [] { return open_socket(AF_UNIX); }) == EPERM);
   CHECK(errno_under(python, [] { return open_socket(AF_UNIX); }) == EPERM);

@@ -48,7 +48,7 @@ std::string hello_line(std::int64_t id, const Json& more = Json::object()) {
 
 /// Waits until a process ignores SIGTERM; false after a minute.
 bool ignores_sigterm(pid_t pid) {
-  for (int take = 0; take < 6'000; ++take) {
+  for (int attempt = 0; attempt < 6'000; ++attempt) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/status");
     for (std::string line; std::getline(file, line);) {
       if (!line.starts_with("SigIgn:")) continue;
