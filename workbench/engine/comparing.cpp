@@ -108,7 +108,7 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
              {"role", where.role},
              {"speedup", figure_or_null(comparison.speedup)},
              {"interval", figure_or_null(comparison.interval.low).is_null() ||
-                                  measure::says_nothing(comparison.interval)
+                                  measure::is_uninformative(comparison.interval)
                               ? Json(nullptr)
                               : to_json(comparison.interval)},
              {"noise_floor_frac", comparison.noise_floor_frac},

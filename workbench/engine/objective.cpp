@@ -122,7 +122,7 @@ Comparison score(const Objective& objective, std::span<const ProblemScore> score
                                     std::max(total.noise_floor_frac, margin_sum / weight_sum));
   total.reason = fmt::format("{} over {} problem{}", to_string(objective.rule), comparisons.size(),
                              comparisons.size() == 1 ? "" : "s");
-  if (measure::says_nothing(total.interval)) {
+  if (measure::is_uninformative(total.interval)) {
     total.interval = {std::nan(""), std::nan(""), total.interval.confidence};
     total.reason +=
         ": the interval says nothing, because processes of the same code differ so much";

@@ -38,8 +38,8 @@ std::set<std::string, std::less<>> compute_bound(const measure::Evidence& eviden
 Json figures_of(const Comparison& comparison, const std::vector<Lane>& lanes,
                 std::pair<std::int64_t, std::int64_t> turns) {
   Json figures{{"speedup", figure_or_null(comparison.speedup)},
-               {"interval", measure::is_told(comparison.interval) ? to_json(comparison.interval)
-                                                                  : Json(nullptr)},
+               {"interval", measure::is_shown(comparison.interval) ? to_json(comparison.interval)
+                                                                   : Json(nullptr)},
                {"outcome", to_string(comparison.outcome)},
                {"reason", comparison.reason},
                {"instances", comparison.instances},

@@ -104,7 +104,7 @@ std::string percent(double frac) {
 }
 
 std::string explain(const Comparison& result, const CompareOptions& options) {
-  if (says_nothing(result.interval)) {
+  if (is_uninformative(result.interval)) {
     return fmt::format(
         "the {:.0f} % interval says nothing: {} process{} and {} round{} per side differ so much "
         "that it reaches a factor of more than 100 either way",
@@ -186,7 +186,7 @@ double half_of_shared_instances(std::span<const Comparison> comparisons,
 
 ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
                            double same_margin_frac) {
-  if (!is_valid(interval) || says_nothing(interval)) return ComparisonOutcome::ambiguous;
+  if (!is_valid(interval) || is_uninformative(interval)) return ComparisonOutcome::ambiguous;
   if (interval.low > 1 + noise_floor_frac) return ComparisonOutcome::faster;
   if (interval.high < 1 - noise_floor_frac) return ComparisonOutcome::slower;
   const double margin = std::min(same_margin_frac, k_most_same_margin_frac);
@@ -257,7 +257,7 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
 }
 
 double resolution_frac(const Comparison& comparison) {
-  if (!is_valid(comparison.interval) || says_nothing(comparison.interval)) return k_unknown;
+  if (!is_valid(comparison.interval) || is_uninformative(comparison.interval)) return k_unknown;
   return (1 + comparison.noise_floor_frac) * std::exp(half_log(comparison.interval)) - 1;
 }
 

@@ -234,7 +234,7 @@ Comparison with_first_calls(const Comparison& own, const FreshOutcome& fresh) {
 }
 
 Json to_json(const FreshOutcome& fresh) {
-  const bool known = is_told(fresh.interval);
+  const bool known = is_shown(fresh.interval);
   return Json{{"state", to_string(fresh.state)},
               {"speedup", known ? Json(fresh.speedup) : Json(nullptr)},
               {"interval", known ? to_json(fresh.interval) : Json(nullptr)},

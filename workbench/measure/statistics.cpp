@@ -211,7 +211,7 @@ bool is_valid(const Interval& interval) {
   return interval.low > 0 && interval.high >= interval.low && std::isfinite(interval.high);
 }
 
-bool says_nothing(const Interval& interval) {
+bool is_uninformative(const Interval& interval) {
   constexpr double k_widest = 1e4;  // a factor of 100 on either side
   return is_valid(interval) && interval.high > k_widest * interval.low;
 }

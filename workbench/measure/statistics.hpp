@@ -36,10 +36,10 @@ struct Interval {
 [[nodiscard]] bool is_valid(const Interval& interval);
 /// True for a valid interval that extends by more than a factor of a hundred to either side: two
 /// processes that differ so much do not predict a third. Its JSON has no bounds.
-[[nodiscard]] bool says_nothing(const Interval& interval);
+[[nodiscard]] bool is_uninformative(const Interval& interval);
 /// True for an interval that is shown: valid and informative.
-[[nodiscard]] inline bool is_told(const Interval& interval) {
-  return is_valid(interval) && !says_nothing(interval);
+[[nodiscard]] inline bool is_shown(const Interval& interval) {
+  return is_valid(interval) && !is_uninformative(interval);
 }
 Json to_json(const Interval& interval);
 Result<Interval> interval_from_json(const Json& json);

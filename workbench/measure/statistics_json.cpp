@@ -72,9 +72,9 @@ std::optional<ComparisonOutcome> parse_comparison_outcome(std::string_view word)
 }
 
 Json to_json(const Interval& interval) {
-  const bool is_told = !says_nothing(interval);
-  return Json{{"low", is_told ? figure(interval.low) : Json(nullptr)},
-              {"high", is_told ? figure(interval.high) : Json(nullptr)},
+  const bool is_shown = !is_uninformative(interval);
+  return Json{{"low", is_shown ? figure(interval.low) : Json(nullptr)},
+              {"high", is_shown ? figure(interval.high) : Json(nullptr)},
               {"confidence", interval.confidence}};
 }
 

@@ -25,7 +25,7 @@ std::string_view to_string(StrategyKind value);
 std::optional<StrategyKind> parse_strategy_kind(std::string_view word);
 /// True for kinds whose proposals come from an external search (Optuna's samplers, in a Python
 /// program).
-bool is_outside(StrategyKind value);
+bool is_external(StrategyKind value);
 
 /// An answer in the form for an external search: ln of the time over that of the first valid
 /// configuration, or k_unknown with the invalidity.

@@ -82,7 +82,7 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
            {"effort", context.settings.effort},
            {"device", context.hello->device.id}};
   // As many proposals as are wanted at once: others come of another number.
-  if (search::is_outside(plan.options.kind)) key["in_flight"] = plan.options.in_flight;
+  if (search::is_external(plan.options.kind)) key["in_flight"] = plan.options.in_flight;
   for (const Backend backend : backends) {
     const variant::Toolchain* toolchain = toolchain_of(services, backend);
     if (toolchain == nullptr) continue;  // python, or its builds say what is missing
@@ -138,14 +138,14 @@ Result<Configuration> start_of(const Context& context, const Variant& variant,
 }
 
 /// Whose configurations are searched.
-struct Field {
+struct StrategyContext {
   Variant variant;
   std::vector<Candidate> entrants;
   SearchSpace space;
 };
 
-Result<TunePlan> make_plan(Context& context, const Json& args, Field field, StrategyOptions options,
-                           std::int64_t in_flight) {
+Result<TunePlan> make_plan(Context& context, const Json& args, StrategyContext field,
+                           StrategyOptions options, std::int64_t in_flight) {
   const std::string name = field.entrants.empty() ? field.variant.manifest.name : "the variants";
   WB_TRY_ASSIGN(const TuneBudget budget,
                 read_budget(context, args, field.space, name, options.kind));

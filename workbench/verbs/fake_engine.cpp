@@ -80,9 +80,9 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   }
   WB_TRY_ASSIGN(const Json checked, engine::check_arguments(verb->spec, args));
   m_calls.push_back({{"verb", name}, {"args", checked}});
-  const bool is_outside = verb->spec.session == SessionNeed::none;
-  if (is_outside && verb->sample == nullptr) return m_engine.call(name, checked);
-  if (is_closed && !is_outside && !verb->spec.reads_only) {
+  const bool is_external = verb->spec.session == SessionNeed::none;
+  if (is_external && verb->sample == nullptr) return m_engine.call(name, checked);
+  if (is_closed && !is_external && !verb->spec.reads_only) {
     return Error{ErrorCode::invalid, "call", name, "the session is closed", "call close last"};
   }
   if (verb->sample != nullptr) return verb->sample(*this, checked);

@@ -56,7 +56,7 @@ Result<Json> measure_body(Context& context, const Json& args) {
       row["interval_us"] = to_json(measurement.interval_us);
       row["gflop_per_s"] =
           figure_or_null(problem::work(problems[p]).flops / measurement.median_us * 1e-3);
-      if (measure::says_nothing(measurement.interval_us)) {
+      if (measure::is_uninformative(measurement.interval_us)) {
         row["message"] = "its processes differ by a factor of more than 100: no interval";
       }
     }

@@ -101,7 +101,7 @@ Result<RecordedIteration> read_record(const IterationView& iteration, const std:
 /// The figures do not differ by more than their intervals and noise floors allow, and what was a
 /// gain (or a loss) is one again. NaN says no.
 bool agrees(const Comparison& then, const Comparison& now) {
-  if (!measure::is_told(then.interval) || !measure::is_told(now.interval)) return false;
+  if (!measure::is_shown(then.interval) || !measure::is_shown(now.interval)) return false;
   const ComparisonOutcome change = change_between(then, now).outcome;
   if (change == ComparisonOutcome::faster || change == ComparisonOutcome::slower) return false;
   if (then.interval.low > 1) return now.speedup > 1;
@@ -119,13 +119,13 @@ bool is_of_same_model(const std::vector<Change>& changes) {
 }
 
 Json figure_json(const Comparison& figure) {
-  const bool known = measure::is_told(figure.interval) && std::isfinite(figure.speedup);
+  const bool known = measure::is_shown(figure.interval) && std::isfinite(figure.speedup);
   return {{"speedup", known ? Json(figure.speedup) : Json(nullptr)},
           {"interval", known ? to_json(figure.interval) : Json(nullptr)}};
 }
 
 std::string figure_text(const Comparison& figure) {
-  if (!measure::is_told(figure.interval)) return "no figure (" + figure.reason + ")";
+  if (!measure::is_shown(figure.interval)) return "no figure (" + figure.reason + ")";
   return fmt::format("{:.3f}x [{:.3f}, {:.3f}]", figure.speedup, figure.interval.low,
                      figure.interval.high);
 }

@@ -53,7 +53,7 @@ std::string_view word_of(const Comparison& change) {
 }
 
 Json ratio_json(const Standing& standing) {
-  const bool known = measure::is_told(standing.ratio.interval);
+  const bool known = measure::is_shown(standing.ratio.interval);
   return {{"speedup", known ? Json(standing.ratio.speedup) : Json(nullptr)},
           {"interval", known ? to_json(standing.ratio.interval) : Json(nullptr)},
           {"event", fmt::format("e{}", standing.seq)}};
@@ -61,7 +61,7 @@ Json ratio_json(const Standing& standing) {
 
 Json row_json(const std::string& name, const Standing& before, const Standing& after) {
   const Comparison change = change_between(before.ratio, after.ratio);
-  const bool known = measure::is_told(change.interval);
+  const bool known = measure::is_shown(change.interval);
   return {{"problem", name},
           {"outcome", word_of(change)},
           {"change", known ? Json(change.speedup) : Json(nullptr)},
@@ -132,7 +132,7 @@ Json compare_sides(const RecordedSide& before, const RecordedSide& after,
     }
     change.outcome =
         measure::classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
-    const bool known = measure::is_told(change.interval);
+    const bool known = measure::is_shown(change.interval);
     total = {{"problem", ""},
              {"outcome", word_of(change)},
              {"change", known ? Json(change.speedup) : Json(nullptr)},
