@@ -94,7 +94,7 @@ int call_verb(lua_State* lua) {
   const std::int64_t n = host.next_call++;
   Json answer;
   {
-    const Sandbox::Outside outside(*host.sandbox);
+    const Sandbox::VerbCallScope outside(*host.sandbox);
     host.wire.send({{"n", n}, {"verb", verb}, {"args", std::move(args)}});
     answer = host.wire.receive();
   }

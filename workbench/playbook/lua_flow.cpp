@@ -367,7 +367,7 @@ Node Program::global(const std::string& name) {
   return m_globals[name] = holding(id);
 }
 
-Result<void> let_flow(Program& program, const std::map<std::string, std::string>& modules) {
+Result<void> propagate(Program& program, const std::map<std::string, std::string>& modules) {
   return Flow(program, modules).run();
 }
 

@@ -86,6 +86,6 @@ Result<Node> read_source(Program& program, const std::string& text, const std::s
 
 /// Propagates all values until nothing changes. `modules`: the sources that `require` finds, read
 /// on demand. Errors: parse; limit (too much work for a playbook).
-Result<void> let_flow(Program& program, const std::map<std::string, std::string>& modules);
+Result<void> propagate(Program& program, const std::map<std::string, std::string>& modules);
 
 }  // namespace wb::playbook::lua

@@ -491,7 +491,7 @@ Result<Node> read_source(Program& program, const std::string& text, const std::s
   program.files.push_back(name);
   try {
     return Reader(program, std::move(tokens), file).chunk();
-  } catch (const Unread& unread) {
+  } catch (const SyntaxFault& unread) {
     return Error{ErrorCode::parse, "follow", name,
                  fmt::format("line {}: {}", unread.line, unread.what), ""};
   }

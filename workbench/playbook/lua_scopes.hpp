@@ -17,7 +17,7 @@
 
 namespace wb::playbook::lua {
 
-struct Unread {
+struct SyntaxFault {
   int line;
   std::string what;
 };
@@ -49,8 +49,8 @@ class Scopes {
     return true;
   }
   [[noreturn]] void refuse(const std::string& wanted) const {
-    throw Unread{here().line,
-                 fmt::format("{} where {} belongs", printable(here().text, 40), wanted)};
+    throw SyntaxFault{here().line,
+                      fmt::format("{} where {} belongs", printable(here().text, 40), wanted)};
   }
   void need(std::string_view sign) {
     if (!take(sign)) refuse(std::string(sign));

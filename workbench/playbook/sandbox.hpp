@@ -42,12 +42,12 @@ class Sandbox {
   Result<void> call(int arguments, int results);
 
   /// Excludes its lifetime from the time limit, while a verb call waits for the engine.
-  class Outside {
+  class VerbCallScope {
    public:
-    explicit Outside(Sandbox& sandbox) : m_sandbox(sandbox) { m_sandbox.m_inside = false; }
-    ~Outside() { m_sandbox.m_inside = true; }
-    Outside(const Outside&) = delete;
-    Outside& operator=(const Outside&) = delete;
+    explicit VerbCallScope(Sandbox& sandbox) : m_sandbox(sandbox) { m_sandbox.m_inside = false; }
+    ~VerbCallScope() { m_sandbox.m_inside = true; }
+    VerbCallScope(const VerbCallScope&) = delete;
+    VerbCallScope& operator=(const VerbCallScope&) = delete;
 
    private:
     Sandbox& m_sandbox;

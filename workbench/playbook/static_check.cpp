@@ -33,7 +33,7 @@ class Check {
     const ObjectId wb = make_wb();
     WB_TRY_ASSIGN(const Node table,
                   read_source(m_program, source.text, fs::path(source.path).filename().string()));
-    WB_TRY(let_flow(m_program, source.lib));
+    WB_TRY(propagate(m_program, source.lib));
     // What the host does with the table that came back.
     const Node run = m_program.node();
     Step load;
@@ -46,8 +46,8 @@ class Check {
     call.inputs = {m_program.holding(wb), m_program.holding(make_arguments(meta))};
     call.block = -1;
     m_program.steps.push_back(call);
-    WB_TRY(let_flow(m_program, source.lib));
-    if (give_wb_by_name(wb)) WB_TRY(let_flow(m_program, source.lib));
+    WB_TRY(propagate(m_program, source.lib));
+    if (give_wb_by_name(wb)) WB_TRY(propagate(m_program, source.lib));
     look_up_names();
     look_at_calls();
     std::vector<std::string> faults;

@@ -241,7 +241,7 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
                               {"gaps", result.gaps},
                               {"ranks", ranks},
                               {"nothing_seen", result.nothing_seen},
-                              {"attention_like_kernels", calls.nobodys_kernels},
+                              {"attention_like_kernels", calls.unclaimed_kernels},
                               {"categories", categories},
                               {"time_metric_note",
                                "rank by gpu_kernel_time_ms; cpu_duration_ms has waiting in it"}})));

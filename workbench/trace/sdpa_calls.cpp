@@ -165,7 +165,7 @@ class Finder {
 
   SdpaCalls keep_timed() {
     SdpaCalls result;
-    result.nobodys_kernels = m_nobodys.size();
+    result.unclaimed_kernels = m_nobodys.size();
     tell_nobodys(result);
     for (SdpaCall& call : m_calls) {
       const auto untimed = [this](std::uint32_t i) { return m_trace.gpu[i].dur_us < 0; };
@@ -194,29 +194,29 @@ class Finder {
   }
 
   void tell_nobodys(SdpaCalls& result) const {
-    result.nobodys_us = busy_of_ranks(m_nobodys);
+    result.unclaimed_us = busy_of_ranks(m_nobodys);
     if (m_nobodys.empty()) return;
     std::vector<std::uint32_t> all;
     for (std::uint32_t i = 0; i < m_trace.gpu.size(); ++i) {
       if (m_trace.gpu[i].kind == GpuKind::kernel) all.push_back(i);
     }
     const double all_us = busy_of_ranks(all);
-    result.nobodys_percent = all_us > 0 ? 100 * result.nobodys_us / all_us : 0;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, SdpaCalls::Nobodys> by_name;
+    result.unclaimed_percent = all_us > 0 ? 100 * result.unclaimed_us / all_us : 0;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, SdpaCalls::Unclaimed> by_name;
     for (const std::uint32_t i : m_nobodys) {
       const GpuEvent& event = m_trace.gpu[i];
       std::uint32_t around = event.host;
       if (around != k_none && host(around).kind != HostKind::cpu_op)
         around = operator_around(around);
-      SdpaCalls::Nobodys& entry =
+      SdpaCalls::Unclaimed& entry =
           by_name[{event.name, around == k_none ? k_none : host(around).name}];
       entry.name = m_trace.text(event.name);
       if (around != k_none) entry.launched_by = m_trace.text(host(around).name);
       entry.count += 1;
       entry.us += std::max(event.dur_us, 0.0);
     }
-    for (auto& [key, entry] : by_name) result.nobodys.push_back(std::move(entry));
-    std::stable_sort(result.nobodys.begin(), result.nobodys.end(),
+    for (auto& [key, entry] : by_name) result.unclaimed.push_back(std::move(entry));
+    std::stable_sort(result.unclaimed.begin(), result.unclaimed.end(),
                      [](const auto& a, const auto& b) { return a.us > b.us; });
   }
 

@@ -28,19 +28,19 @@ struct SdpaCall {
 
 /// The calls found, and what has no figure.
 struct SdpaCalls {
-  std::vector<SdpaCall> calls;        ///< with kernels and times, in profile order
-  std::uint64_t without_kernels = 0;  ///< calls without a GPU kernel: left out
-  std::uint64_t without_time = 0;     ///< calls with a kernel whose duration is missing: left out
-  std::uint64_t nobodys_kernels = 0;  ///< kernels named like attention that belong to no call
-  double nobodys_us = 0;              ///< union of their intervals, for each rank alone
-  double nobodys_percent = 0;         ///< of the time in which any kernel ran
+  std::vector<SdpaCall> calls;          ///< with kernels and times, in profile order
+  std::uint64_t without_kernels = 0;    ///< calls without a GPU kernel: left out
+  std::uint64_t without_time = 0;       ///< calls with a kernel whose duration is missing: left out
+  std::uint64_t unclaimed_kernels = 0;  ///< kernels named like attention that belong to no call
+  double unclaimed_us = 0;              ///< union of their intervals, for each rank alone
+  double unclaimed_percent = 0;         ///< of the time in which any kernel ran
   /// Those kernels by name, the most time first.
-  struct Nobodys {
+  struct Unclaimed {
     std::string name, launched_by;  ///< `launched_by`: the operator around its launch, or empty
     std::uint64_t count = 0;
     double us = 0;
   };
-  std::vector<Nobodys> nobodys;
+  std::vector<Unclaimed> unclaimed;
   /// For each rank, when the file holds several.
   struct OfRank {
     std::string name;

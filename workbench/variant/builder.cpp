@@ -332,9 +332,10 @@ Result<std::string> ArtifactCache::id(const Variant& variant, const Configuratio
   return make_id(variant, complete, options, toolchain, compiler);
 }
 
-Outcome<Artifact> ArtifactCache::made_elsewhere(const Variant& variant,
-                                                const Configuration& complete,
-                                                const BuildOptions& options, Error no_compiler) {
+Outcome<Artifact> ArtifactCache::find_without_compiler(const Variant& variant,
+                                                       const Configuration& complete,
+                                                       const BuildOptions& options,
+                                                       Error no_compiler) {
   const auto grants = resolve_grants(variant.manifest, options);
   if (!grants.ok()) return failure_of(grants.error());
   for (const std::string& id : find_entries(m_file_system, m_root,
@@ -372,7 +373,7 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
     // Only a CUDA target names one machine's code: "native" of a CPU is another one elsewhere.
     const bool is_exact = variant.manifest.backend == Backend::cuda && toolchain != nullptr;
     if (!is_exact || toolchain->is_installed()) return failure_of(id_of_build.error());
-    return made_elsewhere(variant, *complete, options, id_of_build.error());
+    return find_without_compiler(variant, *complete, options, id_of_build.error());
   }
   const Entry entry{m_root / id_of_build->substr(0, 2) / *id_of_build, *id_of_build, variant};
   if (auto hit = load_held(m_file_system, entry, m_leases)) return *std::move(hit);

@@ -175,8 +175,8 @@ class ArtifactCache {
   [[nodiscard]] const fs::path& root() const { return m_root; }
 
  private:
-  Outcome<Artifact> made_elsewhere(const Variant& variant, const Configuration& complete,
-                                   const BuildOptions& options, Error no_compiler);
+  Outcome<Artifact> find_without_compiler(const Variant& variant, const Configuration& complete,
+                                          const BuildOptions& options, Error no_compiler);
 
   FileSystem& m_file_system;
   fs::path m_root;

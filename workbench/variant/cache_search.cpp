@@ -19,7 +19,7 @@ std::vector<fs::path> folders_in(const fs::path& parent) {
   return folders;
 }
 
-bool is_made_of(const Json& record, const MadeOf& made_of) {
+bool is_made_of(const Json& record, const ArtifactInputs& made_of) {
   if (!record.is_object()) return false;
   const auto is = [](const Json& object, const char* key, const Json& value) {
     const auto found = object.find(key);
@@ -38,7 +38,7 @@ bool is_made_of(const Json& record, const MadeOf& made_of) {
 }  // namespace
 
 std::vector<std::string> find_entries(const FileSystem& file_system, const fs::path& root,
-                                      const MadeOf& made_of) {
+                                      const ArtifactInputs& made_of) {
   std::vector<std::pair<fs::file_time_type, std::string>> found;
   for (const fs::path& shelf : folders_in(root)) {
     if (shelf.filename().string().size() != 2) continue;  // tmp, compilers

@@ -12,7 +12,7 @@
 namespace wb::variant {
 
 /// What an artifact id covers, except the compiler.
-struct MadeOf {
+struct ArtifactInputs {
   std::string variant_id;
   Json configuration;  ///< complete
   std::string target;
@@ -22,6 +22,6 @@ struct MadeOf {
 /// Artifact ids of matching entries, newest first. Reads every record of the cache (some 10 us
 /// each) and skips unreadable ones.
 std::vector<std::string> find_entries(const FileSystem& file_system, const fs::path& root,
-                                      const MadeOf& made_of);
+                                      const ArtifactInputs& made_of);
 
 }  // namespace wb::variant

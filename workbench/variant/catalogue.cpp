@@ -80,7 +80,7 @@ std::vector<Catalogue::Entry> Catalogue::list() const {
 
 std::vector<Catalogue::Reading> Catalogue::read_all(const std::optional<std::string>& only) const {
   const std::vector<fs::path> roots = kernels_roots(m_search_path);
-  std::map<fs::path, SharedReads> shared;  // of a kernel's own root, which comes first
+  std::map<fs::path, IncludeCache> shared;  // of a kernel's own root, which comes first
   std::vector<Reading> all;
   for (Entry& entry : list()) {
     if (only && entry.name != *only) continue;

@@ -81,7 +81,7 @@ Result<std::optional<std::string>> read_common(const FileSystem& file_system,
 }
 
 Closure::Closure(const Manifest& manifest, std::string folder, const FileSource& source,
-                 SharedReads* shared)
+                 IncludeCache* shared)
     : m_manifest(manifest), m_folder(std::move(folder)), m_source(source), m_shared(shared) {}
 
 Result<void> Closure::add_source(const std::string& name) {

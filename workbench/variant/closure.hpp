@@ -36,7 +36,7 @@ Result<std::optional<std::string>> read_common(const FileSystem& file_system,
 
 /// Cache for kernels of the same roots that are read in succession: files of common/, absent ones
 /// too, and their includes.
-struct SharedReads {
+struct IncludeCache {
   std::map<std::string, std::optional<std::string>> files;
   std::map<std::string, std::vector<std::string>> includes;
 };
@@ -45,7 +45,7 @@ class Closure {
  public:
   /// `shared` may be null; all references must outlive this.
   Closure(const Manifest& manifest, std::string folder, const FileSource& source,
-          SharedReads* shared);
+          IncludeCache* shared);
 
   /// Adds a file that the manifest lists. Errors: not_found, those of add_file().
   Result<void> add_source(const std::string& name);
@@ -68,7 +68,7 @@ class Closure {
   const Manifest& m_manifest;
   std::string m_folder;
   const FileSource& m_source;
-  SharedReads* m_shared;
+  IncludeCache* m_shared;
   std::map<std::string, std::string> m_files;
   std::deque<std::string> m_pending;
   std::size_t m_total_bytes = 0;

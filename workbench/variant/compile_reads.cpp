@@ -38,7 +38,7 @@ class Covered {
  public:
   Covered(const ReadLists& lists, const Variant& variant,
           const std::vector<fs::path>& include_folders, const std::vector<fs::path>& headers)
-      : m_sources(lists.sources), m_seen_as(lists.seen_as), m_variant(variant) {
+      : m_sources(lists.sources), m_seen_as(lists.mounted_as), m_variant(variant) {
     std::error_code ignored;
     m_real_sources = fs::weakly_canonical(lists.sources, ignored);
     for (const char* folder : k_system_headers) add(folder);
@@ -171,7 +171,7 @@ std::optional<std::string> uncovered_header(std::string_view printed, const Read
   return std::nullopt;
 }
 
-bool misses_the_date(std::string_view words) {
+bool uses_date_macro(std::string_view words) {
   // A compiler that breaks down may print its command line, where the word follows a "=".
   for (auto at = words.find(k_no_date); at != std::string_view::npos;
        at = words.find(k_no_date, at + 1)) {

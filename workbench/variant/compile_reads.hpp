@@ -19,9 +19,9 @@ enum class CompilerKind { gcc, clang, nvcc };
 /// Where the compiler works and writes its dependency lists.
 struct ReadLists {
   CompilerKind kind = CompilerKind::gcc;
-  fs::path sources;       ///< the compiler's working folder
-  fs::path temporary;     ///< a writable folder beside it, for the lists
-  fs::path seen_as = {};  ///< the compiler's name for `sources`, if different
+  fs::path sources;          ///< the compiler's working folder
+  fs::path temporary;        ///< a writable folder beside it, for the lists
+  fs::path mounted_as = {};  ///< the compiler's name for `sources`, if different
 };
 
 /// The flags that make the compiler write the lists. They also make __DATE__, __TIME__ and
@@ -45,7 +45,7 @@ std::optional<std::string> uncovered_header(std::string_view printed, const Read
                                             const std::vector<fs::path>& headers);
 
 /// True when the compiler complains about the missing date macros.
-bool misses_the_date(std::string_view words);
+bool uses_date_macro(std::string_view words);
 
 /// The header folders of these programs, wherever they are installed.
 std::vector<fs::path> header_folders_of(const std::vector<fs::path>& programs);

@@ -54,7 +54,7 @@ bool machine_is_at_fault(const ProcessSpec& spec, const CompileProbe& probe,
       return true;
     }
   }
-  return !compiles_nothing(spec, {}, probe);
+  return !compiles_empty_source(spec, {}, probe);
 }
 
 /// The folders that this command names; everything else of the machine is out of its sight.
@@ -68,7 +68,7 @@ SandboxFolders folders_of(const CompileCommand& command, const fs::path& private
   }
   folders.writable = {private_folder, output.parent_path()};
   folders.working_directory = sources;
-  folders.seen_as = command.seen_as;
+  folders.mounted_as = command.mounted_as;
   return folders;
 }
 
@@ -145,7 +145,7 @@ std::optional<Failure> closure_failure(const Variant& variant, const CompileComm
                                        const ProcessSpec& spec, const SandboxFolders& folders,
                                        const CompileProbe& probe, const ProcessOutcome& failed) {
   const std::string words = words_of(failed);
-  if (misses_the_date(words)) {
+  if (uses_date_macro(words)) {
     return Failure{Invalidity::constraints,
                    "the sources of " + variant.manifest.name +
                        " use __DATE__, __TIME__ or __TIMESTAMP__, which no artifact id covers",
@@ -162,7 +162,7 @@ std::optional<Failure> closure_failure(const Variant& variant, const CompileComm
   preprocess.deadline = std::min<std::chrono::milliseconds>(spec.deadline, k_preprocess_deadline);
   const auto printed = run_compiler(preprocess, folders, probe);
   if (!printed.ok()) return std::nullopt;
-  const ReadLists lists{command.kind, spec.working_directory, {}, command.seen_as};
+  const ReadLists lists{command.kind, spec.working_directory, {}, command.mounted_as};
   const auto file = uncovered_header(printed->err, lists, variant, command.grants.include_folders,
                                      headers_of(command));
   if (!file) return std::nullopt;
@@ -215,7 +215,7 @@ Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& opt
     record.cpu_s = outcome->cpu_s;
     record.log = words_of(*outcome);
     const auto uncovered =
-        uncovered_read({command.kind, sources, temporary, command.seen_as}, variant,
+        uncovered_read({command.kind, sources, temporary, command.mounted_as}, variant,
                        command.grants.include_folders, headers_of(command));
     if (uncovered.ok() && !uncovered->has_value()) return record;
     fs::remove(output, ignored);

@@ -20,7 +20,7 @@ struct CompileCommand {
   std::vector<std::string> probe;
   std::string probe_name;
   std::vector<fs::path> programs;  ///< absolute; the sandbox shows their installations
-  fs::path seen_as;                ///< SandboxFolders::seen_as
+  fs::path mounted_as;             ///< SandboxFolders::mounted_as
   Grants grants;
   CompileLimits limits;
   std::size_t capture_bytes = 64u << 10;  ///< per stream

@@ -73,8 +73,8 @@ std::vector<std::string> compile_sandbox(const fs::path& compiler, const Sandbox
   }
   for (const fs::path& folder : folders.readable) add(words, "--ro-bind", folder);
   for (const fs::path& folder : folders.writable) add(words, "--bind", folder);
-  const fs::path work = folders.seen_as.empty() ? folders.working_directory : folders.seen_as;
-  if (!folders.seen_as.empty()) {
+  const fs::path work = folders.mounted_as.empty() ? folders.working_directory : folders.mounted_as;
+  if (!folders.mounted_as.empty()) {
     words.insert(words.end(), {"--bind", folders.working_directory.string(), work.string()});
   }
   // As process 1 the compiler is waited for by bubblewrap itself, so its CPU time is counted; and
@@ -85,8 +85,8 @@ std::vector<std::string> compile_sandbox(const fs::path& compiler, const Sandbox
   return words;
 }
 
-bool compiles_nothing(ProcessSpec spec, std::vector<std::string> before,
-                      const CompileProbe& probe) {
+bool compiles_empty_source(ProcessSpec spec, std::vector<std::string> before,
+                           const CompileProbe& probe) {
   RealFileSystem file_system;
   const fs::path source = probe.folder / probe.name;
   const fs::path library = probe.output.parent_path() / "wb_probe.so";
@@ -111,7 +111,7 @@ Result<ProcessOutcome> run_compiler(const ProcessSpec& spec, const SandboxFolder
   confined.argv.insert(confined.argv.end(), spec.argv.begin(), spec.argv.end());
   auto outcome = run_process(confined);
   const bool failed = !outcome.ok() || (!outcome->success() && !outcome->timed_out);
-  if (!failed || compiles_nothing(confined, before, probe)) return outcome;
+  if (!failed || compiles_empty_source(confined, before, probe)) return outcome;
   return run_process(spec);
 }
 

@@ -22,7 +22,7 @@ struct SandboxFolders {
   /// A second name for the working directory inside the sandbox, in which the compiler works;
   /// empty: none. nvcc hashes that path into symbols, so the name of a private folder would make
   /// every build differ.
-  fs::path seen_as = {};
+  fs::path mounted_as = {};
 };
 
 /// "bubblewrap", or "none" with the reason: not installed, or its output when it did not start.
@@ -42,7 +42,8 @@ struct CompileProbe {
 };
 /// True when the probe compiles. `before`: the words of compile_sandbox(), or none. spec: the
 /// limits.
-bool compiles_nothing(ProcessSpec spec, std::vector<std::string> before, const CompileProbe& probe);
+bool compiles_empty_source(ProcessSpec spec, std::vector<std::string> before,
+                           const CompileProbe& probe);
 
 /// Runs spec.argv in the sandbox if it works. If not even an empty function compiles in it (no user
 /// namespaces, a compiler spread over hidden folders), the compiler runs without.

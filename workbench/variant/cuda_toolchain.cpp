@@ -115,7 +115,7 @@ Outcome<CompileCommand> cuda_command(const CudaPlaces& places, const Variant& va
   command.probe = {toolkit.nvcc.string(), "-ccbin=" + toolkit.host.string()};
   command.probe.insert(command.probe.end(), forms.begin(), forms.end());
   command.probe_name = "wb_probe.cu";
-  command.seen_as = "/wb-sources";
+  command.mounted_as = "/wb-sources";
   command.programs = asked->answer.programs;
   command.grants = *std::move(grants);
   command.capture_bytes = k_cuda_capture_bytes;

@@ -26,7 +26,7 @@ std::string closure_id(const std::map<std::string, std::string>& files) {
 
 Result<Variant> assemble(std::string manifest_text, const std::string& folder,
                          const std::string& what, const FileSource& source,
-                         SharedReads* shared = nullptr) {
+                         IncludeCache* shared = nullptr) {
   Variant variant;
   WB_TRY_ASSIGN(variant.manifest, parse_manifest(manifest_text, what));
   if (variant.manifest.name != folder) {
@@ -63,7 +63,7 @@ std::string label(const Variant& variant) {
 
 Result<Variant> read_variant(const FileSystem& file_system, const fs::path& kernels_root,
                              std::string_view folder_name, const std::vector<fs::path>& more_roots,
-                             SharedReads* shared) {
+                             IncludeCache* shared) {
   const std::string folder(folder_name);
   if (!is_kernel_name(folder) || folder == k_common) {
     return Error{ErrorCode::usage, "read the kernel", folder, "this is not a kernel name",

@@ -14,7 +14,7 @@
 
 namespace wb::variant {
 
-struct SharedReads;  // closure.hpp
+struct IncludeCache;  // closure.hpp
 
 /// `files`: path relative to the kernels root ("cpu_tiled/kernel.cpp", "common/sdpa_abi.h") ->
 /// content; always holds "<name>/kernel.json". id = SHA-256 over manifest and closure.
@@ -45,7 +45,7 @@ inline constexpr std::size_t k_closure_max_files = 256;
 Result<Variant> read_variant(const FileSystem& file_system, const fs::path& kernels_root,
                              std::string_view folder_name,
                              const std::vector<fs::path>& more_roots = {},
-                             SharedReads* shared = nullptr);
+                             IncludeCache* shared = nullptr);
 
 /// A variant from bytes that a session stored or that came over the wire: `files` as in
 /// Variant::files. Files outside the closure are left out. Errors: parse, invalid (the name, a

@@ -19,8 +19,8 @@
 #include "report/report.hpp"
 #include "verbs/decided_causes.hpp"
 #include "verbs/profile.hpp"
+#include "verbs/single_stages.hpp"
 #include "verbs/situation.hpp"
-#include "verbs/standalone.hpp"
 #include "verbs/suites_of.hpp"
 #include "verbs/variant_code.hpp"
 

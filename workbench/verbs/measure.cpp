@@ -11,7 +11,7 @@
 #include "verbs/arguments.hpp"
 #include "verbs/exit_code.hpp"
 #include "verbs/fake_engine.hpp"
-#include "verbs/standalone.hpp"
+#include "verbs/single_stages.hpp"
 #include "verbs/suites_of.hpp"
 #include "verbs/text.hpp"
 #include "verbs/verb.hpp"

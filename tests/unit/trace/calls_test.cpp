@@ -128,7 +128,7 @@ TEST_CASE("kernels of a graph's launch belong to no operator, and that is said",
   CHECK(trace.gaps.unlinked_kernels == 1);
   const SdpaCalls calls = find_sdpa_calls(trace);
   CHECK(calls.calls.empty());
-  CHECK(calls.nobodys_kernels == 2);
+  CHECK(calls.unclaimed_kernels == 2);
   bool said = false;
   for (const std::string& gap : gap_sentences(trace, calls)) {
     said = said || gap ==

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/standalone.hpp"
+#include "verbs/single_stages.hpp"
 
 #include <fmt/format.h>
 
