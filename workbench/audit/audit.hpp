@@ -27,20 +27,20 @@ struct Audited {
   std::string repaired;              ///< repairs before reading; empty: none
   std::vector<std::string> gaps;     ///< what could not be read
   std::vector<Finding> findings;     ///< by line
-  std::vector<Held> held;            ///< by line
+  std::vector<HeldFigure> held;      ///< by line
   std::vector<std::string> section;  ///< by finding: its heading
   [[nodiscard]] std::size_t count(Severity severity) const;
 };
 
 /// Whether a report is about kernels on a device, where words have one meaning: by its own terms,
 /// or as the caller states (for an excerpt).
-enum class Subject { by_its_terms, kernels };
+enum class ReportField { by_its_terms, kernels };
 
 /// `name` is used in messages and in the report; `sources` are the kernels that its advice is
 /// about. Errors: those of check_text.
 Result<Audited> audit_document(const std::string& name, std::string_view bytes,
                                const std::vector<Source>& sources = {},
-                               Subject subject = Subject::by_its_terms);
+                               ReportField subject = ReportField::by_its_terms);
 
 /// Markdown: the summary first, then each document by section.
 std::string render(const std::vector<Audited>& documents);

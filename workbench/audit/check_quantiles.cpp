@@ -7,14 +7,14 @@
 #include <array>
 
 #include "audit/checks.hpp"
-#include "audit/ranks.hpp"
+#include "audit/quantile_names.hpp"
 #include "audit/ratios.hpp"
 
 namespace wb::audit {
 namespace {
 
 struct Placed {
-  Rank rank;
+  QuantileName rank;
   Figure figure;
   std::string name;
   int line;
@@ -177,9 +177,9 @@ bool are_operation_columns(const TableFacts& table) {
 
 void check_columns(const TableFacts& table, bool is_rate, Notes& notes) {
   std::vector<std::size_t> columns;
-  std::vector<Rank> ranks;
+  std::vector<QuantileName> ranks;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    const auto rank = rank_of(table.columns[column].name);
+    const auto rank = quantile_of(table.columns[column].name);
     if (!rank) continue;
     if (is_bound(rank->subject) || is_difference(rank->subject)) continue;
     columns.push_back(column);
@@ -217,7 +217,7 @@ bool are_operations(const TableFacts& table) {
     const bool statistic = std::any_of(k_statistics.begin(), k_statistics.end(),
                                        [&](auto word) { return has_word(name, word); });
     const bool end = std::find(k_ends.begin(), k_ends.end(), name) != k_ends.end();
-    if (!end && rank_of(name)) return false;
+    if (!end && quantile_of(name)) return false;
     aggregates = aggregates ||
                  std::find(k_aggregates.begin(), k_aggregates.end(), name) != k_aggregates.end();
     statistics = statistics || statistic;
@@ -258,7 +258,7 @@ void check_rows(const TableFacts& table, bool is_rate, Notes& notes) {
     std::vector<Placed> placed;
     for (const Row& row : table.table->rows) {
       const Column named = column_named(cell_of(row, 0));
-      const auto rank = rank_of(named.name);
+      const auto rank = quantile_of(named.name);
       auto figure = whole_figure(table, row, column);
       const bool rate_row = speaks_of_rates(lower_of(cell_of(row, 0)));
       if (!rank || !figure || rate_row || is_bound(rank->subject)) {

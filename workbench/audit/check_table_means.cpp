@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "audit/checks.hpp"
-#include "audit/ranks.hpp"
+#include "audit/quantile_names.hpp"
 #include "audit/ratios.hpp"
 #include "audit/sums.hpp"
 
@@ -28,7 +28,7 @@ bool is_mean_row(const Row& row) {
 bool are_statistics(const std::vector<Row>& rows, std::size_t from, std::size_t end) {
   for (std::size_t n = from; n < end; ++n) {
     const std::string name = column_named(cell_of(rows[n], 0)).name;
-    if (name == "sum" || name == "count" || name == "std" || rank_of(name)) return true;
+    if (name == "sum" || name == "count" || name == "std" || quantile_of(name)) return true;
   }
   return false;
 }

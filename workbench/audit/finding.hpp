@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Results of a check: a figure that does not follow (Finding) or that does (Held), with the formula
-// in numbers. A check reads Facts and writes Notes; it keeps no state.
+// Results of a check: a figure that does not follow (Finding) or that does (HeldFigure), with the
+// formula in numbers. A check reads Facts and writes Notes; it keeps no state.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct Finding {
   std::string check = {};      ///< set by audit_document
 };
 
-struct Held {
+struct HeldFigure {
   int line = 0;
   std::string what;  ///< "7.93x: 0.081 / 0.010 = 7.67 to 8.58"
   std::string check;
@@ -37,7 +37,7 @@ class Notes {
   void add(Finding finding) { m_findings.push_back(std::move(finding)); }
   void held(int line, std::string what) { m_held.push_back({line, std::move(what), {}}); }
   std::vector<Finding> m_findings;
-  std::vector<Held> m_held;
+  std::vector<HeldFigure> m_held;
 };
 
 }  // namespace wb::audit

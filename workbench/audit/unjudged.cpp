@@ -18,7 +18,7 @@ std::vector<int> judged_lines(const Notes& notes) {
     lines.push_back(one.line);
     lines.insert(lines.end(), one.also.begin(), one.also.end());
   }
-  for (const Held& one : notes.m_held) lines.push_back(one.line);
+  for (const HeldFigure& one : notes.m_held) lines.push_back(one.line);
   std::sort(lines.begin(), lines.end());
   return lines;
 }

@@ -11,7 +11,7 @@
 namespace wb::verbs {
 
 /// Suites joined by '+'. A ':' after a suite's name selects its problems by comma-separated names,
-/// which may hold shell wildcards; the suite's order is kept. Held-out problems are always
+/// which may hold shell wildcards; the suite's order is kept. HeldFigure-out problems are always
 /// included. The result's name is the given text. Errors: not_found (no such suite; a name that no
 /// problem has).
 Result<problem::Suite> select_problems(const std::map<std::string, problem::Suite>& suites,
