@@ -32,13 +32,13 @@ struct Group {
 };
 
 /// Samples of a subject on a problem, in the phase that the comparison was made from.
-std::optional<Row> row_of(const Material& material, const report::Compared& compared,
+std::optional<Row> row_of(const PageData& page_data, const report::Compared& compared,
                           const std::string& subject, std::optional<double> time_us) {
   if (!time_us || !(*time_us > 0)) return std::nullopt;
   Row row;
   std::vector<double> all;
-  for (const TurnRow& turn : material.turns) {
-    if (turn.iteration != material.page.facts.holder->number || turn.phase != compared.phase ||
+  for (const TurnRow& turn : page_data.turns) {
+    if (turn.iteration != page_data.page.facts.holder->number || turn.phase != compared.phase ||
         turn.plan != compared.plan || turn.problem != compared.problem || turn.subject != subject ||
         turn.regime == "sustained" || turn.samples_us.empty()) {
       continue;
@@ -64,8 +64,8 @@ std::optional<Row> row_of(const Material& material, const report::Compared& comp
   return row;
 }
 
-Group group_of(const Material& material, const std::string& problem) {
-  const report::Page& page = material.page;
+Group group_of(const PageData& page_data, const std::string& problem) {
+  const report::Page& page = page_data.page;
   const std::string& plan = page.facts.plan;
   Group group{words(page.facts.title(problem), 60), {}};
   const auto add = [&](std::optional<Row> row, std::string_view css) {
@@ -80,16 +80,16 @@ Group group_of(const Material& material, const std::string& problem) {
         compared.against_rival ? std::string(report::base_name(compared.against)) : std::string();
     if (page.held.find(against, problem, plan) != &compared) continue;  // a later phase stands
     if (!has_own)
-      add(row_of(material, compared, compared.candidate, compared.candidate_us), "main");
+      add(row_of(page_data, compared, compared.candidate, compared.candidate_us), "main");
     has_own = !group.rows.empty();
-    add(row_of(material, compared, compared.against, compared.against_us),
+    add(row_of(page_data, compared, compared.against, compared.against_us),
         compared.against_rival ? "rival" : "quiet");
   }
   return group;
 }
 
-void draw_row(Svg& svg, Material& material, const Row& row, double y, const Scale& x) {
-  svg.open(material.cited.link(row.seq),
+void draw_row(Svg& svg, PageData& page_data, const Row& row, double y, const Scale& x) {
+  svg.open(page_data.cited.link(row.seq),
            fmt::format("{}: {}; {} samples in {}, 5 to 95 % of them from {} % to {} % [e{}]",
                        row.subject, row.time, row.samples,
                        report::count(static_cast<std::int64_t>(row.turns.size()), "turn"),
@@ -107,7 +107,8 @@ void draw_row(Svg& svg, Material& material, const Row& row, double y, const Scal
   svg.close();
 }
 
-std::string draw(Material& material, const std::vector<Group>& groups, double reach, double width) {
+std::string draw(PageData& page_data, const std::vector<Group>& groups, double reach,
+                 double width) {
   const bool stacked = width < 500;
   const double left = stacked ? 8 : 250, right = width - (stacked ? 8 : 84);
   const double pitch = stacked ? 40 : 23, head = 26;
@@ -130,11 +131,11 @@ std::string draw(Material& material, const std::vector<Group>& groups, double re
       if (stacked) {
         svg.text(left, y + 12, fitted(row.subject, width - 100, 11), "xs halo");
         svg.text(right, y + 12, row.time, "xs halo", Anchor::end);
-        draw_row(svg, material, row, y + 24, x);
+        draw_row(svg, page_data, row, y + 24, x);
       } else {
         svg.text(14, y + 15, fitted(row.subject, left - 26), "");
         svg.text(right + 12, y + 15, row.time, "");
-        draw_row(svg, material, row, y + 11, x);
+        draw_row(svg, page_data, row, y + 11, x);
       }
       y += pitch;
     }
@@ -145,14 +146,14 @@ std::string draw(Material& material, const std::vector<Group>& groups, double re
 
 }  // namespace
 
-std::string distributions_figure(Material& material) {
+std::string distributions_figure(PageData& page_data) {
   constexpr std::string_view k_heading = "Samples behind the figures";
-  const report::Page& page = material.page;
+  const report::Page& page = page_data.page;
   std::vector<Group> groups;
   std::size_t rows = 0, left_out = 0;
   if (page.facts.holder != nullptr) {
     for (const report::SuiteEntry& entry : page.facts.suite) {
-      Group group = group_of(material, entry.problem);
+      Group group = group_of(page_data, entry.problem);
       if (group.rows.empty()) continue;
       if (rows + group.rows.size() > k_max_rows) {
         ++left_out;
@@ -186,7 +187,7 @@ std::string distributions_figure(Material& material) {
                            report::count(static_cast<std::int64_t>(left_out), "more problem"));
   }
   return figure("samples", k_heading, caption,
-                [&](double width) { return draw(material, groups, reach, width); });
+                [&](double width) { return draw(page_data, groups, reach, width); });
 }
 
 }  // namespace wb::html

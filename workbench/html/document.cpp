@@ -51,9 +51,9 @@ std::string HtmlTable::str() const {
   return m_text + "</tbody></table></div>\n";
 }
 
-std::string legend(const std::vector<Key>& keys) {
+std::string legend(const std::vector<LegendEntry>& keys) {
   std::string out = "<ul class=\"legend\">";
-  for (const Key& key : keys) {
+  for (const LegendEntry& key : keys) {
     Svg svg(14, 12, key.safe_words);
     svg.mark(key.shape, 7, 6, 4, key.css);
     out += fmt::format("<li>{} {}</li>", svg.str(), key.safe_words);

@@ -32,8 +32,8 @@ class Citations {
 };
 
 /// The input of all parts. It has inner references, so it is not movable.
-struct Material {
-  Material(const session::Session& whole, const session::SessionView& view, std::size_t max_events)
+struct PageData {
+  PageData(const session::Session& whole, const session::SessionView& view, std::size_t max_events)
       : session(whole), page(view), cited(view.events, max_events) {}
   const session::Session& session;
   report::Page page;
@@ -58,18 +58,18 @@ std::string_view style();
 
 // Figures and parts; each is empty or a section with an id.
 
-std::string speedups_figure(Material& material);       ///< #speedup
-std::string standing_figure(Material& material);       ///< #sdpa
-std::string roofline_figure(Material& material);       ///< #roofline
-std::string distributions_figure(Material& material);  ///< #samples
-std::string timeline_figure(Material& material);       ///< #timeline
-std::string burn_figure(Material& material);           ///< #cost-burn
+std::string speedups_figure(PageData& page_data);       ///< #speedup
+std::string standing_figure(PageData& page_data);       ///< #sdpa
+std::string roofline_figure(PageData& page_data);       ///< #roofline
+std::string distributions_figure(PageData& page_data);  ///< #samples
+std::string timeline_figure(PageData& page_data);       ///< #timeline
+std::string burn_figure(PageData& page_data);           ///< #cost-burn
 /// The end of time axes: the log's end, unless it was closed long after all work was done.
-double end_of_work_s(const Material& material);
+double end_of_work_s(const PageData& page_data);
 /// Source diffs of each iteration to its parent, at most `max_bytes` of HTML.
-std::string diffs_part(Material& material, std::size_t max_bytes);
+std::string diffs_part(PageData& page_data, std::size_t max_bytes);
 /// One row for each cited event; must be made last.
-std::string events_part(const Material& material);
+std::string events_part(const PageData& page_data);
 
 /// A table of escaped cells that scrolls sideways on a narrow page. A column whose name ends in '>'
 /// is aligned to the right.
@@ -85,10 +85,10 @@ class HtmlTable {
 };
 
 /// An entry of a legend: shape, class and escaped words of one kind of mark.
-struct Key {
+struct LegendEntry {
   Shape shape;
   std::string_view css, safe_words;
 };
-std::string legend(const std::vector<Key>& keys);
+std::string legend(const std::vector<LegendEntry>& keys);
 
 }  // namespace wb::html
