@@ -97,7 +97,7 @@ Result<ProcessOutcome> run_process(const ProcessSpec& spec) {
       Stream{std::move(err.read_end), detail::HeadTail(spec.capture_bytes)}};
   const bool in_time = collect(child, streams, deadline);
   ProcessOutcome outcome = detail::kill_and_reap(child);
-  if (outcome.reaped_elsewhere) {
+  if (outcome.reaped_by_others) {
     return Error{ErrorCode::environment, "learn the end of", printable(spec.argv[0], 200),
                  "another part of this program took it (a handler of SIGCHLD that waits for all)",
                  "let it wait for its own children only"};

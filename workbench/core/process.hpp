@@ -59,7 +59,7 @@ struct ProcessOutcome {
   std::optional<int> exit_code;
   std::optional<int> signal;
   bool timed_out = false;
-  bool reaped_elsewhere = false;
+  bool reaped_by_others = false;
   std::string out;  ///< captured standard output, cut in the middle when too long
   std::string err;
   double wall_s = 0;

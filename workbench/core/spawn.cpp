@@ -323,7 +323,7 @@ ProcessOutcome kill_and_reap(const Child& child) {
   int status = 0;
   rusage usage{};
   const pid_t reaped = ::wait4(child.pid, &status, WNOHANG, &usage);
-  outcome.reaped_elsewhere = reaped == -1 && errno == ECHILD;
+  outcome.reaped_by_others = reaped == -1 && errno == ECHILD;
   if (reaped != child.pid) return outcome;
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
