@@ -48,7 +48,7 @@ void Context::report_progress(Progress progress) const {
   if (settings.budget.wall_s) {
     progress.left_s = *settings.budget.wall_s - progress.elapsed_s;
   } else if (settings.budget.evaluations && iteration >= 0) {
-    // The baseline counts as one more; inside an iteration, its stage counts as half done.
+    // The baseline counts as one more; in an iteration, the present stage counts as half done.
     const double parts = static_cast<double>(*settings.budget.evaluations) + 1.0;
     const double share = std::min(1.0, (static_cast<double>(iteration) + 0.5) / parts);
     progress.left_s = progress.elapsed_s * (1.0 - share) / share;
@@ -118,7 +118,7 @@ void Context::collect_worker_time() {
 }
 
 void Context::drop_worker() {
-  collect_worker_time();  // the time of one that died was spent all the same
+  collect_worker_time();  // time of a worker that died was spent all the same
   worker.reset();
 }
 

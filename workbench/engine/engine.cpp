@@ -111,7 +111,7 @@ Result<void> Engine::State::take_session(const fs::path& folder, bool restore) {
     return Error{ErrorCode::invalid, "write to", folder.string(), "the session is closed",
                  "read it with `sdpa-wb report`, or open a new one"};
   }
-  // Without a baseline there is nothing to go on from; resume measures it again.
+  // Without a baseline there is nothing to restore; resume measures it again.
   if (restore && !view.incumbent.empty()) {
     WB_TRY(abandon_in_flight(context, view, k_was_in_flight));
   }
@@ -162,7 +162,7 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
 
 Result<void> Engine::pause(std::string_view reason) {
   Context& context = m_state->context;
-  context.drop_worker();  // closing the wire cancels what runs there
+  context.drop_worker();  // closing the wire cancels running work
   if (!context.session) return {};
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   if (view.status == SessionStatus::closed) return {};

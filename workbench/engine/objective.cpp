@@ -21,7 +21,7 @@ constexpr std::array<std::pair<ObjectiveRule, std::string_view>, 3> k_rule_words
     {ObjectiveRule::one_problem, "one_problem"},
 }};
 
-/// A problem the candidate does not take stays with the incumbent: exactly 1, no spread.
+/// A problem that the candidate does not support stays with the incumbent: exactly 1, no spread.
 Comparison unchanged(double confidence) {
   Comparison comparison;
   comparison.speedup = 1.0;

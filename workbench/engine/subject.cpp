@@ -81,7 +81,7 @@ std::vector<Problem> edge_problems(const Manifest& manifest, const Suite& suite)
       problem.keep_frac = shape.mask == MaskKind::boolean ? 0.7 : 1.0;
       problem.layout = shape.layout;
       if (variant::unsupported_reason(manifest, problem)) {
-        // Fall back to the plain form of the same sizes, so that odd sizes are always judged.
+        // Use the plain form of the same sizes, so that odd sizes are always judged.
         problem.Hkv = problem.Hq;
         problem.causal = Causal::none;
         problem.mask = MaskKind::none;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int k_turn_attempts = 6;
 constexpr auto k_first_pause = std::chrono::milliseconds(10);  // doubles with each attempt
-/// After a sustained turn a device is as warm as lasting work makes it, and stays so for a while.
+/// After a sustained turn the device stays warm for this long.
 constexpr auto k_still_warm = std::chrono::seconds(1);
 
 void fail_all(TimingResult& result, std::size_t subject, const Failure& failure) {
@@ -76,13 +76,13 @@ Json turn_event(const Context& context, const TimingRequest& request, const Plac
   return event;
 }
 
-/// The places of a round that are asked for, as positions in its order: [first, second).
+/// The requested positions of a round, as a half-open range: [first, second).
 std::pair<std::size_t, std::size_t> positions_of(RoundPart part, std::size_t round_size) {
   return {part == RoundPart::second_half ? round_size / 2 : 0,
           part == RoundPart::first_half ? round_size / 2 : round_size};
 }
 
-/// One request and its event. The turn, or nothing when the lane ended here.
+/// One request and its event. Returns the turn, or nothing when the lane ended.
 Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& request,
                                          const Place& place, SubjectProcesses& instance,
                                          TimingResult& result) {
@@ -103,12 +103,12 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   args.fresh_calls = request.fresh_calls;
   auto answer = context.worker->turn(args);
   if (!answer && answer.error().invalidity == Invalidity::constraints) {
-    // It lives on, and other problems have nothing to do with this one.
+    // The process is alive, and other problems are not affected.
     for (auto& plan : result.lanes[place.problem]) plan[place.subject].failure = answer.error();
     return std::optional<Turn>{};
   }
   if (!answer) {
-    // The process may be gone; later problems of this instance cannot use it either.
+    // The process may have ended; later problems of this instance cannot use it either.
     handle.reset();
     lane.failure = answer.error();
     fail_all(result, place.subject, answer.error());
@@ -144,15 +144,15 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   return std::optional<Turn>(std::move(turn));
 }
 
-/// One place in the order. A turn that was disturbed (foreign load, a throttled GPU) is logged and
-/// taken again, a few times; what stays disturbed counts for nothing. Where that does not end, only
-/// lanes that have no clean turn yet go on trying: a session on a busy machine gets wider
-/// intervals, not many times the time.
+/// Takes one turn. A disturbed turn (foreign load, a throttled GPU) is logged and repeated a few
+/// times; if it stays disturbed it does not count. On a machine that stays busy, only lanes without
+/// a clean turn retry further, so that the session gets wider intervals rather than many times the
+/// duration.
 Result<void> take_turn(Context& context, const TimingRequest& request, const Place& place,
                        SubjectProcesses& instance, std::int64_t& retries_left,
                        TimingResult& result) {
   Lane& lane = result.lanes[place.problem][place.plan][place.subject];
-  // Only the objective's plan decides anything: the others get one try.
+  // Only the objective's plan decides; the others get one attempt.
   const bool decides = request.plans[place.plan] == context.settings.objective.plan;
   std::set<std::string, std::less<>> disturbed_by;
   for (int attempt = 0; attempt < (decides ? k_turn_attempts : 1); ++attempt) {
@@ -200,7 +200,7 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
                             std::vector<measure::FirstCallPairs>(request.subjects.size()));
   const auto total = static_cast<std::int64_t>(request.problems.size()) * request.effort.instances;
   std::int64_t done = 0;
-  // As many as the deciding plan has places: each round has every subject twice.
+  // As many retries as the deciding plan has turns: each round has every subject twice.
   std::int64_t retries_left = total * request.effort.placements * request.effort.rounds *
                               static_cast<std::int64_t>(2 * request.subjects.size());
   for (std::int64_t i = 0; i < request.effort.instances; ++i) {

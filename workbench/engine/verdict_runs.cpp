@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t k_at_once = 24;
 
-/// What a session keeps of a drawn run: that of others is the same with its problem and form.
+/// A drawn run in the log: like any run, with its problem and form.
 Json drawn_json(const EdgeDraw& drawn, const protocol::RunResult& run) {
   Json json = run_json(drawn.draw, run);
   if (run.verdict.pass) {
@@ -120,7 +120,7 @@ std::size_t DrawnRuns::read(const Outcome<protocol::VerdictResult>& verdict, std
     return at;
   }
   if (!verdict->failure || at >= m_drawn.size()) return at;
-  // A library knows only when it is called what it takes.
+  // A library learns only when called what it supports.
   const bool is_refusal = verdict->failure->invalidity == Invalidity::constraints;
   if (is_refusal && m_subject.variant.manifest.backend == variant::Backend::python) return at + 1;
   fail(at, *verdict->failure);

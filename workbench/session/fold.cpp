@@ -21,7 +21,7 @@ Error fold_error(std::int64_t seq, std::string cause) {
                "docs/contracts/session_format.md has the fields; report it as a fault"};
 }
 
-/// The fields that the fold itself needs; all others are the reader's matter.
+/// Reads the fields that the fold needs; readers of the view check the others.
 Result<void> finish(ObjectReader& reader, const Fact& fact) {
   const Result<void> done = reader.finish(true);
   if (done.ok()) return {};
@@ -33,8 +33,8 @@ bool is_hot(const Json& payload) {
   return plan != payload.end() && *plan == "hot";
 }
 
-/// In which regime a hot comparison outside iterations was made, which need not be the objective's,
-/// its turns say: older logs leave it out, and of 2026-11-25 and -26 they call it a burst always.
+/// Adds the regime of a hot comparison outside iterations, by its turns. Older logs lack it, and
+/// those of 2026-11-25 and 2026-11-26 always say burst.
 Result<void> add_regime(const EventLog& log, Json& comparison) {
   const auto turns = comparison.find("turns");
   if (!is_hot(comparison) || turns == comparison.end() || !turns->is_array() ||
@@ -72,7 +72,7 @@ Result<void> LogFold::update(const EventLog& log) {
 void LogFold::note_idle(const EventLog& log, const EventEnvelope& envelope) {
   if (envelope.seq < 2) return;
   const EventEnvelope before = log.envelope(envelope.seq - 1);
-  // A process that was killed writes no pause: its absence begins with its last event.
+  // A killed process writes no pause: its absence begins with its last event.
   if (before.type != "session_paused" && envelope.type != "session_resumed") return;
   m_view.away.push_back({std::string(before.t), std::string(envelope.t)});
 }
@@ -146,7 +146,7 @@ Result<IterationView*> LogFold::iteration_of(const Fact& fact) {
   return iteration_of(fact.seq, number);
 }
 
-// Turns are most of a log, so they are not parsed: only the number of their iteration is looked up.
+// Turns are most of a log, so they are not parsed; only their iteration number is read.
 Result<void> LogFold::apply_turn(const EventLog& log, const EventEnvelope& envelope) {
   const IntegerMember member = find_integer_member(envelope.payload_text, "iteration");
   IterationView* iteration = nullptr;
@@ -264,7 +264,8 @@ Result<void> LogFold::apply_incumbent(Fact fact) {
   ObjectReader reader(fact.payload, "the payload");
   std::string to = reader.string("to");
   WB_TRY(finish(reader, fact));
-  // In an open iteration it waits for the closing: an abandoned one changes nothing.
+  // In an open iteration the change takes effect at its closing, since an abandoned iteration
+  // changes nothing.
   if (iteration == &m_view.outside || iteration->is_closed()) m_view.incumbent = std::move(to);
   iteration->incumbent_changed = std::move(fact);
   return {};

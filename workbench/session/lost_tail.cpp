@@ -13,7 +13,7 @@
 namespace wb::session {
 namespace {
 
-constexpr int k_most_commits = 20'000;  // of a branch of the user's, others' among them
+constexpr int k_most_commits = 20'000;  // on a user's branch, including commits of others
 
 /// Hashes of the lines that commits are made from.
 std::set<std::string> committed_lines(const EventLog& log) {
@@ -57,7 +57,7 @@ std::optional<LostTail> find_lost_tail(const EventLog& log, const fs::path& fold
   if (!repository) return std::nullopt;
   auto oid = from.empty() ? repository->tip() : Result<std::string>(from);
   if (!oid || oid->empty()) return std::nullopt;
-  std::set<std::string> known;  // most of the time the tip is the last one that closed
+  std::set<std::string> known;  // usually the tip is the last closing
   LostTail lost;
   lost.last_seq = log.size();
   lost.on_users_branch = !place.is_own;
@@ -90,7 +90,7 @@ std::optional<LostTail> find_lost_tail(const EventLog& log, const fs::path& fold
         lost.has_log = true;
         missing.push_back(fmt::format("the closing (commit {})", oid->substr(0, 10)));
       } else {
-        // Another session's opening: nothing here is this log's.
+        // The opening of another session: its commits are unrelated.
         return std::nullopt;
       }
     }
