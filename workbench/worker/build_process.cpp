@@ -9,7 +9,7 @@
 namespace wb::worker {
 namespace {
 
-constexpr std::size_t k_log_bytes = 24u << 10;  // of the compiler's words: a message has 64 KiB
+constexpr std::size_t k_log_bytes = 24u << 10;  // of the compiler's output: a message has 64 KiB
 
 std::string shortened(const std::string& text) {
   if (text.size() <= k_log_bytes) return text;

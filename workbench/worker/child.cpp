@@ -31,7 +31,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// All that the forked child needs, made before the fork: after it nothing may allocate.
+/// Everything that the forked child needs, prepared before the fork, since nothing may allocate
+/// after it.
 struct Prepared {
   std::vector<std::string> env_words;
   std::vector<char*> argv, envp;
@@ -39,11 +40,11 @@ struct Prepared {
   int dev_null = -1, capture = -1, socket = -1;
   int landlock = 0;
   std::vector<sock_filter> filter;
-  pid_t parent = -1;  ///< 0: it has namespaces of its own, in which its parent has no number
+  pid_t parent = -1;  ///< 0: it has its own namespaces, in which its parent has no number
   NamespaceSpec namespaces;
 };
 
-/// A copy of `fd` above all the numbers that the child rearranges.
+/// A copy of `fd` above the numbers that the child rearranges.
 UniqueFd high_copy(int fd) {
   return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 10));
 }
@@ -84,8 +85,8 @@ UniqueFd high_copy(int fd) {
   give_up("execve");
 }
 
-/// A memory file whose size is fixed: it holds the first k_capture_bytes, and more cannot be
-/// written. Both descriptors of the child share one offset, which says how much was written.
+/// A memory file of fixed size for the first k_capture_bytes; more cannot be written. Both
+/// descriptors of the child share one offset, which tells how much was written.
 Result<UniqueFd> make_capture() {
   UniqueFd fd(::memfd_create("capture", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid() || ::ftruncate(fd.get(), k_capture_bytes) != 0 ||
@@ -124,7 +125,7 @@ std::string_view signal_words(int number) {
 
 void signal_group(pid_t pid) {
   ::kill(-pid, SIGKILL);
-  ::kill(pid, SIGKILL);  // it may not have reached setsid() yet and lead no group
+  ::kill(pid, SIGKILL);  // it may not have called setsid() yet
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ ChildRegistry::ChildRegistry() {
 int ChildRegistry::sweep_strays(milliseconds patience) const {
   const Deadline deadline = deadline_in(patience);
   int killed = 0;
-  // Killing a stray hands its own children to us, so look again until there is none.
+  // Killing a stray reparents its children to us, so repeat until there is none.
   while (std::chrono::steady_clock::now() < deadline) {
     bool found = false;
     for (const pid_t pid : children_of(::getpid())) {
@@ -167,7 +168,7 @@ int child_events_fd() {
     sigset_t set;
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGCHLD);
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);  // children start with an empty mask of their own
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);  // children start with an empty mask
     return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   }();
   return k_events.get();
@@ -295,7 +296,7 @@ std::optional<ChildEnd> Child::wait(Deadline deadline) {
 
 bool Child::kill_by(Deadline deadline) {
   if (m_pid <= 0) return true;
-  // Once reaped, its number may belong to another; what is left of the group are strays then.
+  // A reaped pid may belong to another process; what is left of the group counts as strays then.
   if (!m_end) signal_group(m_pid);
   if (m_init > 0) ::kill(m_init, SIGKILL);
   return wait(deadline).has_value();
@@ -317,7 +318,8 @@ ChildEnd Child::kill() {
 
 void Child::end_init() {
   if (m_init <= 0) return;
-  // It ends when all inside have: its leader was reaped above, the others are its own children.
+  // The init ends when all processes inside have: its leader was reaped above, the others are its
+  // own children.
   const Deadline deadline = deadline_in(milliseconds(5'000));
   while (::waitpid(m_init, nullptr, WNOHANG) == 0 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr int k_doubtful_ticks = 2;  ///< of each CPU: one at either end
-/// CPUs of others on a core of the subject's: below it they cost a turn next to nothing.
+constexpr int k_doubtful_ticks = 2;  ///< for each CPU: one at either end
+/// Below this number of foreign CPUs on cores of the subject's, a turn is hardly affected.
 constexpr double k_most_shared_cpus = 0.25;
 
 nanoseconds tick() {
@@ -58,7 +58,7 @@ std::optional<long long> busy_ticks(const std::string& stat, const std::vector<i
     if (!line.starts_with("cpu")) continue;
     const auto words = ascii::words(line);
     const auto cpu = ascii::number<int>(words.front().substr(3));
-    if (!cpu) continue;  // the sum of all of them
+    if (!cpu) continue;  // the sum over all CPUs
     // user nice system idle iowait irq softirq steal
     if (words.size() < 9) return std::nullopt;
     if (std::find(cpus.begin(), cpus.end(), *cpu) == cpus.end()) continue;

@@ -74,7 +74,7 @@ Result<void> read_result(pid_t pid, const ResultAddress& place, const problem::P
   bool same = true;
   const auto size = static_cast<std::int64_t>(to.size());
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    // A stride of a dimension of one element says nothing.
+    // The stride of a dimension with one element does not matter.
     same = same && (shape[i] == 1 || place.strides[i] == wanted[i]);
     if (shape[i] > 1 && place.strides[i] > k_most_result_spread * size / (shape[i] - 1)) {
       return bad_result("it is spread over too much memory");

@@ -77,7 +77,7 @@ Outcome<Json> run_forked(ChildRegistry& registry, const std::function<Outcome<Js
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   registry.remove(pid);
-  registry.sweep_strays();  // what outlived its deadline leads a group of its own
+  registry.sweep_strays();  // a process that outlived its deadline leads its own group
   if (message.ok()) return read_answer(*message, who);
   if (message.error() == ChannelFault::timeout) {
     return Failure{

@@ -122,7 +122,7 @@ Outcome<Message> JudgeProcess::ask_for_more(const Json& message, std::span<const
     }
   }
   if (const auto fault = answer->body.find("fault"); fault != answer->body.end()) {
-    // It says itself why; that it is killed now is no news.
+    // The answer names the cause; its process is killed afterwards.
     const std::string words = fault->is_string() ? fault->get<std::string>() : fault->dump();
     m_child->kill();
     m_child.reset();

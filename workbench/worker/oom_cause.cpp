@@ -12,7 +12,7 @@
 namespace wb::worker {
 namespace {
 
-/// The number behind a word at the start of a line; 0 without such a line.
+/// The number after a word at the start of a line; 0 without such a line.
 std::uint64_t figure(const std::filesystem::path& file, std::string_view name) {
   const std::string text = device::file_content(file);
   for (const std::string_view line : ascii::parts(text, '\n')) {

@@ -18,12 +18,13 @@
 namespace wb::worker {
 namespace {
 
-constexpr int k_quick_attempts = 40;  ///< a process that runs stops in some microseconds
+constexpr int k_quick_attempts = 40;  ///< a running process stops within some microseconds
 constexpr std::chrono::microseconds k_pause{50};
-constexpr std::chrono::milliseconds k_untold_pause{1};  ///< where the kernel does not say who runs
-constexpr int k_most_passes = 20;  ///< of looking for those that were started meanwhile
+/// When the kernel does not say which thread runs.
+constexpr std::chrono::milliseconds k_untold_pause{1};
+constexpr int k_most_passes = 20;  ///< searches for processes started meanwhile
 
-/// Whether every thread of a process is stopped, or it has ended.
+/// True when every thread of a process is stopped, or it has ended.
 bool threads_stand(pid_t pid) {
   const std::vector<ThreadState> threads = threads_of(pid);
   return std::all_of(threads.begin(), threads.end(), [](const ThreadState& thread) {
@@ -31,7 +32,7 @@ bool threads_stand(pid_t pid) {
   });
 }
 
-/// Whether one of the stopped threads of a process has its CPU yet.
+/// Whether a stopped thread of a process is still on its CPU.
 OnCpu threads_on_cpu(pid_t pid) {
   OnCpu all = OnCpu::no;
   for (const ThreadState& thread : threads_of(pid)) {
@@ -43,11 +44,11 @@ OnCpu threads_on_cpu(pid_t pid) {
   return all;
 }
 
-/// Whether the kernel says that a process, all its threads together, is stopped, or has ended.
+/// True when the kernel reports a process with all its threads as stopped, or it has ended.
 bool is_stopped(pid_t pid) {
   siginfo_t facts{};
   const int asked = ::waitid(P_PID, static_cast<id_t>(pid), &facts, WSTOPPED | WNOHANG | WNOWAIT);
-  if (asked != 0) return threads_stand(pid);  // it is no child of this process
+  if (asked != 0) return threads_stand(pid);  // no child of this process
   return facts.si_pid == pid || is_ended_child(pid);
 }
 
@@ -97,7 +98,7 @@ Result<void> Standstill::stop(Deadline deadline) {
       if (attempt < k_quick_attempts) {
         ::sched_yield();
       } else {
-        ::kill(pid, SIGSTOP);  // one of the others may have let it go on
+        ::kill(pid, SIGSTOP);  // another process may have resumed it
         std::this_thread::sleep_for(k_pause);
       }
     }
@@ -105,7 +106,7 @@ Result<void> Standstill::stop(Deadline deadline) {
   };
   for (int pass = 0; pass < k_most_passes; ++pass) {
     std::vector<pid_t> found = find_all();
-    if (pass > 0 && found == m_pids) break;  // all stood while nobody new came
+    if (pass > 0 && found == m_pids) break;  // all were stopped and no new one appeared
     m_pids = std::move(found);
     for (const pid_t pid : m_pids) {
       ::kill(pid, SIGSTOP);
@@ -114,7 +115,7 @@ Result<void> Standstill::stop(Deadline deadline) {
     if (is_ended_child(m_leader)) return no_standstill(m_leader, "it has ended");
     if (m_scope == ProcessScope::threads_only) break;
   }
-  // The last thread that stops still has some instructions to go when the kernel tells.
+  // The last thread to stop still executes some instructions when the kernel reports it.
   bool all_tell = true;
   for (const pid_t pid : m_pids) {
     OnCpu on_cpu = OnCpu::yes;
@@ -167,8 +168,8 @@ Standstill::~Standstill() {
 }
 
 bool Standstill::is_unbroken() const {
-  // The states first: the account of who has a CPU is behind by up to a clock tick, and true again
-  // once he has left it.
+  // Check states first: a running thread's CPU account lags by up to a clock tick and is exact
+  // again once it has left the CPU.
   return std::all_of(m_pids.begin(), m_pids.end(), threads_stand) && find_all() == m_pids &&
          account() == m_before;
 }
