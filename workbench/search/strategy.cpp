@@ -81,7 +81,8 @@ measure::CompareOptions compare_options(const Ask& ask, const measure::NoiseFloo
   const double freedom = floor.degrees_of_freedom >= 1
                              ? static_cast<double>(floor.degrees_of_freedom)
                              : std::numeric_limits<double>::infinity();
-  // The floor's reach is the quantile 0.996 of Student's t (docs/contracts/measurement.md).
+  // The floor between processes is at the quantile 0.996 of Student's t
+  // (docs/contracts/measurement.md).
   const double wider = measure::student_t_quantile(0.5 + ask.confidence / 2, freedom) /
                        measure::student_t_quantile(0.996, freedom);
   if (wider > 1) {

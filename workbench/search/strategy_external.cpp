@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// tpe, cma_es, gp: a search elsewhere proposes. It draws from the product of the lists, so here is
-// seen to it that only valid configurations are asked, and none twice.
+// tpe, cma_es, gp: an external search proposes from the product of the lists. This class asks only
+// valid configurations, and none twice.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace wb::search {
 namespace {
 
-/// A sampler that goes on naming what it knows has nothing left to say.
+/// A sampler that keeps proposing known configurations has nothing left.
 constexpr std::size_t k_refusals_max = 20;
 
 Told told_of(const StrategyContext& context, Index index) {
@@ -61,7 +61,7 @@ Result<void> ExternalStrategy::told(StrategyContext& context, Index index) {
   return ask(context);
 }
 
-/// False for what may not be asked; the proposer hears why with the next call.
+/// False for a proposal that may not be asked; the proposer gets the reason with the next call.
 bool ExternalStrategy::take(const StrategyContext& context,
                             const variant::Configuration& proposed) {
   const auto index = context.space.find(proposed);
@@ -88,7 +88,7 @@ void ExternalStrategy::draw(const StrategyContext& context) {
   }
 }
 
-/// Until as many questions are open as may be, or nothing is left.
+/// Asks until enough questions are open or nothing is left.
 Result<void> ExternalStrategy::ask(const StrategyContext& context) {
   const auto wanted = static_cast<std::size_t>(context.options.in_flight);
   std::size_t refusals = 0;

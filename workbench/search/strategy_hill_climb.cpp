@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hill_climb: steps between neighbors, and again from somewhere else. No configuration is asked
-// twice; points that an earlier climb left known are passed over at no cost. Every step lowers the
-// estimated time, so a climb ends.
+// hill_climb: steps between neighbors, with restarts. No configuration is asked twice, and known
+// points are passed over at no cost. Every step lowers the estimated time, so a climb ends.
 #include <algorithm>
 
 #include "search/strategy_state.hpp"
@@ -20,8 +19,8 @@ std::vector<Index> neighbors_in_order(const StrategyContext& context, Index cent
   return neighbors;
 }
 
-/// Faster beyond its interval. What is the best of all was `faster` than something at least as
-/// fast, which a chain of added-up ends might not show.
+/// Faster beyond its interval. The overall best counts too: it was `faster` than something at least
+/// as fast, which the added-up ends of a chain might not show.
 bool is_clearly_faster(const StrategyContext& context, Index index, const KnownAnswer& known,
                        const KnownAnswer& than) {
   if (!known.is_valid() || !(known.log_time < than.log_time)) return false;
@@ -58,7 +57,7 @@ void HillClimb::enter(const StrategyContext& context, Index center, Neighborhood
   m_neighbor = 0;
 }
 
-/// Wants the next start, or enters the one that was wanted and is now known.
+/// Asks for the next start, or enters the requested start once it is known.
 void HillClimb::restart(const StrategyContext& context) {
   if (m_wanted) {
     const KnownAnswer* known = context.answers.find(*m_wanted);
@@ -93,7 +92,7 @@ void HillClimb::advance(const StrategyContext& context) {
   while (true) {
     if (!m_center) {
       restart(context);
-      if (!m_center) return;  // a start is wanted, or there is none left
+      if (!m_center) return;  // a start is requested, or none is left
     }
     const KnownAnswer& center = *context.answers.find(*m_center);
     bool moved = false;

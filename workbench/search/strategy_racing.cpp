@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// racing: successive elimination by interval. Whoever might be as fast as the leader stays, however
-// its estimate looks; the confidence of one comparison is such that the whole race keeps the one
-// that was asked for (Bonferroni over entrants and stages).
+// racing: successive elimination by interval. A configuration that may be as fast as the leader
+// stays, whatever its estimate. Each comparison's confidence is such that the whole race keeps the
+// requested one (Bonferroni over entrants and stages).
 #include <algorithm>
 #include <cmath>
 
@@ -44,7 +44,7 @@ void Racing::told(StrategyContext& context, Index index) {
   end_stages(context);
 }
 
-/// Passes over who needs no question; ends stages as long as that leaves nobody to ask.
+/// Skips configurations without a question; ends stages while that leaves none to ask.
 void Racing::end_stages(StrategyContext& context) {
   while (m_position < m_survivors.size()) {
     const Index index = m_survivors[m_position];
@@ -65,7 +65,7 @@ void Racing::end_stage(StrategyContext& context) {
     if (index == leader || score(index).outcome != measure::ComparisonOutcome::faster) continue;
     if (!next || score(index).interval.low > score(*next).interval.low) next = index;
   }
-  // Against the old leader; exactly 1 for itself. Written so that an unknown interval stays.
+  // Against the old leader; exactly 1 for itself. Written so that an unknown interval stays in.
   const double bar = next ? score(*next).interval.low : 1 + context.options.worthwhile_frac;
   std::erase_if(m_survivors, [&](Index index) {
     if (index == next) return false;
@@ -76,7 +76,7 @@ void Racing::end_stage(StrategyContext& context) {
   if (next) answers.promote(*next);
   m_told_now.clear();
   m_position = 0;
-  // One survivor leads alone; after the last stage nobody is asked again.
+  // A single survivor wins; after the last stage no more questions are asked.
   if (++m_stage >= context.options.stages || m_survivors.size() < 2) m_survivors.clear();
 }
 

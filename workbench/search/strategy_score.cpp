@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scores: from comparisons, and as the log keeps them.
+// Scores: from comparisons, and as the log stores them.
 #include "search/strategy.hpp"
 
 namespace wb::search {

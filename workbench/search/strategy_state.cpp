@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The answers of a search, joined into one order by the chain of bests.
+// The answers of a search, in one order through the chain of bests.
 #include "search/strategy_state.hpp"
 
 #include <cmath>
@@ -55,8 +55,8 @@ void Answers::find_promising(Index changed) {
   } else if (changed != *m_promising) {
     if (competes && known.log_time < m_known.at(*m_promising).log_time) m_promising = changed;
   } else {
-    // Its own estimate moved: another may be ahead now. Ties go to the lower index, whatever the
-    // order of the table.
+    // Its own estimate changed, so another may lead now. Ties go to the lower index, whatever the
+    // table's order.
     m_promising.reset();
     for (const auto& [index, other] : m_known) {
       if (!other.is_valid() || !std::isfinite(other.log_time)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// exhaustive and random: every configuration once, in an order that no answer changes.
+// exhaustive and random: every configuration once, in an order independent of the answers.
 #include "search/strategy_state.hpp"
 
 namespace wb::search {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One evaluation of a tune: built, told apart by its code, answered here. And what only a search
-// knows of its answers: the turns of a race's earlier stages, whether the best is proved.
+// One evaluation of a tune: built, identified by its code hash, answered on this device. Also the
+// search's own state: turns of a race's earlier stages, and whether the best is proved.
 #include "engine/context.hpp"
 #include "engine/subject.hpp"
 #include "tune/builds.hpp"
@@ -71,10 +71,10 @@ Result<PairLanes*> Tuner::lanes_of(const Ask& ask) {
   return &found->second;
 }
 
-/// The turns of an interrupted run, from its log or from the reply that it kept.
+/// The turns of an interrupted run, from its log or from the stored reply.
 Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const {
   if (answer.remote) {
-    // Turns that cannot be read any more are not known, as those of a shorter log.
+    // Unreadable turns count as unknown, as in a truncated log.
     const auto text = m_context.session->read_blob(answer.remote->reply);
     if (!text) return {};
     const auto json = parse_json(*text, "a kept reply");
@@ -107,7 +107,7 @@ Result<void> Tuner::prove_promising() {
   while (const auto promising = m_strategy.promising()) {
     WB_TRY(m_context.check_stop());
     WB_TRY_ASSIGN(const Outcome<Subject> candidate, subject(*promising));
-    if (!candidate) return {};  // the confirmation says what became of it
+    if (!candidate) return {};  // the confirmation reports it
     const auto begin = m_context.services.clock.steady_now();
     WB_TRY_ASSIGN(const auto failure, m_evaluator.judge_wholly(*candidate));
     m_totals.measure_s += seconds_since(begin);

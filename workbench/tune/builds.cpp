@@ -15,12 +15,12 @@ using variant::Configuration;
 
 namespace {
 
-/// Left free on a machine whose GPU is measured: for the subject and for supervisor or judge. One
-/// that waits for a CPU makes the turn foreign load.
+/// CPUs left free on a machine whose GPU is measured: for the subject, and for supervisor or judge.
+/// If one of them waits for a CPU, the turn has foreign load.
 constexpr std::size_t k_measuring_cpus = 2;
 
-/// Children inherit it. Where it cannot be had the builders run anywhere, and a turn that they
-/// disturb is flagged and taken again.
+/// Restricts this thread and its children to these CPUs. If that fails, builders run anywhere, and
+/// turns that they disturb are flagged and repeated.
 void keep_to(const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -127,7 +127,8 @@ void BuildQueue::work(const std::vector<int>& cpus, bool is_guest) {
     Outcome<Subject> subject = [&]() -> Outcome<Subject> {
       try {
         return m_build(configuration);
-      } catch (const std::exception& fault) {  // out of memory, say; the thread must not die of it
+      } catch (
+          const std::exception& fault) {  // out of memory, for example; the thread must survive
         return Failure{Invalidity::environment, std::string("the builder failed: ") + fault.what(),
                        ""};
       }

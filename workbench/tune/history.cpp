@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Answers of a search in the log, and what an interrupted run already knows from them.
+// A search's answers in the log, and what an interrupted run knows from them.
 #include <fmt/format.h>
 
 #include "engine/subject.hpp"
@@ -108,7 +108,7 @@ Result<TuneHistory> tune_history(const session::SessionView& view, std::string_v
     const Json tune = iteration.opened.payload.value("tune", Json::object());
     if (!tune.is_object() || tune.value("tune_id", "") != tune_id || !iteration.closed) continue;
     if (iteration.closed->payload.value("outcome", "") != "abandoned") {
-      past = {};  // that one came to its end: the same again is a new tune
+      past = {};  // that tune finished: the same again is a new tune
       continue;
     }
     past.usd += iteration.ledger.total().usd;

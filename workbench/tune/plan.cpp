@@ -30,7 +30,7 @@ using variant::Variant;
 
 namespace {
 
-/// More than anyone waits for without having said so.
+/// The largest space that may be searched without a limit.
 constexpr std::uint64_t k_unlimited_max = 1'000;
 constexpr std::size_t k_entrants_max = 64;
 const std::string k_entrant = "entrant";  ///< the only parameter of a race's space
@@ -52,8 +52,8 @@ Json options_json(const StrategyOptions& options) {
   return json;
 }
 
-/// Answers may be joined when the same code was asked for the same, built by the same compiler and
-/// measured on the same device.
+/// Equal for answers that may be joined: the same code, asked for the same, built by the same
+/// compiler and measured on the same device.
 Result<std::string> tune_id(Context& context, const TunePlan& plan) {
   auto worker = context.need_worker();
   if (!worker) {
@@ -81,14 +81,14 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
            {"objective", to_json(context.settings.objective)},
            {"effort", context.settings.effort},
            {"device", context.hello->device.id}};
-  // As many proposals as are wanted at once: others come of another number.
+  // Included because a proposer's proposals depend on how many are requested at once.
   if (search::is_external(plan.options.kind)) key["in_flight"] = plan.options.in_flight;
   for (const Backend backend : backends) {
     const variant::Toolchain* toolchain = toolchain_of(services, backend);
-    if (toolchain == nullptr) continue;  // python, or its builds say what is missing
+    if (toolchain == nullptr) continue;  // python, or its builds report what is missing
     WB_TRY_ASSIGN(const variant::CompilerIdentity compiler,
                   toolchain->remembered_identity(context.cache.root() / "compilers"));
-    // The target of a CUDA build follows from variant and device, which stand here already.
+    // A CUDA build's target follows from variant and device, which are included already.
     const std::string prefix = backend == Backend::cuda ? "cuda_" : "";
     key[prefix + "compiler"] = compiler.signature;
     key[prefix + "target"] = toolchain->target_identity(services.build_options);
@@ -127,8 +127,8 @@ Result<TuneBudget> read_budget(const Context& context, const Json& args, const S
   return budget;
 }
 
-/// The configuration that is asked first: what was named, else what the incumbent uses when it is
-/// the same variant, else the manifest's defaults.
+/// The first configuration to ask: the named one, else the incumbent's if it is the same variant,
+/// else the manifest's defaults.
 Result<Configuration> start_of(const Context& context, const Variant& variant,
                                Configuration named) {
   if (named.empty() && context.incumbent->variant.id == variant.id) {
@@ -137,14 +137,14 @@ Result<Configuration> start_of(const Context& context, const Variant& variant,
   return variant::complete_configuration(variant.manifest, named);
 }
 
-/// Whose configurations are searched.
-struct StrategyContext {
+/// The variant whose configurations are searched.
+struct SearchTarget {
   Variant variant;
   std::vector<Candidate> entrants;
   SearchSpace space;
 };
 
-Result<TunePlan> make_plan(Context& context, const Json& args, StrategyContext field,
+Result<TunePlan> make_plan(Context& context, const Json& args, SearchTarget field,
                            StrategyOptions options, std::int64_t in_flight) {
   const std::string name = field.entrants.empty() ? field.variant.manifest.name : "the variants";
   WB_TRY_ASSIGN(const TuneBudget budget,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Evaluations of a tune by the program's executor. They run in any order; their answers are told in
-// the order of the questions, so that a search asks the same whoever is quicker. Here alone is
-// decided what a reply is worth: its turns are scored anew, and what looks best in the end has its
-// verdict and its figure from this process's own device.
+// Evaluations of a tune by the program's executor. They run in any order, and their answers are
+// told in the order of the questions, so that the search does not depend on their speed. This file
+// decides what a reply is worth: its turns are scored again, and the most promising configuration
+// gets its verdict and figure from this process's own device.
 #include <algorithm>
 
 #include "engine/building.hpp"
@@ -25,10 +25,11 @@ using search::Ask;
 namespace {
 
 constexpr auto k_reply_patience = std::chrono::milliseconds(100);
-/// Of what runs at a time, so that a slow first one does not keep the others idle.
+/// Evaluations sent ahead, as a multiple of those running, so that a slow first one does not leave
+/// the others idle.
 constexpr std::size_t k_ahead_of_the_slowest = 4;
 
-/// A race adds the turns of its stages up: they must be of one artifact.
+/// A race adds up the turns of its stages, which must be of one artifact.
 bool are_of_the_same(const PairLanes& known, const PairLanes& more) {
   for (std::size_t p = 0; p < known.size(); ++p) {
     for (std::size_t side = 0; side < 2; ++side) {
@@ -71,7 +72,7 @@ Result<void> Tuner::send_out(const Ask& first) {
   const auto at_a_time = static_cast<std::size_t>(m_plan.in_flight);
   if (m_remote->away() >= at_a_time) return {};
   if (!m_remote->knows(first)) WB_TRY(send(first));
-  // Until one is valid there is nothing to time the others beside.
+  // Until one is valid, there is nothing to time the others beside.
   if (!m_strategy.best()) return {};
   const std::size_t most = left_to_tell(k_ahead_of_the_slowest * at_a_time);
   for (const Ask& ask : m_strategy.certain(most)) {
@@ -81,7 +82,7 @@ Result<void> Tuner::send_out(const Ask& first) {
   return {};
 }
 
-/// What was spent is debited when it is known, told or not.
+/// Costs are debited as soon as they are known, whether the answer is told or not.
 Result<void> Tuner::collect_replies() {
   WB_TRY_ASSIGN(const auto came, m_remote->collect(k_reply_patience));
   for (const RemoteEvaluator::Sent* sent : came) {
@@ -97,7 +98,7 @@ Result<void> Tuner::collect_replies() {
   return {};
 }
 
-/// Nothing runs elsewhere any more when the confirmation begins: it may be on the same machine.
+/// No remote evaluation may run during the confirmation, since it may be on the same machine.
 Result<void> Tuner::dismiss_remote() {
   WB_TRY(m_remote->cancel());
   while (m_remote->away() > 0) {
@@ -126,7 +127,7 @@ Result<std::optional<TuneAnswer>> Tuner::evaluate_remotely(const Ask& ask) {
   return std::optional(std::move(answer));
 }
 
-/// What an honest reply would have, or nothing.
+/// Why the reply is incomplete, or nothing.
 std::optional<std::string> Tuner::missing_of(const EvaluationRequest& request,
                                              const PairLanes& lanes) const {
   const auto subject_of = [](const Candidate& made) {
@@ -161,7 +162,7 @@ Result<void> Tuner::take_reply(const Ask& ask, const RemoteEvaluator::Sent& sent
   answer.build_s = reply.build_s;
   if (reply.failure) {
     fail(answer, *reply.failure);
-    // By what it says of its code nobody else is condemned.
+    // Its claimed code hash must not condemn other configurations.
     answer.evaluation.artifact.clear();
     return {};
   }
@@ -192,7 +193,7 @@ Result<void> Tuner::take_reply(const Ask& ask, const RemoteEvaluator::Sent& sent
   *known = std::move(lanes);
   WB_TRY_ASSIGN(const std::string blob, m_context.session->put_blob(sent.text));
   answer.remote = RemoteMeasurement{reply.device, blob, measured.against, score};
-  // Another was found faster since this was asked.
+  // Another configuration was found faster since this was asked.
   if (measured.against && measured.against != ask.against) {
     if (const auto other = m_strategy.duplicate_of(*measured.against)) {
       score = search::chained(score, *other);

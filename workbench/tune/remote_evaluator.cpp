@@ -12,7 +12,7 @@ namespace wb::tune {
 namespace {
 
 constexpr std::size_t k_fault_max = 2'000;
-/// Who does not answer so long, or ten times as long as the slowest so far, is lost.
+/// A request without an answer for this long, or for ten times the slowest so far, is given up.
 constexpr double k_patience_s = 900, k_patience_times = 10;
 
 }  // namespace
@@ -38,7 +38,7 @@ std::size_t RemoteEvaluator::away() const {
 
 Result<void> RemoteEvaluator::send(EvaluationRequest request) {
   const std::int64_t number = m_next++;
-  // Nobody else has this one: it says what is asked, and the how-manieth time.
+  // Unique: it covers the request and its number.
   request.id = sha256_hex(Json{{"number", number}, {"request", to_json(request)}}.dump());
   WB_TRY(m_ask({{"ask", "evaluate"}, {"number", number}, {"request", to_json(request)}}));
   m_numbers[key(request.ask)] = number;

@@ -26,7 +26,7 @@ bool is_made_of(const Json& record, const ArtifactInputs& made_of) {
     return found != object.end() && *found == value;
   };
   const auto variant = record.find("variant");
-  // Older records say nothing of grants, which few variants need.
+  // Older records lack grants, which few variants need.
   const bool same_grants = is(record, "grants", made_of.grants) ||
                            (made_of.grants.empty() && !record.contains("grants"));
   return variant != record.end() && variant->is_object() &&
@@ -45,7 +45,7 @@ std::vector<std::string> find_entries(const FileSystem& file_system, const fs::p
     for (const fs::path& folder : folders_in(shelf)) {
       const fs::path file = folder / "build.json";
       const auto text = file_system.read(file, k_record_max_bytes);
-      // Few records are of this variant: those alone are parsed.
+      // Only records that mention this variant are parsed.
       if (!text.ok() || text->find(made_of.variant_id) == std::string::npos) continue;
       const auto record = parse_json(*text, file.string());
       if (!record.ok() || !is_made_of(*record, made_of)) continue;

@@ -14,13 +14,13 @@ void add(Words& words, std::string_view option, const fs::path& path) {
   words.insert(words.end(), {std::string(option), path.string(), path.string()});
 }
 
-/// Where the compiler was installed: the folder above bin/, or its own.
+/// The compiler's installation: the folder above bin/, or its own.
 fs::path prefix_of(const fs::path& program) {
   const fs::path folder = program.parent_path();
   return folder.filename() == "bin" ? folder.parent_path() : folder;
 }
 
-/// Where these were installed, links followed, apart from what is visible anyway.
+/// Installations of these programs, links resolved, without those that are visible anyway.
 std::set<fs::path> prefixes_of(const fs::path& compiler, std::vector<fs::path> programs) {
   programs.push_back(compiler);
   std::set<fs::path> prefixes;
@@ -65,7 +65,7 @@ std::vector<std::string> compile_sandbox(const fs::path& compiler, const Sandbox
        {"/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache"}) {
     add(words, "--ro-bind-try", folder);
   }
-  // /proc: -march=native on some machines. Of /dev only what never ends a read by filling memory.
+  // /proc for -march=native on some machines. Of /dev only files whose reading cannot fill memory.
   words.insert(words.end(), {"--proc", "/proc", "--tmpfs", "/dev"});
   add(words, "--dev-bind", "/dev/null");
   for (const fs::path& prefix : prefixes_of(compiler, folders.programs)) {
@@ -77,8 +77,8 @@ std::vector<std::string> compile_sandbox(const fs::path& compiler, const Sandbox
   if (!folders.mounted_as.empty()) {
     words.insert(words.end(), {"--bind", folders.working_directory.string(), work.string()});
   }
-  // As process 1 the compiler is waited for by bubblewrap itself, so its CPU time is counted; and
-  // when it ends, however it ends, the kernel ends all that it started.
+  // As process 1 the compiler is reaped by bubblewrap itself, so its CPU time is counted, and when
+  // it ends the kernel ends all its children.
   words.insert(words.end(), {"--unshare-user", "--unshare-pid", "--as-pid-1", "--unshare-net",
                              "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL",
                              "--die-with-parent", "--chdir", work.string()});

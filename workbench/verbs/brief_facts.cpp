@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::size_t k_named_problems_max = 8;
 
-/// A figure as people say it: a brief has no room for 17 digits.
+/// A figure rounded for people; a brief has no room for 17 digits.
 Json short_number(std::optional<double> value) {
   if (!value) return nullptr;
   return std::round(*value * 1000) / 1000;
@@ -66,9 +66,9 @@ std::string BriefFacts::title() const {
 
 namespace {
 
-/// The largest gain that the floors in use let nobody see, of the plan; null where none says.
+/// The largest gain that the current floors hide, on this plan; null when unknown.
 Json cannot_show_frac(const session::SessionView& view, std::string_view plan) {
-  std::map<std::string, Json> by_problem;  // the latest stands
+  std::map<std::string, Json> by_problem;  // the latest counts
   for (const session::Fact& floor : view.noise_floors) {
     if (!floor.payload.value("used", true) || floor.payload.value("plan", "") != plan) continue;
     by_problem[floor.payload.value("problem", "")] =
@@ -114,7 +114,7 @@ Json BriefFacts::incumbent() const {
           {"event", holder->closed->seq}};
 }
 
-/// From the last event on, not from now: a brief is a function of the log.
+/// Until the last event, not until now: a brief is a function of the log.
 double BriefFacts::elapsed_s() const {
   const auto from = parse_iso8601(m_view.opened.t), to = parse_iso8601(m_view.last_t);
   return from && to ? std::chrono::duration<double>(*to - *from).count() : 0.0;
@@ -184,7 +184,7 @@ Json BriefFacts::refuted() const {
   return rows;
 }
 
-/// A technique's effect is the outcome of the iterations whose parent did not have it.
+/// A technique's effect is the outcome of iterations whose parent did not have it.
 Json BriefFacts::techniques() const {
   TechniqueHistory history(m_session, m_view);
   std::map<std::string, Json> rows;
@@ -206,14 +206,14 @@ Json BriefFacts::techniques() const {
   });
   Json list = Json::array();
   for (auto& [word, row] : rows) list.push_back(std::move(row));
-  // The strongest effect first: those that measured nothing are the first to be left out.
+  // Strongest effect first; techniques without a measurement are dropped first.
   std::stable_sort(list.begin(), list.end(), [](const Json& a, const Json& b) {
     return number_of(a, "best").value_or(0) > number_of(b, "best").value_or(0);
   });
   return list;
 }
 
-/// Words of the closed list that neither the incumbent nor any try had.
+/// Known techniques that neither the incumbent nor any iteration had.
 Json BriefFacts::untried() const {
   std::set<std::string, std::less<>> known;
   TechniqueHistory history(m_session, m_view);

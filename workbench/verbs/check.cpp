@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `check`: a variant is judged and not timed.
+// `check`: judges a variant without timing it.
 #include <fmt/format.h>
 
 #include <cmath>

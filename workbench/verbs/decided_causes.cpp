@@ -37,7 +37,7 @@ using session::SessionView;
 
 namespace {
 
-/// What the compiler said against builds, once for each subject.
+/// Findings on builds, once for each subject.
 void add_build_findings(const SessionView& view, std::vector<Finding>& findings) {
   std::set<std::string> told;
   const auto add = [&](const IterationView& iteration) {
@@ -58,7 +58,7 @@ void add_build_findings(const SessionView& view, std::vector<Finding>& findings)
   add(view.outside);
 }
 
-/// Findings as they were recorded there; those of builds are told by add_build_findings().
+/// Recorded findings, without those on builds, which add_build_findings() adds.
 void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
   for (const session::Fact& fact : where.findings) {
     Json payload = fact.payload;
@@ -70,9 +70,9 @@ void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
   }
 }
 
-/// What today's analyses say of the log, what the builds' records say, and what probes found, which
-/// were taken outside of iterations. A session without rivals holds no comparison at first: then
-/// what was recorded of its baseline counts.
+/// The present analyses' findings on the log, findings on builds, and those of probes, which were
+/// taken outside iterations. A new session without rivals has no comparison; then the baseline's
+/// recorded findings count.
 LogFindings findings_of(const SessionView& view) {
   report::LogEvidence log = report::log_evidence(view);
   LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps)};
@@ -130,7 +130,7 @@ void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
 
 namespace {
 
-/// The start, where another variant holds the place now: its causes tell what the session mended.
+/// The start, if another variant is the incumbent now: its causes show what the session fixed.
 Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
                 const std::vector<Finding>& findings) {
   const std::string start = report::Facts(view).start;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `diagnose`: why something is slow, by what was found (decided_causes.hpp); with --measure after
-// the measurements that undecided causes need (diagnose_measure.cpp).
+// `diagnose`: why something is slow, by the findings (decided_causes.hpp); with --measure after the
+// measurements that undecided causes need (diagnose_measure.cpp).
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `diagnose --iteration`: what a candidate has that its parent had not. A candidate that lost was
-// mostly not confirmed, so what was seen of it is its selection and its build.
+// `diagnose --iteration`: causes that a candidate has and its parent does not. A candidate that
+// lost was usually not confirmed, so its selection and build are the evidence.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,12 +25,12 @@ using session::SessionView;
 
 namespace {
 
-/// Something of it was timed: beside others, or alone at a baseline without rivals.
+/// True when it was timed: beside others, or alone in a baseline without rivals.
 bool was_timed(const IterationView& iteration) {
   return iteration.closed && (!iteration.comparisons.empty() || !iteration.findings.empty());
 }
 
-/// The iteration that measured `subject` as its candidate; nullptr where none did.
+/// The iteration that measured `subject` as its candidate; nullptr if none did.
 const IterationView* measured_in(const SessionView& view, const std::string& subject) {
   const auto found = std::find_if(
       view.iterations.begin(), view.iterations.end(),
@@ -51,7 +51,7 @@ std::vector<Diagnosis> causes_of(const session::Session& session, const SessionV
   return advise::diagnose(catalogues.causes, catalogues.techniques, target, log.findings);
 }
 
-/// Supported of the candidate, and not of its parent.
+/// Causes supported for the candidate and not for its parent.
 std::vector<std::string> new_causes(const std::vector<Diagnosis>& own,
                                     const std::vector<Diagnosis>& before) {
   std::vector<std::string> ids;

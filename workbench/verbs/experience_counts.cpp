@@ -23,7 +23,7 @@ using session::SessionView;
 
 namespace {
 
-/// As the log tells it, else by the stored sources of both: logs from before it was told.
+/// From the log; for older logs from the stored sources of both variants.
 std::optional<std::vector<std::string>> added_by(const Session& session, const SessionView& view,
                                                  const IterationView& iteration) {
   const Json& told = member_of(iteration.opened.payload, "adds");

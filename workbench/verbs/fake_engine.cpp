@@ -60,7 +60,7 @@ Result<std::string> FakeEngine::misfit(const std::string& variant, const Json& c
                  "no iteration of this session built it", "name a kernel, or a label of an answer"};
   }
   auto row = m_engine.call("kernels", {{"name", name}});
-  if (!row && is_label) return std::string();  // a derived variant: in the session only
+  if (!row && is_label) return std::string();  // a derived variant exists only in the session
   if (!row) return std::move(row).error();
   const Json parameters = (*row)["kernels"].at(0).value("parameters", Json::object());
   for (const auto& [parameter, value] : configuration.items()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `measure`: one variant is timed, after its verdict.
+// `measure`: times one variant after its verdict.
 #include "engine/building.hpp"
 #include "engine/call.hpp"
 #include "engine/comparing.hpp"
@@ -78,10 +78,10 @@ ExitCode measure_exit_code(const Json& answer) {
   return is_machine_too_busy(answer["problems"]) ? ExitCode::environment : ExitCode::ok;
 }
 
-/// Of each problem of a text a row; in the failing course that it failed.
+/// A sample row for each problem text; in the failing course it failed.
 Result<Json> measured_rows(FakeEngine& fake, const std::string& texts) {
   Json rows = Json::array();
-  if (texts.empty()) return rows;  // a suite is named
+  if (texts.empty()) return rows;  // a suite was named
   WB_TRY_ASSIGN(const auto problems, problem::parse_problems(texts));
   for (const Problem& problem : problems) {
     Json row{{"problem", label(problem)}, {"outcome", "runtime"},   {"message", "dry run"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What recorded passes cover, as a question and as JSON.
+// The domain of recorded passes, as a query and as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -41,7 +41,7 @@ advise::RoadmapProblem held_problem(const report::Page& page,
   for (const session::Fact& finding : facts.holder->findings) {
     const Json& figures = member_of(finding.payload, "figures");
     const std::string regime = text_of(figures, "regime");
-    // Said once a problem, under whichever plan was the fastest.
+    // Recorded once per problem, under the fastest plan.
     const bool is_ours = text_of(finding.payload, "analysis") == "regime" && regime != "unknown" &&
                          facts.title(text_of(finding.payload, "problem")) == title;
     if (!is_ours) continue;
@@ -92,7 +92,7 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
   WB_TRY_ASSIGN(const SessionView* view, session.current(session::FoldDepth::full));
   WB_TRY_ASSIGN(Situation situation, situation_of(session, *view));
   situation.target_ratio = target_ratio;
-  // A roadmap without named causes is one all the same.
+  // A roadmap may lack causes.
   if (const auto decided = decide_causes(services, *view, situation)) {
     situation.causes = advise::remedied_by(decided->diagnoses);
   }

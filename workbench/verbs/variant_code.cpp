@@ -40,7 +40,7 @@ bool asks_for_code(const Json& args) {
 
 namespace {
 
-/// The form that is asked for: "source", "ptx" or "sass". Errors: usage (more than one).
+/// The requested form: "source", "ptx" or "sass". Errors: usage (more than one).
 Result<std::string> form_of(const Json& args) {
   std::string form;
   for (const char* name : {"source", "ptx", "sass"}) {
