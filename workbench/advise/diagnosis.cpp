@@ -25,7 +25,7 @@ std::string text_of(const Json& figures, const char* key) {
   return found != figures.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Labels of the problems that a finding speaks of; empty: of the subject as it is everywhere.
+/// Labels of the problems that a finding is about; empty: the subject in general.
 std::vector<std::string> problems_of(const Finding& finding) {
   if (!finding.problem.empty()) return {finding.problem};
   std::vector<std::string> labels;
@@ -58,11 +58,12 @@ std::string figures_of(const CauseRule& rule, const Finding& finding) {
   return words;
 }
 
-/// What was said of one problem: the strongest on each side.
+/// The evidence on one problem: the strongest on each side.
 struct Said {
   std::optional<RuleStrength> supported, refuted;
   [[nodiscard]] HypothesisState state() const {
-    if (supported == refuted) return HypothesisState::undecided;  // nothing, or one against one
+    if (supported == refuted)
+      return HypothesisState::undecided;  // none, or equal strength on both sides
     if (!supported) return HypothesisState::refuted;
     if (!refuted) return HypothesisState::supported;
     return *supported == RuleStrength::strong ? HypothesisState::supported
@@ -84,13 +85,13 @@ struct Said {
 struct Place {
   std::string label;
   double weight = 1;
-  const problem::Problem* problem = nullptr;  ///< not known where only findings name it
-  double room_ratio = 0;                      ///< 0: not known
+  const problem::Problem* problem = nullptr;  ///< unknown when only findings name it
+  double room_ratio = 0;                      ///< 0: unknown
   Said said;
 };
 
-/// The target's problems, or those that the findings name; with the room that its roofline leaves
-/// under the objective's plan.
+/// The target's problems, or those in the findings, with the distance to the roofline under the
+/// objective's plan.
 std::vector<Place> places_of(const Target& target, const std::vector<Finding>& findings) {
   std::vector<Place> places;
   for (const TargetProblem& one : target.problems) {
@@ -152,7 +153,7 @@ class Judge {
         is_here = true;
         if (!is_everywhere) place.said.add(supports, rule.strength);
       }
-      // What was seen of another problem than those that count says nothing of these.
+      // Evidence on other problems says nothing about these.
       if (!is_here) continue;
       if (is_everywhere) m_everywhere.add(supports, rule.strength);
       m_result.evidence.push_back({supports, rule.strength, finding.analysis, finding.statement,
@@ -200,7 +201,7 @@ class Judge {
     return is_strong ? RuleStrength::strong : RuleStrength::weak;
   }
 
-  /// The strongest of each side, the side that decided first.
+  /// Keeps the strongest on each side, the deciding side first.
   void keep_evidence() {
     const bool first = m_result.state != HypothesisState::refuted;
     const auto rank = [first](const CauseEvidence& one) {
@@ -218,7 +219,7 @@ class Judge {
     });
   }
 
-  /// Whether the cause may be at work there: supported, or while undecided not refuted.
+  /// True when the cause may apply on this problem: supported, or while undecided not refuted.
   [[nodiscard]] bool is_concerned(const Place& place) const {
     const HypothesisState state = place.said.state();
     return m_result.state == HypothesisState::supported ? state == HypothesisState::supported
