@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 9> k_references{
     "pytorch", "sdpa", "torch", "reference", "baseline", "cudnn", "ref", "eager", "before"};
 constexpr std::array<std::string_view, 5> k_ratios{"speedup", "ratio", "slowdown", "vs", "scaling"};
 
-/// A header's unit: in brackets, or its last word. `header` in its own case: (H) is no hour.
+/// Takes a header's unit, in brackets or as its last word. `header` keeps its case, because (H) is
+/// not hours.
 bool take_unit(Column& column, const std::string& header) {
   const std::size_t open = column.name.find('(');
   std::string word;
@@ -31,7 +32,7 @@ bool take_unit(Column& column, const std::string& header) {
   }
   const auto figure = figure_at("1 " + word, 0);
   if (!figure || figure->unit == Unit::none || word.empty()) return false;
-  // "min" is a minimum, "S" a length, unless the header speaks of a time.
+  // "min" is a minimum and "S" a length, unless the header is about a time.
   if (word == "min" || word == "s" || word == "h") {
     static constexpr std::array<std::string_view, 6> k_times{"time",    "duration", "elapsed",
                                                              "runtime", "total",    "wall"};

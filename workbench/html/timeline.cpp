@@ -35,7 +35,7 @@ struct Bar {
 };
 
 struct Story {
-  double end_s = 0, log_s = 0;  ///< of the axis; of the log
+  double end_s = 0, log_s = 0;  ///< ends of the axis and of the log
   std::vector<Bar> bars;
   std::vector<Lane> lanes;
   std::vector<Span> pauses;
@@ -123,7 +123,7 @@ Story story_of(const PageData& page_data) {
   return story;
 }
 
-/// Spans as a picture can show them: what shares a pixel is one.
+/// Draws spans; spans that share a pixel are drawn as one.
 std::string painted(const std::vector<Span>& spans, const Scale& x, double top, double height) {
   const auto columns = static_cast<std::size_t>(x.to - x.from) + 1;
   std::vector<bool> on(columns, false);
@@ -185,7 +185,7 @@ std::string draw(PageData& page_data, const Story& story, double width) {
     svg.rect(from, bar_top, length, bar_height, fmt::format("{} bar", bar.css));
     svg.close();
   }
-  // Labels behind all bars: a narrow neighbour must not cover one.
+  // Labels are drawn after all bars, because a narrow neighbour must not cover one.
   for (const Bar& bar : story.bars) {
     const double from = x(bar.span.from_s), length = x(bar.span.to_s) - from;
     if (length > text_width(bar.label) + 10) {
