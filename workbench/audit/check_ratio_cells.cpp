@@ -53,8 +53,8 @@ std::vector<ToldCell> told_in(const TableFacts& table, const std::vector<std::si
 
 }  // namespace
 
-/// Skips a column whose factors never fit the two times or that names a third ("vs Python"); it is
-/// about something else.
+/// Judges the cells, except in a column whose factors never fit the two times or that names a third
+/// ("vs Python"); it is about something else.
 void check_ratio_cells(const TableFacts& table, const std::vector<std::size_t>& times,
                        Notes& notes) {
   const std::vector<ToldCell> told = told_in(table, times);

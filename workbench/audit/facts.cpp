@@ -65,7 +65,8 @@ bool is_spread(const std::string& name) {
 
 namespace {
 
-/// "n (dimension)", "n (nodes)" are no sequences: a word in brackets says what the letter is.
+/// Whether a word in brackets agrees with the role of the letter: "n (dimension)" and "n (nodes)"
+/// are not sequence lengths.
 bool fits_brackets(Role role, const std::string& name) {
   constexpr std::size_t k_letters = 4;  ///< fewer may be a unit or a symbol
   const std::size_t open = name.find('('), close = name.rfind(')');
@@ -133,7 +134,7 @@ Column column_named(const std::string& header) {
 
 void in_unit_of(const Column& column, Figure& figure) {
   figure.unit = column.unit;
-  // "100T" below "TFLOPS": the prefix is told twice.
+  // "100T" below "TFLOPS": the prefix is written twice.
   const double scale = figure.scale == 1 ? column.scale : 1;
   figure.value *= scale;
   figure.high *= scale;
@@ -143,8 +144,8 @@ void in_unit_of(const Column& column, Figure& figure) {
 
 namespace {
 
-/// "- Batch size (B): 16" in the list above a table, in its section: sizes of all its rows. Two
-/// that disagree are none.
+/// The sizes of all rows of a table from the list above it in its section: "- Batch size (B): 16".
+/// Two values that disagree are dropped.
 Shape shape_of_list(const Document& document, const Table& table) {
   Shape shape;
   for (const Line& line : document.lines) {
@@ -171,7 +172,7 @@ Shape shape_of_list(const Document& document, const Table& table) {
   return shape;
 }
 
-/// A cell with two of what its column holds.
+/// Whether a cell holds two figures of its column's quantity.
 bool holds_two(const std::string& cell, const std::vector<Figure>& found) {
   if (found.size() < 2) return false;
   if (cell.starts_with('[') || cell.starts_with('(')) return true;

@@ -34,11 +34,11 @@ std::optional<QuantileName> quantile_of(const std::string& name) {
     const char* const end = name.data() + name.size();
     const auto [stop, fault] = std::from_chars(name.data() + at + 1, end, share);
     const bool ends = fault == std::errc() && (stop == end || !ascii::is_alnum(*stop));
-    // "P95+": what lies above it.
+    // "P95+" means the values above the quantile.
     if (!begins || !ends || name[at + 1] == '-' || (stop != end && *stop == '+')) continue;
     if (share == 999 || share == 995) share /= 10;
     if (share == 9999) share /= 100;
-    // P4, P40 and P100 are no quantiles.
+    // P4, P40 and P100 are GPUs and not quantiles.
     static constexpr std::array<double, 18> k_shares{1,  2,  5,  10, 20, 25, 50,   66,   70,
                                                      75, 80, 90, 95, 98, 99, 99.5, 99.9, 99.99};
     if (rank || std::find(k_shares.begin(), k_shares.end(), share) == k_shares.end()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the session had cost by when, a panel for each unit, with the budget where one was set.
+// The session's cost over time, one panel per unit, with the budget if one was set.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -83,7 +83,7 @@ std::vector<Panel> panels_of(const report::Page& page) {
   if (const auto limit = report::integer(budget, "evaluations")) {
     Panel panel{"evaluations", "", {}, {}, static_cast<double>(*limit), {}};
     panel.budget_words = "budget " + report::count(*limit, "evaluation");
-    double n = 0;  // what the budget counts: iterations that were closed and not abandoned
+    double n = 0;  // as the budget counts: closed and not abandoned iterations
     for (const IterationView* iteration : page.facts.tries) {
       const report::IterationOutcome outcome = report::outcome_of(*iteration);
       if (!iteration->closed || outcome == report::IterationOutcome::abandoned) continue;

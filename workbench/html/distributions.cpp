@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The samples behind the figures: how far those of each subject lie from its own time, so that
+// The samples behind the figures, as distances of each subject's samples from its own time, so that
 // subjects of very different speed share an axis.
 #include <fmt/format.h>
 
@@ -21,8 +21,8 @@ struct Row {
   std::string subject, time;  ///< safe
   std::string_view css;
   std::int64_t seq = 0;
-  double p05 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0;  ///< percent off the reported time
-  std::vector<double> turns;                           ///< medians of turns, percent off it
+  double p05 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0;  ///< percent from the reported time
+  std::vector<double> turns;                           ///< medians of turns, percent from it
   std::size_t samples = 0;
 };
 
@@ -31,7 +31,7 @@ struct Group {
   std::vector<Row> rows;
 };
 
-/// Samples of a subject on a problem, in the phase that the comparison was made from.
+/// The samples of a subject on a problem, in the phase of the comparison.
 std::optional<Row> row_of(const PageData& page_data, const report::Compared& compared,
                           const std::string& subject, std::optional<double> time_us) {
   if (!time_us || !(*time_us > 0)) return std::nullopt;
@@ -78,7 +78,7 @@ Group group_of(const PageData& page_data, const std::string& problem) {
     if (compared.problem != problem || compared.plan != plan) continue;
     const std::string against =
         compared.against_rival ? std::string(report::base_name(compared.against)) : std::string();
-    if (page.held.find(against, problem, plan) != &compared) continue;  // a later phase stands
+    if (page.held.find(against, problem, plan) != &compared) continue;  // a later phase is shown
     if (!has_own)
       add(row_of(page_data, compared, compared.candidate, compared.candidate_us), "main");
     has_own = !group.rows.empty();
@@ -170,7 +170,7 @@ std::string distributions_figure(PageData& page_data) {
   for (const Group& group : groups) {
     for (const Row& row : group.rows) spread.push_back(std::max(-row.p05, row.p95));
   }
-  // Wide enough for nine rows of ten; what lies outside ends at the edge and says so on touch.
+  // Wide enough for nine rows of ten; samples outside are drawn at the edge and labelled.
   const double reach = std::clamp(1.25 * measure::quantile(spread, 0.9), 0.2, 100.0);
   std::string caption = legend({{Shape::dot, "main", "incumbent"},
                                 {Shape::dot, "rival", "rivals"},

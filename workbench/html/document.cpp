@@ -64,7 +64,7 @@ std::string legend(const std::vector<LegendEntry>& keys) {
 std::string document(std::string_view safe_title, std::string_view body) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      // Whatever slipped through the escaping could neither run nor load anything.
+      // A second barrier: unescaped text could neither run nor load anything.
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'; img-src data:\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

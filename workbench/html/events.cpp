@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The events that the page cites, a row each, for links to lead to.
+// The events that the page cites, one row each, as targets of links.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ std::string summary(const report::Facts& facts, const session::Event& event) {
   for (const char* key : {"subject", "variant", "candidate"}) add(word(key));
   if (const std::string against = word("against"); !against.empty()) add("against " + against);
   const std::string problem = report::text(payload, "problem");
-  // A title, not the text: that of a held-out problem is hidden while the session is open.
+  // The title and not the text, because the text of a held-out problem is hidden while the session
+  // is open.
   if (!problem.empty()) add(words(facts.title(problem), 80));
   add(word("outcome"));
   if (const auto ratio = report::ratio(payload); ratio.value) add(report::speedup(ratio));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the device could do and what was measured: FLOP/s over FLOP per byte, a point a problem and
-// subject. The roof is that of the problems' dtype.
+// The roofline: FLOP/s over FLOP per byte, one point per problem and subject. The roof is that of
+// the problems' dtype.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::string rate(double flops_per_s) {
   return report::with_prefix(flops_per_s) + "FLOP/s";
 }
 
-/// "200 G": of a round value.
+/// A round value as "200 G".
 std::string short_rate(double value) {
   constexpr std::pair<double, const char*> k_prefixes[] = {
       {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
@@ -72,7 +72,7 @@ void add_mark(Spot& spot, const problem::Work& work, const report::Compared& com
                                     tick_text(spot.intensity), compared.seq)});
 }
 
-/// Any comparison of the problem in which the iteration's own variant was timed.
+/// Any comparison of the problem that timed the iteration's own variant.
 const report::Compared* own_time(const report::Facts& facts, const report::ComparisonIndex& index,
                                  const std::string& problem) {
   const report::Compared* found = index.find("", problem, facts.plan);
@@ -123,7 +123,7 @@ Plot plot_of(const report::Page& page) {
                                                : report::ComparisonIndex(session::IterationView{});
   std::set<std::string> dtypes;
   for (const report::SuiteEntry& entry : facts.suite) {
-    if (entry.held_out && facts.hide_held_out) {  // its place would tell its shape
+    if (entry.held_out && facts.hide_held_out) {  // its position would reveal its shape
       ++plot.hidden;
       continue;
     }

@@ -13,7 +13,7 @@
 namespace wb::html {
 namespace {
 
-/// How much of the parts that grow with the session goes in.
+/// Size limits for the parts that grow with the session.
 struct Room {
   std::size_t diff_bytes = 500'000, events = 3'000, report_bytes = 600'000;
 };
@@ -22,7 +22,8 @@ struct Tile {
   std::string big, small;  ///< safe
 };
 
-/// "1.02x [1.01, 1.03], faster" as "1.02x" and the rest; words without a figure as they are.
+/// Splits "1.02x [1.01, 1.03], faster" into "1.02x" and the rest; text without a figure is
+/// unchanged.
 Tile tile_of(const std::string& safe, const std::string& tail) {
   const bool has_figure = !safe.empty() && safe.front() >= '0' && safe.front() <= '9';
   const std::size_t end =

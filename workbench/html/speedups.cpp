@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each iteration over its incumbent: measured with interval, beside what was predicted.
+// The speedup of each iteration over its incumbent, measured with interval, beside the prediction.
 #include <fmt/format.h>
 
 #include <algorithm>

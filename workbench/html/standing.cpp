@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The incumbent beside SDPA, problem by problem: the ratio to the fastest rival that stands there.
+// The incumbent beside SDPA, problem by problem: the ratio to the fastest rival with a figure.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When what happened: iterations, and below them when kernels were built, judged and timed.
+// The timeline: iterations, and below them when kernels were built, judged and timed.
 #include <fmt/format.h>
 
 #include <algorithm>

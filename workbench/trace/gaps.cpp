@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of a profile could not be looked at or used, in sentences.
+// The parts of a profile that could not be analyzed or used, in sentences.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace wb::trace {
 namespace {
 
-/// All of them with their time and share, the longest by name and by the operator that has them.
+/// The kernels that belong to no call, with time and share; the longest with its name and operator.
 std::string nobodys_sentence(const SdpaCalls& calls) {
   constexpr std::size_t k_most_named = 4, k_name_bytes = 100;
   std::string text = fmt::format(
