@@ -59,7 +59,7 @@ std::string figures_of(const CauseRule& rule, const Finding& finding) {
 }
 
 /// The evidence on one problem: the strongest on each side.
-struct Said {
+struct EvidenceBalance {
   std::optional<RuleStrength> supported, refuted;
   [[nodiscard]] HypothesisState state() const {
     if (supported == refuted)
@@ -76,35 +76,36 @@ struct Said {
     std::optional<RuleStrength>& side = supports ? supported : refuted;
     if (!side || strength == RuleStrength::strong) side = strength;
   }
-  void add(const Said& other) {
+  void add(const EvidenceBalance& other) {
     if (other.supported) add(true, *other.supported);
     if (other.refuted) add(false, *other.refuted);
   }
 };
 
-struct Place {
+struct ProblemEvidence {
   std::string label;
   double weight = 1;
   const problem::Problem* problem = nullptr;  ///< unknown when only findings name it
   double room_ratio = 0;                      ///< 0: unknown
-  Said said;
+  EvidenceBalance balance;
 };
 
 /// The target's problems, or those in the findings, with the distance to the roofline under the
 /// objective's plan.
-std::vector<Place> places_of(const Target& target, const std::vector<Finding>& findings) {
-  std::vector<Place> places;
+std::vector<ProblemEvidence> problem_evidence(const Target& target,
+                                              const std::vector<Finding>& findings) {
+  std::vector<ProblemEvidence> rows;
   for (const TargetProblem& one : target.problems) {
-    places.push_back({label(one.problem), one.weight, &one.problem, 0, {}});
+    rows.push_back({label(one.problem), one.weight, &one.problem, 0, {}});
   }
   const auto find = [&](const std::string& name) {
-    return std::find_if(places.begin(), places.end(),
-                        [&](const Place& place) { return place.label == name; });
+    return std::find_if(rows.begin(), rows.end(),
+                        [&](const ProblemEvidence& row) { return row.label == name; });
   };
   if (target.problems.empty()) {
     for (const Finding& finding : findings) {
-      const bool is_new = !finding.problem.empty() && find(finding.problem) == places.end();
-      if (is_new) places.push_back({finding.problem, 1, nullptr, 0, {}});
+      const bool is_new = !finding.problem.empty() && find(finding.problem) == rows.end();
+      if (is_new) rows.push_back({finding.problem, 1, nullptr, 0, {}});
     }
   }
   for (const Finding& finding : findings) {
@@ -112,22 +113,22 @@ std::vector<Place> places_of(const Target& target, const std::vector<Finding>& f
     const bool is_ours = text_of(finding.figures, "subject") == target.subject &&
                          (target.plan.empty() || text_of(finding.figures, "plan") == target.plan);
     const auto room = finding.figures.find("headroom_ratio");
-    const auto place = find(finding.problem);
-    if (!is_ours || place == places.end()) continue;
+    const auto row = find(finding.problem);
+    if (!is_ours || row == rows.end()) continue;
     if (room != finding.figures.end() && room->is_number() && room->get<double>() >= 1) {
-      place->room_ratio = room->get<double>();
+      row->room_ratio = room->get<double>();
     }
   }
-  return places;
+  return rows;
 }
 
 class Judge {
  public:
-  Judge(const Cause& cause, const Target& target, std::vector<Place> places)
-      : m_target(target), m_places(std::move(places)) {
+  Judge(const Cause& cause, const Target& target, std::vector<ProblemEvidence> rows)
+      : m_target(target), m_rows(std::move(rows)) {
     m_result.cause = &cause;
-    std::erase_if(m_places, [&](const Place& place) {
-      return place.problem != nullptr && !catalogue::is_of(cause.kind, *place.problem);
+    std::erase_if(m_rows, [&](const ProblemEvidence& row) {
+      return row.problem != nullptr && !catalogue::is_of(cause.kind, *row.problem);
     });
   }
 
@@ -148,14 +149,14 @@ class Judge {
       const bool is_everywhere =
           labels.empty() || m_result.cause->scope == catalogue::CauseScope::kernel;
       bool is_here = is_everywhere;
-      for (Place& place : m_places) {
-        if (!is_among(labels, place.label)) continue;
+      for (ProblemEvidence& row : m_rows) {
+        if (!is_among(labels, row.label)) continue;
         is_here = true;
-        if (!is_everywhere) place.said.add(supports, rule.strength);
+        if (!is_everywhere) row.balance.add(supports, rule.strength);
       }
       // Evidence on other problems says nothing about these.
       if (!is_here) continue;
-      if (is_everywhere) m_everywhere.add(supports, rule.strength);
+      if (is_everywhere) m_all_problems.add(supports, rule.strength);
       m_result.evidence.push_back({supports, rule.strength, finding.analysis, finding.statement,
                                    finding.problem, figures_of(rule, finding), finding.events});
     }
@@ -163,22 +164,22 @@ class Judge {
 
   void settle() {
     double all = 0, supported = 0, refuted = 0;
-    bool is_open = m_places.empty() && m_everywhere.is_open();
-    for (Place& place : m_places) {
-      place.said.add(m_everywhere);
-      const HypothesisState state = place.said.state();
-      all += place.weight;
-      is_open = is_open || place.said.is_open();
+    bool is_open = m_rows.empty() && m_all_problems.is_open();
+    for (ProblemEvidence& row : m_rows) {
+      row.balance.add(m_all_problems);
+      const HypothesisState state = row.balance.state();
+      all += row.weight;
+      is_open = is_open || row.balance.is_open();
       if (state == HypothesisState::supported) {
-        supported += place.weight;
-        m_result.where.push_back(place.label);
+        supported += row.weight;
+        m_result.where.push_back(row.label);
       }
-      if (state == HypothesisState::refuted) refuted += place.weight;
+      if (state == HypothesisState::refuted) refuted += row.weight;
     }
-    if (m_places.empty() && !is_open) {
+    if (m_rows.empty() && !is_open) {
       all = 1;
-      supported = m_everywhere.state() == HypothesisState::supported ? 1 : 0;
-      refuted = m_everywhere.state() == HypothesisState::refuted ? 1 : 0;
+      supported = m_all_problems.state() == HypothesisState::supported ? 1 : 0;
+      refuted = m_all_problems.state() == HypothesisState::refuted ? 1 : 0;
     }
     if (supported > 0) {
       m_result.state = HypothesisState::supported;
@@ -220,25 +221,25 @@ class Judge {
   }
 
   /// True when the cause may apply on this problem: supported, or while undecided not refuted.
-  [[nodiscard]] bool is_concerned(const Place& place) const {
-    const HypothesisState state = place.said.state();
+  [[nodiscard]] bool is_concerned(const ProblemEvidence& row) const {
+    const HypothesisState state = row.balance.state();
     return m_result.state == HypothesisState::supported ? state == HypothesisState::supported
                                                         : state != HypothesisState::refuted;
   }
 
   [[nodiscard]] std::optional<GainRange> gain_of(const Technique& technique) const {
     SuiteGain gain(technique);
-    for (const Place& place : m_places) {
+    for (const ProblemEvidence& row : m_rows) {
       const bool is_for_it =
-          place.problem == nullptr || catalogue::is_of(technique.kind, *place.problem);
-      if (!is_concerned(place) || !is_for_it) {
-        gain.add_untouched(place.weight);
+          row.problem == nullptr || catalogue::is_of(technique.kind, *row.problem);
+      if (!is_concerned(row) || !is_for_it) {
+        gain.add_untouched(row.weight);
       } else {
-        gain.add_helped(place.weight,
-                        place.room_ratio > 0 ? std::optional(place.room_ratio) : std::nullopt);
+        gain.add_helped(row.weight,
+                        row.room_ratio > 0 ? std::optional(row.room_ratio) : std::nullopt);
       }
     }
-    if (m_places.empty()) return gain.alone();
+    if (m_rows.empty()) return gain.alone();
     return gain.helped() > 0 ? gain.mean() : std::nullopt;
   }
 
@@ -268,8 +269,8 @@ class Judge {
   }
 
   const Target& m_target;
-  std::vector<Place> m_places;
-  Said m_everywhere;
+  std::vector<ProblemEvidence> m_rows;
+  EvidenceBalance m_all_problems;
   Diagnosis m_result;
 };
 
@@ -289,7 +290,7 @@ double merit(const Diagnosis& diagnosis) {
 std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
                                 const std::vector<Technique>& techniques, const Target& target,
                                 const std::vector<Finding>& findings) {
-  const std::vector<Place> places = places_of(target, findings);
+  const std::vector<ProblemEvidence> rows = problem_evidence(target, findings);
   std::vector<Diagnosis> all;
   for (const Cause& cause : causes) {
     if (!target.backend.empty() && !is_among(cause.backends, target.backend)) continue;
@@ -298,7 +299,7 @@ std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
         std::any_of(target.problems.begin(), target.problems.end(), [&](const TargetProblem& one) {
           return catalogue::is_of(cause.kind, one.problem);
         });
-    if (concerns_any) all.push_back(Judge(cause, target, places).decide(findings, techniques));
+    if (concerns_any) all.push_back(Judge(cause, target, rows).decide(findings, techniques));
   }
   std::stable_sort(all.begin(), all.end(), [](const Diagnosis& a, const Diagnosis& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : merit(a) > merit(b);

@@ -31,14 +31,14 @@ std::size_t line_of(std::string_view text, std::size_t at) {
 }
 
 /// Start positions, including overlapping ones; at most one more than is reported.
-std::vector<std::size_t> places_of(std::string_view text, std::string_view search) {
-  std::vector<std::size_t> places;
+std::vector<std::size_t> find_all(std::string_view text, std::string_view search) {
+  std::vector<std::size_t> positions;
   for (std::size_t at = text.find(search);
-       at != std::string_view::npos && places.size() <= k_places_max;
+       at != std::string_view::npos && positions.size() <= k_places_max;
        at = text.find(search, at + 1)) {
-    places.push_back(at);
+    positions.push_back(at);
   }
-  return places;
+  return positions;
 }
 
 std::string_view trimmed(std::string_view line) {
@@ -92,14 +92,14 @@ Result<std::map<std::string, std::string>> apply_edits(
                          "give the lines to replace, or the whole file in `files`");
     }
     std::string& text = changed.try_emplace(edit.path, found->second).first->second;
-    const auto places = places_of(text, edit.search);
-    if (places.empty()) {
+    const auto positions = find_all(text, edit.search);
+    if (positions.empty()) {
       return refuse_edit(edit, i + 1, ErrorCode::invalid, why_not_found(text, edit.search),
                          "copy it from the file, with its space; `read_ref` shows the file");
     }
-    if (places.size() > 1) {
+    if (positions.size() > 1) {
       std::vector<std::size_t> lines;
-      for (const std::size_t at : places) lines.push_back(line_of(text, at));
+      for (const std::size_t at : positions) lines.push_back(line_of(text, at));
       const bool more = lines.size() > k_places_max;
       lines.resize(std::min(lines.size(), k_places_max));
       return refuse_edit(edit, i + 1, ErrorCode::invalid,
@@ -107,7 +107,7 @@ Result<std::map<std::string, std::string>> apply_edits(
                                      fmt::join(lines, ", "), more ? " and more" : ""),
                          "add the lines around it until it is the only one");
     }
-    text.replace(places.front(), edit.search.size(), edit.replace);
+    text.replace(positions.front(), edit.search.size(), edit.replace);
   }
   return changed;
 }

@@ -37,7 +37,7 @@ int turns_until_accused(std::uint32_t seed, const FreshUs& fresh_us,
 
 }  // namespace
 
-TEST_CASE("looks without an answer are borne twice, or seldom", "[worker][fresh_look]") {
+TEST_CASE("looks without an answer are borne twice, or seldom", "[worker][fresh_check]") {
   CHECK_FALSE(left_open_too_often({false, 2, 2}));
   CHECK(left_open_too_often({false, 3, 3}));
   CHECK(left_open_too_often({true, 24, 3}));
@@ -46,7 +46,7 @@ TEST_CASE("looks without an answer are borne twice, or seldom", "[worker][fresh_
 }
 
 TEST_CASE("a call on fresh inputs may take half as long again as the timed ones, and a little",
-          "[worker][fresh_look]") {
+          "[worker][fresh_check]") {
   CHECK(fresh_call_limit_us(0, 30) == Approx(230));
   CHECK(fresh_call_limit_us(1'000, 0) == Approx(1'700));
   CHECK(lone_allowance_us(30, false, worker::Clock::host) == 30);
@@ -65,7 +65,7 @@ TEST_CASE("a call on fresh inputs may take half as long again as the timed ones,
   CHECK_FALSE(is_within({k_none, k_none}, {10, k_none}));
 }
 
-TEST_CASE("each turn has a look until one was passed, then one in eight", "[worker][fresh_look]") {
+TEST_CASE("each turn has a look until one was passed, then one in eight", "[worker][fresh_check]") {
   for (const std::uint32_t drawn : {0u, 1u, 7u, 8u, 4'294'967'295u}) {
     CHECK(needs_fresh_check({}, drawn));
     CHECK(needs_fresh_check({false, 5, 1}, drawn));
@@ -73,7 +73,7 @@ TEST_CASE("each turn has a look until one was passed, then one in eight", "[work
   }
 }
 
-TEST_CASE("a look passes, stays open or accuses", "[worker][fresh_look]") {
+TEST_CASE("a look passes, stays open or accuses", "[worker][fresh_check]") {
   struct Case {
     FreshTimes fastest, limits;
     std::optional<double> foreign_cpus;
@@ -102,7 +102,7 @@ TEST_CASE("a look passes, stays open or accuses", "[worker][fresh_look]") {
 }
 
 TEST_CASE("who behaves while it is watched is found out sooner or later",
-          "[worker][fresh_look][hostile]") {
+          "[worker][fresh_check][hostile]") {
   const auto quiet = [](int) { return std::optional(0.02); };
   int latest = 0;
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
@@ -123,7 +123,7 @@ TEST_CASE("who behaves while it is watched is found out sooner or later",
 }
 
 TEST_CASE("who hides behind others' work is not accused, but its turns count no more",
-          "[worker][fresh_look][hostile]") {
+          "[worker][fresh_check][hostile]") {
   FreshRecord record;
   const auto slow = [](int turn) { return turn == 1 ? 900.0 : 5'000.0; };
   CHECK(turns_until_accused(
@@ -137,7 +137,7 @@ TEST_CASE("who hides behind others' work is not accused, but its turns count no 
 }
 
 TEST_CASE("a row of fresh calls ends with one that is quick enough, or with time and tries",
-          "[worker][fresh_look]") {
+          "[worker][fresh_check]") {
   testing::FakeClock clock;
   const Now now = [&clock] { return clock.steady_now(); };
   const auto row = [&](std::chrono::microseconds each, int quick_at) {
