@@ -144,14 +144,14 @@ struct SearchTarget {
   SearchSpace space;
 };
 
-Result<TunePlan> make_plan(Context& context, const Json& args, SearchTarget field,
+Result<TunePlan> make_plan(Context& context, const Json& args, SearchTarget target,
                            StrategyOptions options, std::int64_t in_flight) {
-  const std::string name = field.entrants.empty() ? field.variant.manifest.name : "the variants";
+  const std::string name = target.entrants.empty() ? target.variant.manifest.name : "the variants";
   WB_TRY_ASSIGN(const TuneBudget budget,
-                read_budget(context, args, field.space, name, options.kind));
-  TunePlan plan{.variant = std::move(field.variant),
-                .entrants = std::move(field.entrants),
-                .space = std::move(field.space),
+                read_budget(context, args, target.space, name, options.kind));
+  TunePlan plan{.variant = std::move(target.variant),
+                .entrants = std::move(target.entrants),
+                .space = std::move(target.space),
                 .options = std::move(options),
                 .budget = budget,
                 .early_stop = {},
