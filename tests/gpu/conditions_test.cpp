@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a real NVML says about the device, and what a reading costs. A figure that it does not give
-// is told and is no failure: that is what hosts differ in.
+// What a real NVML reports about the device, and the time of a reading. A missing figure is printed
+// and is not a failure, because hosts differ.
 #include <chrono>
 #include <cstdlib>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a diagnosis is made of findings: what counts, what outweighs what, which gains follow.
+// How findings become a diagnosis: which evidence counts, which outweighs other evidence, and which
+// gains follow.
 #include <cmath>
 #include <limits>
 #include <random>

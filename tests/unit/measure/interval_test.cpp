@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Intervals that say nothing: told as that, by no figure.
+// Intervals without information are reported as such, without a figure.
 #include <cmath>
 
 #include "measure/statistics.hpp"

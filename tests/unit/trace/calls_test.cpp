@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is not attention, or not as it looks: steps of something else, masks, kernels of nobody.
+// Cases that are not attention or not as they appear: steps of other work, masks, kernels without a
+// call.
 #include <chrono>
 
 #include "support/catch.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What compilers say that they have read, held against what an artifact id covers: whatever the
-// scanner of includes overlooked shows here.
+// The files that compilers report as read, compared with those that an artifact id covers: shows
+// what the scanner of includes overlooked.
 #include "variant/compile_reads.hpp"
 
 #include "kernel_folder.hpp"

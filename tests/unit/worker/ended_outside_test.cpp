@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A subject that somebody else ends while it is loaded: the machine's matter, not the variant's.
+// A subject that another process ends while it is loaded: the machine is at fault, not the variant.
 #include <csignal>
 
 #include <algorithm>

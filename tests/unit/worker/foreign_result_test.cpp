@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Results in the memory of another process: this one, which may always be read.
+// Results in the memory of another process; the tests use this process, which may always be read.
 #include "worker/foreign_result.hpp"
 
 #include <sys/mman.h>

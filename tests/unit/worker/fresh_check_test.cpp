@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Looks at calls on inputs never seen, with planted times, draws and accounts. Live ones are in the
+// Checks of calls on fresh inputs, with planted times, draws and accounts. Live ones are in the
 // long tier (tests/long.txt).
 #include "worker/fresh_check.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the GPU judge plans to do; no GPU is needed for that.
+// The GPU judge's plan; needs no GPU.
 #include "worker/cuda/judge_plan.hpp"
 
 #include <string>

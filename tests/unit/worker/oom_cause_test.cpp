@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A subject that the kernel ends because memory has run out: by planted /proc and control groups,
-// and really, in a group with a small limit, where one can be made.
+// A subject that the kernel ends because memory is exhausted: with planted /proc and control
+// groups, and in a real group with a small limit if one can be made.
 #include "worker/oom_cause.hpp"
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a call under ncu or compute-sanitizer came to, with shell scripts in the place of the tools.
+// The results of calls under ncu or compute-sanitizer, with shell scripts in place of the tools.
 #include <chrono>
 #include <fstream>
 

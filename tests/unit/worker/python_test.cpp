@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Python subjects through the real worker: a standard-library one always, PyTorch where it is
-// there.
+// Python subjects through the real worker: a standard-library one always, PyTorch if it is
+// installed.
 #include <algorithm>
 
 #include "measure/statistics.hpp"

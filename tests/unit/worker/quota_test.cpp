@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a turn hears of quotas and of shared cores, from planted /proc and /sys.
+// What a turn records of quotas and shared cores, from planted /proc and /sys.
 #include <fstream>
 
 #include "core/files.hpp"
